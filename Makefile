@@ -2,6 +2,7 @@
 #             makes .venv and installs into it. make PYTHON=python3.12 run: with that Python.
 # make test   the tests            make lint     ruff and mypy
 # make bench  the measurements     make postman  the Postman collection against a server of its own
+# make pictures  the pictures of the page in docs/images, by an installed Chromium
 # make clean  removes .venv and caches; never the data (DATA_DIR, ./var by default)
 
 PYTHON = python3
@@ -13,7 +14,7 @@ TEST_PROCESSES = 4
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
 	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
 
-.PHONY: run install install-dev test lint postman bench clean
+.PHONY: run install install-dev test lint postman bench pictures clean
 
 run: install
 	@exec $(VENV_PYTHON) unified_api.py
@@ -35,6 +36,9 @@ postman: install
 
 bench: install-dev
 	@exec $(VENV_PYTHON) -m benchmarks
+
+pictures: install-dev
+	@exec $(VENV_PYTHON) -m tests.page.pictures
 
 clean:
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

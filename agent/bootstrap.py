@@ -22,7 +22,7 @@ from agent.extensions.loading import load_extensions
 from agent.extensions.observed_database import ObservedDatabase
 from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
 from agent.extensions.workflow_flow import WorkflowFlow
-from agent.flow import Flow, Question, Recall, nothing_before
+from agent.flow import Flow, Question, Recall, Write, nothing_before, shown_to_nobody
 from agent.learning.feedback_desk import FeedbackDesk
 from agent.learning.learning_desk import LearningDesk
 from agent.readiness import readiness_checks
@@ -84,8 +84,8 @@ class FlowDependencies:
     """
 
     settings: Settings
-    new_context: Callable[[Question], Context]
-    new_tool_context: Callable[[Question], ToolAgentContext] | None
+    new_context: Callable[[Question, Write], Context]
+    new_tool_context: Callable[[Question, Write], ToolAgentContext] | None
     store: Store
 
 
@@ -306,12 +306,14 @@ class _Adapters:
         observer = self.extensions.observer
         return database if observer is UNOBSERVED else ObservedDatabase(database, observer)
 
-    def context_of(self, question: Question) -> Context:
+    def context_of(self, question: Question, write: Write) -> Context:
         """The services for one question."""
         recall = _recall(question, self.store, self.journal, self.extensions.filters)
-        return self.new_context(_occasion(question), recall)
+        return self.new_context(_occasion(question), recall, write)
 
-    def new_context(self, occasion: Occasion, recall: Recall = nothing_before) -> Context:
+    def new_context(
+        self, occasion: Occasion, recall: Recall = nothing_before, write: Write = shown_to_nobody
+    ) -> Context:
         """The services for one occasion."""
         # One fallback per question: a model that failed once is not asked again for the same question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
@@ -320,14 +322,14 @@ class _Adapters:
         database = self.open_database(occasion)
         analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
         return Context(
-            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse
+            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse, write
         )
 
-    def tool_context_of(self, question: Question) -> ToolAgentContext:
+    def tool_context_of(self, question: Question, write: Write) -> ToolAgentContext:
         """The services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
         assert self._thinking is not None
-        context = self.context_of(question)
+        context = self.context_of(question, write)
         added = {key: value for enrich in self.extensions.enrichers for key, value in enrich(question).items()}
         occasion = replace(_occasion(question), metadata=added)
         return ToolAgentContext(
@@ -340,6 +342,7 @@ class _Adapters:
             context.recall,
             context.experience,
             context.look_up,
+            write,
         )
 
     async def warm(self) -> None:

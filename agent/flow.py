@@ -117,7 +117,7 @@ class Face:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """A tool's call as users see it; nodes write it to LangGraph's stream when the call begins and when it ends.
+    """A tool's call as users see it; nodes write it when the call begins and when it ends.
 
     Attributes:
         call_id: unique within the run.
@@ -138,7 +138,7 @@ class ToolStep:
 
 @dataclass(frozen=True)
 class StepResult:
-    """Rows that a step found on the way to the answer; nodes write it to LangGraph's stream.
+    """Rows that a step found on the way to the answer.
 
     Attributes:
         call_id: of the call that found them.
@@ -148,6 +148,17 @@ class StepResult:
     call_id: str
     sql: str
     shown: Mapping[str, Any]
+
+
+Write = Callable[[str | ToolStep | StepResult], None]
+"""Shows something at once to the user while a node runs: a piece of the answer's text, a tool's call, rows.
+
+Not LangGraph's stream writer: with that, LangGraph runs each node in two more tasks.
+"""
+
+
+def shown_to_nobody(_written: str | ToolStep | StepResult) -> None:
+    """The `Write` where nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +184,6 @@ class Flow(Protocol):
         faces: how each node of the graph is shown.
         last_node: the node that every path through the graph ends in; when it is done, the run is over.
         most_steps: nodes that one run may pass, each time counted; LangGraph's recursion limit.
-        has_steps: whether its nodes write a `ToolStep` or a `StepResult`.
         deadline_s: seconds of work until the answer or the next question to the user; each answer begins them anew.
     """
 
@@ -181,7 +191,6 @@ class Flow(Protocol):
     faces: Mapping[str, Face]
     last_node: str
     most_steps: int
-    has_steps: bool
     deadline_s: float
 
     @property
@@ -191,8 +200,12 @@ class Flow(Protocol):
     def start(self, question: Question) -> Mapping[str, Any]:
         """The graph's input."""
 
-    def context(self, question: Question) -> Any:
-        """The services for one question, which LangGraph hands to the nodes beside the state."""
+    def context(self, question: Question, write: Write) -> Any:
+        """The services for one question, which LangGraph hands to the nodes beside the state.
+
+        Args:
+            write: shows what nodes write while they run.
+        """
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """What `state_summary` shows beside `current_step`: JSON values that do not change with the state later."""

@@ -1,4 +1,4 @@
-"""Makes the turn that an answer adds to its conversation, for later questions."""
+"""Makes the turn that a run adds to its conversation: an answer for later questions, a failure for the user's eyes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,8 @@ _PREVIEW_ROWS, _PREVIEW_COLUMNS = 5, 30
 _PREVIEW_CHARS = 200  # of one value
 _ANSWER_CHARS = 16_000
 _DESCRIBED = ("column_types", "labels", "units", "periods", "formats")
+_OFFERS = ("choices", "rewrites", "follow_ups")
+_FAILURE = ("error_type", "error", "retryable", "hint")
 
 
 def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str, Any] | None) -> Turn:
@@ -29,6 +31,27 @@ def turn_of(question: Question, data: Mapping[str, Any], understood: Mapping[str
         rows=_preview(result["rows"]) if result else (),
         described=_described(result) if result else {},
         understood=understood,
+        offers={key: list(data[key]) for key in _OFFERS if data.get(key)},
+    )
+
+
+def failed_turn(run_id: str, question: str, asked_at: str, message: str, data: Mapping[str, Any]) -> Turn:
+    """The turn of a question that ended in an error.
+
+    Args:
+        message: the error in a few words, as in the envelope.
+        data: that of the terminal event; see `common.envelope.error_data`.
+    """
+    said = {"message": message, **{key: data[key] for key in _FAILURE if key in data}}
+    return Turn(
+        run_id=run_id,
+        question=question,
+        question_type=None,
+        routing_mode=None,
+        answer=data["error"][:_ANSWER_CHARS],
+        asked_at=asked_at,
+        sql=data.get("state_summary", {}).get("sql"),
+        failure=said,
     )
 
 

@@ -58,7 +58,7 @@ def emitting(is_wanted: bool, write: Emit) -> Iterator[Emit | None]:
     """Gives a node the `Emit` for its text, None when nobody watches; on leaving, sends what is left.
 
     Args:
-        write: sends an event, as LangGraph's stream writer does.
+        write: sends an event.
     """
     if not is_wanted:
         yield None

@@ -23,7 +23,6 @@ class WithoutModel:
         self.faces = inner.faces
         self.last_node = inner.last_node
         self.most_steps = inner.most_steps
-        self.has_steps = inner.has_steps
         self.deadline_s = inner.deadline_s
         self.graph = inner.graph
         self.start = inner.start

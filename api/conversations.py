@@ -126,5 +126,7 @@ def _shown(turn: Turn) -> dict[str, Any]:
         "columns": list(turn.columns),
         "rows": [list(row) for row in turn.rows],
         **turn.described,
+        **turn.offers,
+        **({} if turn.failure is None else {"failure": dict(turn.failure)}),
         "asked_at": turn.asked_at,
     }

@@ -26,6 +26,10 @@ _NO_SQL = Text(
 _SQL_ELSEWHERE = Text(
     "modified_sql 只能与 rating = need_modification 一起使用。", "modified_sql goes with need_modification only."
 )
+_EMPTY = Text(
+    '请求体是空的：每行要有一个 JSON 对象，例如 {"question": "…", "sql": "SELECT …"}。',
+    'The body is empty: it takes one JSON object per line, such as {"question": "…", "sql": "SELECT …"}.',
+)
 _NO_LINES = Text("请求体必须是 UTF-8 的 JSON Lines。", "The body must be JSON Lines in UTF-8.")
 
 
@@ -90,11 +94,14 @@ def parse_seen(body: Mapping[str, Any]) -> Trust | None:
 
 
 def parse_lines(body: bytes) -> str:
-    """The body of an import as text. Raises `InvalidRequest`: it is not UTF-8."""
+    """The body of an import as text. Raises `InvalidRequest`: it is not UTF-8, or has nothing but blank lines."""
     try:
-        return body.decode("utf-8-sig")
+        lines = body.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         raise InvalidRequest(_NO_LINES) from exc
+    if not lines.strip():
+        raise InvalidRequest(_EMPTY)
+    return lines
 
 
 def _several(*choices: str) -> Callable[[str, object], tuple[str, ...]]:

@@ -2,7 +2,8 @@
 
 The model is the tests' scripted server, which answers at once, in its own process. It has each question answered in few
 steps, and in many; the difference, divided by the calls between, is what one call costs. From that are taken the same
-exchange with the model by a plain HTTP client, and the same statement by a plain cursor.
+exchange with the model by a plain HTTP client, which sends what Citu has sent, and the same statement by a plain
+cursor.
 """
 
 import http.client
@@ -27,9 +28,8 @@ from unified_api import create_app
 
 BUDGET_MS = 4.0  # of Citu's own, for one call of the model
 AGENTS = ("tool_loop", "tool_graph")
-_FEW, _MANY = 2, 10  # calls of tools in one question
+_FEW, _MANY = 6, 14  # calls of tools in one question; in both, three statements are kept to learn from, the most
 _PATH = "/api/v0/ask_agent"
-_PROMPT_CHARS = 12_000  # about what a question about the demo is sent with
 
 
 @dataclass
@@ -43,27 +43,41 @@ class AgentCost:
 
     total: dict[str, float] = field(default_factory=dict)
     cpu: dict[str, float] = field(default_factory=dict)
-    bare: float = 0.0
+    bare: dict[str, float] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """The findings, a line for each agent."""
         return [
-            f"{agent}, ms per model call: {total:.2f}, bare {self.bare:.2f}, own {total - self.bare:.2f}"
+            f"{agent}, ms per model call: {total:.2f}, bare {bare:.2f}, own {total - bare:.2f}"
             f" (budget {BUDGET_MS:g}), CPU {self.cpu[agent]:.2f}"
-            for agent, total in self.total.items()
+            for (agent, total), bare in zip(self.total.items(), self.bare.values(), strict=True)
         ]
 
 
-def _script(request: Request) -> Reply:
-    """As many calls as the question asks for, then text."""
-    messages = request.messages
-    done = sum(message["role"] == "assistant" for message in messages)
-    wanted = _MANY if f"step {_MANY}" in str(messages[1]["content"]) else _FEW
+class _Model:
+    """Calls tools as often as the question asks for, then answers; puts a request of each agent into `sent`, once."""
+
+    def __init__(self, sent: Any) -> None:
+        self._sent = sent
+        self._known: set[str] = set()
+
+    def __call__(self, request: Request) -> Reply:
+        messages = request.messages
+        done = sum(message["role"] == "assistant" for message in messages)
+        is_long = f"step {_MANY}" in str(messages[1]["content"])
+        agent = "tool_loop" if "run_sql" in request.tool_names else "tool_graph"
+        if is_long and done == _MANY // 2 and agent not in self._known:
+            self._known.add(agent)
+            self._sent.put((agent, request.params))
+        return _reply(done, _MANY if is_long else _FEW, request.tool_names)
+
+
+def _reply(done: int, wanted: int, tools: list[str]) -> Reply:
     if done >= wanted:
         return Reply("Done.")
-    if "run_sql" in request.tool_names:
+    if "run_sql" in tools:
         return Reply(calls=[Called("run_sql", {"sql": _statement(done)}, f"call_{done}")])
-    if "execute_current_sql" in request.tool_names:
+    if "execute_current_sql" in tools:
         return Reply(calls=[Called("execute_current_sql", {}, f"call_{done}")])
     written = {"instruction": f"step {done}", "sql": _statement(done)}
     return Reply(calls=[Called("generate_sql", written, f"call_{done}")])
@@ -77,7 +91,8 @@ def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
     """Medians over that many questions of each kind; an agent that does not call the model so often is left out."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
-    model = context.Process(target=serve_model, args=(url, _script), daemon=True)
+    sent: Any = context.Queue()
+    model = context.Process(target=serve_model, args=(url, _Model(sent)), daemon=True)
     model.start()
     openai_url = url.get(timeout=30)
     settings = Settings(
@@ -94,9 +109,12 @@ def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
     server.start()
     try:
         worker = pid.get(timeout=60)
-        found = AgentCost(bare=_bare(openai_url, database_url, questions))
+        found = AgentCost()
         for agent in AGENTS:
             _measure(agent, listening.getsockname()[1], worker, questions, found)
+            if agent in found.total:
+                agent, request = sent.get(timeout=10)
+                found.bare[agent] = _bare(request, openai_url, database_url, questions)
         return found
     finally:
         server.terminate()
@@ -129,17 +147,16 @@ def _answered(agent: str, steps: int, port: int) -> int:
     return int(answer["data"]["usage"]["llm_calls"])
 
 
-def _bare(openai_url: str, database_url: str, questions: int) -> float:
-    """Milliseconds of one exchange with the model and one statement, without Citu."""
+def _bare(request: Any, openai_url: str, database_url: str, questions: int) -> float:
+    """Milliseconds of one exchange with the model, the middle one of a long question, and one statement."""
     address = urlsplit(openai_url)
     client = http.client.HTTPConnection(address.netloc)
-    prompt = [{"role": "system", "content": "x" * _PROMPT_CHARS}, {"role": "user", "content": f"step {_FEW}"}]
-    tools = [{"type": "function", "function": {"name": "run_sql", "parameters": {"type": "object"}}}]
-    body = json.dumps({"model": "scripted", "messages": prompt, "tools": tools}).encode()
+    body = json.dumps(request).encode()
 
     def exchange() -> None:
         client.request("POST", f"{address.path}/chat/completions", body, {"Content-Type": "application/json"})
-        json.loads(client.getresponse().read())
+        response = client.getresponse()
+        assert "choices" in json.loads(response.read()), response.status
 
     with psycopg2.connect(database_url) as connection, connection.cursor() as cursor:
 

@@ -10,6 +10,7 @@
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
     ├── IdempotencyKeyReused  422 idempotency_key_reused the key belongs to another request
     ├── UpgradeRequired       426 upgrade_required      the address is a WebSocket's
+    ├── UriTooLong            414 uri_too_long
     ├── RateLimited           429 rate_limited
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
@@ -173,6 +174,14 @@ class IdempotencyKeyReused(CituError):
     code = 422
     error_type = "idempotency_key_reused"
     title = Text("Idempotency-Key 已被使用", "Idempotency-Key already used")
+
+
+class UriTooLong(CituError):
+    """The request's first line, with the address and its query string, is longer than the server reads."""
+
+    code = 414
+    error_type = "uri_too_long"
+    title = Text("请求地址过长", "URI too long")
 
 
 class UpgradeRequired(CituError):

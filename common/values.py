@@ -195,25 +195,28 @@ class QueryResult:
 
 @dataclass(frozen=True)
 class Turn:
-    """One question of a conversation and its answer.
+    """One question of a conversation and its answer, or why it has none.
 
     Attributes:
         run_id: of the run that answered it.
-        routing_mode: the one that was used.
+        question_type, routing_mode: what it was taken for and how; None when `failure` is given.
         answer: the text the user was shown.
-        sql, row_count: of an answer from the database, else None.
+        sql, row_count: of an answer from the database, else None; with a `failure`, the SQL that it was about.
         columns, rows: the first few rows of the result, as JSON values.
         asked_at: ISO 8601, UTC, milliseconds.
         understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
             answered it said nothing of that.
         described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
             empty for a turn of before they were kept.
+        offers: `choices`, `rewrites` and `follow_ups`, as far as the answer had them.
+        failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable` and `hint` as the
+            error had them. It is shown to its user, and nothing is answered by it: see `Conversations.recent`.
     """
 
     run_id: str
     question: str
-    question_type: QuestionType
-    routing_mode: str
+    question_type: QuestionType | None
+    routing_mode: str | None
     answer: str
     asked_at: str
     sql: str | None = None
@@ -222,6 +225,8 @@ class Turn:
     rows: tuple[tuple[Any, ...], ...] = ()
     understood: Mapping[str, Any] | None = field(default=None, hash=False)
     described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
+    offers: Mapping[str, list[str]] = field(default_factory=dict, hash=False)
+    failure: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
 # --------------------------------------------------------------------------------------------------- what skills think

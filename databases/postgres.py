@@ -17,7 +17,8 @@ from psycopg2 import errors
 
 from common.errors import DatabaseUnavailable, ValidationFailed
 from common.ports import RowStream, UrlSource
-from common.postgres.connection import Connection, Limits, Rows, connect
+from common.postgres.connecting import Limits, connect
+from common.postgres.connection import Connection, Rows
 from common.postgres.pool import Pool
 from common.postgres.wire import AnswerTooLarge
 from common.text import Text
@@ -218,7 +219,7 @@ class PostgresDatabase:
     ) -> T:
         connection = await self._pool.acquire()
         try:
-            async with translated(deadline_s or self._deadline_s, sql, offset):
+            async with translated(deadline_s or self._deadline_s, sql, lambda: connection.ahead + offset):
                 return await work(connection)
         finally:
             await self._give_back(connection, self._pool)

@@ -76,7 +76,7 @@ class CursorRows:
         if connection is None or self.is_limited:
             return []
         wanted = min(self._next_rows, self._left + 1)  # one more tells whether there are more
-        async with translated(self._deadline_s, self._sql, len(self._begin)):
+        async with translated(self._deadline_s, self._sql, lambda: connection.ahead + len(self._begin)):
             fetched = await connection.query(f"{begin}FETCH FORWARD {wanted} FROM citu", most_bytes=_MOST_BYTES)
             types = await self._types.of(fetched.columns, connection)
         self.columns = tuple(name for name, _ in fetched.columns)

@@ -59,11 +59,12 @@ _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too c
 
 
 @asynccontextmanager
-async def translated(deadline_s: float, sql: str = "", offset: int = 0) -> AsyncIterator[None]:
+async def translated(deadline_s: float, sql: str, offset: Callable[[], int]) -> AsyncIterator[None]:
     """Raises our errors for those of the work inside, and `QueryTimeout` when it takes longer than `deadline_s`.
 
     Args:
-        sql, offset: see `translate`.
+        sql: see `translate`.
+        offset: gives the offset for `translate`; called when there is an error.
     """
     try:
         async with asyncio.timeout(deadline_s):
@@ -75,7 +76,7 @@ async def translated(deadline_s: float, sql: str = "", offset: int = 0) -> Async
     except UnicodeDecodeError as exc:  # a database that does not know its encoding (SQL_ASCII)
         raise ValidationFailed(NOT_UNICODE) from exc
     except psycopg2.Error as exc:
-        raise translate(exc, sql, offset) from exc
+        raise translate(exc, sql, offset()) from exc
 
 
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:

@@ -164,9 +164,11 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
 @lru_cache(maxsize=16384)
 def key_of(text: str, *, stems: bool = False) -> str:
     """The comparison key of a whole phrase."""
-    if _PLAIN_HAN.fullmatch(text):  # most names of a catalogue are cut like this; the long way finds the same
-        return text.translate(SIMPLIFIED)
-    if _PLAIN_WORDS.fullmatch(text):
+    # Most names of a catalogue are cut like this; the long way finds the same.
+    if not text.isascii():
+        if _PLAIN_HAN.fullmatch(text):
+            return text.translate(SIMPLIFIED)
+    elif _PLAIN_WORDS.fullmatch(text):
         return " ".join(map(stem, text.split(" "))) if stems else text
     return join([atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text), stems=stems)
 

@@ -4,8 +4,9 @@ Comparing a word with each of a hundred thousand names takes seconds; with the f
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 _FEW = 2_000  # names that are all compared, where comparing takes microseconds
 _MOST = 200  # of more names
@@ -16,10 +17,11 @@ class LikeNames:
 
     def __init__(self, names: Sequence[str], *, few: int = _FEW) -> None:
         self._names = names
-        self._holding: dict[str, array[int]] = {}
+        holding: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
         for number, name in enumerate(names) if len(names) > few else ():
             for pair in _pairs(name):
-                self._holding.setdefault(pair, array("I")).append(number)
+                holding[pair].append(number)
+        self._holding = dict(holding)
 
     def like(self, word: str) -> Sequence[int]:
         """Numbers of the names worth comparing with `word`, in order: all, unless there are very many."""

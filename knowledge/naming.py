@@ -6,7 +6,7 @@ that the planner can prefer the better match and ask when two are equally good.
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -185,22 +185,28 @@ def owner_names(table: Table) -> tuple[str, ...]:
     return (*english, *owner.han)
 
 
-def owner_traits(table: Table, column: Column) -> tuple[str, ...]:
-    """What the column's `bare_names` depend on in the table's name; equal traits give equal names."""
+def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
+    """For each column, what its `bare_names` depend on in the table's name; equal traits give equal names."""
     owner = _owner(table.name, table.comment, meant_names(table))
-    traits: tuple[str, ...] = () if owner.words else ("",)
-    for text, _ in _spelled(column):
-        if has_han(text):
-            folded = normalise(text)
-            traits += tuple(han for han in owner.han if han[0] in folded or han[-1] in folded)
-        elif owner.words and not _stemmed(text).isdisjoint((owner.words[0], owner.words[-1])):
-            traits += owner.words
-    return traits
+    none: tuple[str, ...] = () if owner.words else ("",)
+    ends = {owner.words[0], owner.words[-1]} if owner.words else frozenset[str]()
+    for column in table.columns:
+        traits = none
+        for han, stems in _folded_names(column.name, column.comment, meant_names(column)):
+            if han:
+                traits += tuple(core for core in owner.han if core[0] in han or core[-1] in han)
+            elif not stems.isdisjoint(ends):
+                traits += owner.words
+        yield traits
 
 
 @lru_cache(maxsize=16384)
-def _stemmed(identifier: str) -> frozenset[str]:
-    return frozenset(_singular_words(english_words(identifier)))
+def _folded_names(name: str, comment: str | None, meant: tuple[str, ...]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Of each name, its characters if it is Chinese, else an empty text and the stems of its words."""
+    return tuple(
+        (normalise(text), frozenset()) if has_han(text) else ("", frozenset(_singular_words(english_words(text))))
+        for text in (name, *meant, *comment_names(comment))
+    )
 
 
 def _spelled(thing: Table | Column) -> list[Name]:
@@ -229,8 +235,8 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
     best: dict[str, float] = {}
     for name, quality in names:
         key = key_of(name)
-        if key:
-            best[key] = max(quality, best.get(key, 0.0))
+        if key and best.get(key, 0.0) < quality:
+            best[key] = quality
     return best
 
 
@@ -371,7 +377,7 @@ def _han_parts(text: str, quality: float) -> Iterator[Name]:
             yield part, quality * weight
 
 
-def borrowed_names(names: dict[str, float]) -> dict[str, float]:
+def borrowed_names(names: Mapping[str, float]) -> dict[str, float]:
     """Names that general language uses for the same (`营收` for `营业收入`), with their quality."""
     return _best(
         (other, quality * 0.85)

@@ -1,7 +1,8 @@
 """What to look for when a question is to be matched with tables: its words, their roots, and what they are called
 otherwise, in both languages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from knowledge.atoms import stem
@@ -16,6 +17,17 @@ _FAINT_SHARE = 0.5  # of a word that stands in questions about anything
 _ALONE, _ALONE_PAIR = 1.8, 0.3
 _LONGEST_SYNONYM = 6  # characters
 _LONGEST_PHRASE = 3  # English words
+_Said = Mapping[str, tuple[str, ...]]
+
+
+def _joined(*tables: _Said) -> _Said:
+    """All that the tables have for each phrase, in their order."""
+    phrases = {phrase for table in tables for phrase in table}
+    return {phrase: tuple(other for table in tables for other in table.get(phrase, ())) for phrase in phrases}
+
+
+_OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
+_OF_CHINESE = _joined(ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH)
 _FAINT = frozenset(term for phrase in WORDS.both("relevance.faint") for term in (phrase, *terms(phrase)))
 
 
@@ -47,13 +59,23 @@ def forms(question: str) -> dict[str, Form]:
     for word in words:
         if has_root(word):
             wanted.setdefault(root(word), wanted[word].of_root())
-    for phrase, said, other in _synonyms(question, words):
+    for phrase, said in (*_english(words), *_chinese(question)):
+        for term, form in _otherwise(phrase, said):
+            wanted.setdefault(term, form)
+    return wanted
+
+
+@lru_cache(maxsize=20_000)
+def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
+    """What else a phrase of the word lists is called, term by term; `said` is its first term in the question."""
+    found: dict[str, Form] = {}
+    for other in (_OF_CHINESE if is_han(phrase) else _OF_ENGLISH)[phrase]:
         for term in terms(other):
             form = _synonym(phrase, said, term)
-            wanted.setdefault(term, form)
+            found.setdefault(term, form)
             if has_root(term):
-                wanted.setdefault(root(term), form.of_root())
-    return wanted
+                found.setdefault(root(term), form.of_root())
+    return tuple(found.items())
 
 
 def _itself(word: str) -> Form:
@@ -71,23 +93,21 @@ def _synonym(phrase: str, said: str, term: str) -> Form:
     return Form(said, share, alone, phrase in _FAINT)
 
 
-def _synonyms(question: str, words: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """What else things are called: the phrase in the question, its first term, and another phrase for it."""
-    for phrase, said in _english(words):
-        for table in (EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN):
-            yield from ((phrase, said, other) for other in table.get(phrase, ()))
+def _chinese(question: str) -> Iterator[tuple[str, str]]:
+    """Chinese phrases of the question that the word lists have, each with its first term."""
     text = question.replace(" ", "")
-    for start in (number for number, char in enumerate(text) if is_han(char)):
-        for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
-            phrase = text[start:end]
-            for table in (ZH_TO_EN, ZH_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_ZH):
-                yield from ((phrase, phrase[:2], other) for other in table.get(phrase, ()))
+    for start, char in enumerate(text):
+        if is_han(char):
+            for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
+                if (phrase := text[start:end]) in _OF_CHINESE:
+                    yield phrase, phrase[:2]
 
 
 def _english(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Phrases of the question as the word lists have them, the longer ones first, each with its first word."""
+    """English phrases of the question as the word lists have them, the longer ones first, each with its first word."""
     latin = [word for word in words if has_root(word)]
     stems = [stem(word) for word in latin]
     for count in range(_LONGEST_PHRASE, 0, -1):
         for start in range(len(stems) - count + 1):
-            yield " ".join(stems[start : start + count]), latin[start]
+            if (phrase := " ".join(stems[start : start + count])) in _OF_ENGLISH:
+                yield phrase, latin[start]

@@ -11,7 +11,7 @@ from rules.answering.chat import chat_pieces
 from rules.answering.choices import choices
 from rules.answering.classify import classified
 from rules.answering.compared import changes_of
-from rules.answering.dated import dated_by
+from rules.answering.dated import dated_by, dated_in
 from rules.answering.named_columns import columns_of
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
@@ -86,7 +86,9 @@ class OfflineSkills:
             inquiry.lang,
             today,
             is_whole=not result.is_limited and not cuts_rows(sql),
-            dated=dated_by(query.conditions if query is not None else (), schema, today),
+            dated=dated_by(query.conditions, schema, today)
+            if query is not None
+            else dated_in(sql, inquiry.catalog, today),
             changes=changes_of(query, len(result.columns), schema, inquiry.lang, today),
             notes=notes_on(query),
         )

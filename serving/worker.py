@@ -17,9 +17,13 @@ from typing import Any
 from gunicorn import glogging
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.http.errors import LimitRequestLine
 from gunicorn.workers.gthread import ThreadWorker
 
-from common import runtime
+from common import runtime, timestamps
+from common.envelope import error_data, failure, to_bytes
+from common.errors import UriTooLong
+from common.text import Text
 from serving.binding import OpenToOthers, refuse_strangers
 
 _log = logging.getLogger(__name__)
@@ -31,7 +35,12 @@ _MARGIN_S = 60.0  # seconds a request may take beyond its question's limit, for 
 _GRACE_S = 4.0  # seconds running questions may go on after SIGTERM before they are cancelled
 _STOP_S = 8  # seconds until gunicorn kills a stopping worker; container runtimes kill everything after 10
 _SETTLE_S = 2.0  # seconds in which runs that nobody watches may store that they were cut off
-_COLLECTIONS = (50_000, 20, 20)  # thresholds for gc.set_threshold: fewer collections than by default
+_COLLECTIONS = (25_000, 5, 160)  # thresholds for gc.set_threshold: fewer collections than by default, none of them long
+_LINE_BYTES = 8190  # of a request's first line, the most that gunicorn reads unless it reads without end
+_TOO_LONG = Text(
+    f"请求地址连同查询参数最多 {_LINE_BYTES:,} 字节。",
+    f"The address with its query string may have {_LINE_BYTES:,} bytes at most.",
+)
 _LINGER_S = 1.0  # seconds to wait for the client to close its end of a connection that is being closed
 
 
@@ -127,6 +136,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             _await_end(conn.sock)
         return goes_on
 
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answers what is no request: one whose line is too long like other errors, the rest as gunicorn does."""
+        if not isinstance(exc, LimitRequestLine):
+            super().handle_error(req, client, addr, exc)
+            return
+        with suppress(OSError):  # the client has left
+            client.sendall(_line_too_long())
+
     def run(self) -> None:
         """Serves until it is told to stop; then until there are neither requests nor open WebSockets."""
         super().run()
@@ -205,6 +222,18 @@ def _await_end(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RD)  # so that gunicorn's own wait ends at once
 
 
+def _line_too_long() -> bytes:
+    """The response; in English, because the headers that may ask for another language have not been read."""
+    error = UriTooLong(_TOO_LONG)
+    data = {**error_data(error, "en"), "request_id": "-", "timestamp": timestamps.now()}
+    body = to_bytes(failure(error.code, error.title.en, data))
+    head = (
+        f"HTTP/1.1 {error.code} {error.title.en}\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n"
+        f"Content-Type: application/json; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
 def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> dict[str, Any]:
     """The settings of gunicorn that all ways of starting share: one thread per running question, no control socket.
 
@@ -224,6 +253,7 @@ def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> d
         "worker_connections": 4 * max_streams + 1000,
         "graceful_timeout": _STOP_S,
         "keepalive": 30,
+        "limit_request_line": _LINE_BYTES,
         "control_socket_disable": True,
         "post_worker_init": begin,
         "worker_exit": lambda _arbiter, _worker: runtime.settle(_SETTLE_S),
@@ -235,6 +265,7 @@ def gunicorn_options(max_streams: int, *, question_s: float = float("inf")) -> d
 def _begin(worker: Any) -> None:
     """Called once in every worker, also in those that replace others after a reload or a crash."""
     _refuse_strangers(worker)
+    _spare_collections()
     _warm(worker)
 
 
@@ -258,7 +289,8 @@ def _spare_collections() -> None:
     """Keeps the garbage collector from scanning objects that stay alive anyway.
 
     What is loaded by now stays, so full collections may skip it. The objects of running questions stay for a while:
-    with a thousand questions, scanning them after every 700 new objects (the default) takes a third of the time.
+    with a thousand questions, scanning them after every 700 new objects (the default) takes a third of the time. A
+    large catalogue is a million new objects, and to scan them all at once would stop all threads for 0.3 seconds.
     """
     gc.freeze()
     gc.set_threshold(*_COLLECTIONS)

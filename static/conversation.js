@@ -175,11 +175,18 @@ export class Conversation {
     const opening = this.#opening;
     const page = await this.#page(null, () => this.#showLatest(), mayBeNew);
     if (!page || opening !== this.#opening) return;
-    this.#said.context_type ??= page.turns.at(-1)?.question_type;
-    const turns = page.turns.filter((turn) => !this.#isShown(turn)).map((turn) => pastTurn(turn, this.id));
+    this.#said.context_type ??= page.turns.findLast((turn) => !turn.failure)?.question_type;
+    const latest = page.turns.at(-1);
+    const turns = page.turns
+      .filter((turn) => !this.#isShown(turn))
+      .map((turn) => this.#past(turn, { isLatest: turn === latest && !this.#running }));
     this.#place.prepend(...earlierButton(page, (button) => this.#showEarlier(button, page.next_cursor)), ...turns);
     this.#onChange();
     if (!this.#running) turns.at(-1)?.scrollIntoView({ block: "start" });
+  }
+
+  #past(turn, { isLatest = false } = {}) {
+    return pastTurn(turn, this.id, { onAsk: this.#onAsk, isLatest });
   }
 
   #isShown({ run_id: runId }) {
@@ -193,7 +200,7 @@ export class Conversation {
     if (!page || !button.isConnected) return;
     const height = document.documentElement.scrollHeight;
     const more = earlierButton(page, (next) => this.#showEarlier(next, page.next_cursor));
-    button.replaceWith(...more, ...page.turns.map((turn) => pastTurn(turn, this.id)));
+    button.replaceWith(...more, ...page.turns.map((turn) => this.#past(turn)));
     scrollBy(0, document.documentElement.scrollHeight - height); // keeps the same turns in view
   }
 

@@ -11,12 +11,12 @@ export function isRefusal({ data }) {
   return REFUSALS.has(data.error_type);
 }
 
-/** A box for an `error` envelope; `onRetry` is called when the reader wants to try again. */
-export function failureBox(envelope, onRetry) {
+/** A box for an `error` envelope; `onRetry` is called when the reader wants to try again. `isNews`: it is read out at once. */
+export function failureBox(envelope, onRetry, { isNews = true } = {}) {
   const { code, message, data } = envelope;
   const isRefused = isRefusal(envelope);
   const said = isRefused ? refusal(data) : data.is_local ? ownWords(data.error_type, code) : serversWords(message, data);
-  return element("div", { class: isRefused ? "failure refusal" : "failure", role: "alert" }, glyph("warning"), element(
+  return element("div", { class: isRefused ? "failure refusal" : "failure", role: isNews ? "alert" : null }, glyph("warning"), element(
     "div",
     { class: "failure-body" },
     ...said,

@@ -1,26 +1,50 @@
-/** Shows an earlier question and its answer, as the server keeps them. */
+/** Shows an earlier question and its answer, or why it has none, as the server keeps them. */
 
+import { answerText } from "./answer_text.js";
 import { element } from "./dom.js";
 import { NumberText } from "./exact_json.js";
+import { failureBox } from "./failure.js";
 import { questionHead } from "./question_head.js";
 import { resultView } from "./result_view.js";
 import { sqlBlock } from "./sql_block.js";
+import { suggestions } from "./suggestions.js";
 import { label } from "./texts.js";
 
-/** `<article>` for a turn of `GET /api/v0/conversations/{id}`, whose id is needed once the run itself has expired. */
-export function pastTurn(turn, conversationId) {
+/**
+ * `<article>` for a turn of `GET /api/v0/conversations/{id}`, whose id is needed once the run itself has expired.
+ * `onAsk(question)` asks one again, or one that was offered; what was offered is shown with the latest turn only.
+ */
+export function pastTurn(turn, conversationId, { onAsk, isLatest = false }) {
   const askedAt = label("asked_at", { at: turn.asked_at }, "p");
   askedAt.className = "asked-at";
   const article = element(
     "article",
-    { class: "turn past", "data-state": "done", "data-run": turn.run_id },
+    { class: "turn past", "data-state": stateOf(turn), "data-run": turn.run_id },
     ...questionHead(turn.question),
     askedAt,
-    element("p", { class: "answer-text", dir: "auto" }, turn.response),
   );
-  if (turn.columns.length) article.append(resultView(preview(turn), { runId: turn.run_id, conversationId }));
-  if (turn.sql) article.append(sqlBlock(turn.sql, "sql", { runsAgain: true }));
+  article.append(...(turn.failure ? failed(turn, onAsk) : answered(turn, conversationId)));
+  const kinds = isLatest ? ["choices", "rewrites", "follow_ups"] : [];
+  article.append(...kinds.flatMap((kind) => suggestions(kind, turn[kind], onAsk)));
   return article;
+}
+
+function stateOf({ failure }) {
+  if (!failure) return "done";
+  return failure.error_type === "cancelled" ? "stopped" : "failed";
+}
+
+function answered(turn, conversationId) {
+  const parts = answerText(turn.response);
+  if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId }));
+  if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true }));
+  return parts;
+}
+
+function failed({ question, failure: { message, ...data }, sql }, onAsk) {
+  const isStopped = data.error_type === "cancelled";
+  const box = isStopped ? label("stopped_text", {}, "p") : failureBox({ message, data }, () => onAsk(question), { isNews: false });
+  return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused")] : [box];
 }
 
 function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total }) {

@@ -1,5 +1,6 @@
 /** Shows one question and its answer. */
 
+import { answerText } from "./answer_text.js";
 import { element, glyph } from "./dom.js";
 import { fileButton } from "./downloads.js";
 import { failureBox, isRefusal } from "./failure.js";
@@ -147,9 +148,9 @@ function offeredFiles({ exports: files, run_id: runId, conversation_id: conversa
 
 function answerParts(data) {
   const parts = [data.response, data.summary].filter((text) => typeof text === "string" && text !== "");
-  const paragraphs = [...new Set(parts)].map((text) => element("p", { class: "answer-text", dir: "auto" }, text));
-  if (data.sql_generation_failed) paragraphs.forEach((paragraph) => paragraph.classList.add("prompt"));
-  return paragraphs;
+  const nodes = [...new Set(parts)].flatMap(answerText);
+  if (data.sql_generation_failed) nodes.forEach((node) => node.classList.add("prompt"));
+  return nodes;
 }
 
 function notesList(warnings, isRepaired) {

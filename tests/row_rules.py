@@ -14,7 +14,7 @@ from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg
 
 from common.actor import Actor
 from common.errors import StatementRejected
-from common.postgres.connection import Limits, connect
+from common.postgres.connecting import Limits, connect
 from databases.catalog import Knowledge, read_knowledge
 from databases.row_rules import ActorRows, RowRules
 

@@ -436,6 +436,61 @@ def test_why_is_answered_by_what_can_be_computed_of_all_rows(asking: Asking, mod
     assert data["findings"][0]["text"] in data["response"]
 
 
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("what is the trend?", {"unfinished", "change", "year_before", "extremes", "rise", "outliers"}),
+        ("compare it with last month", {"unfinished", "change", "year_before", "extremes", "rise"}),
+        ("和上个月比呢", {"unfinished", "change", "year_before", "extremes", "rise"}),
+        ("趋势怎么样", {"unfinished", "change", "year_before", "extremes", "rise", "outliers"}),
+    ],
+)
+def test_the_course_of_a_shown_series_is_computed(
+    asking: Asking, model: OpenAiServer, question: str, kinds: set[str]
+) -> None:
+    """By rules, whoever wrote the SQL; a model is not asked what the question is about."""
+    model.default = lambda _: Reply(status=500)
+    data = _ask_about(asking, question)
+    found = {finding["kind"] for finding in data["findings"]}
+    assert "change" in found
+    assert found <= kinds
+    assert data["classification_info"]["method"] == "rule_based_chat"
+    assert all(finding["text"] in data["response"] for finding in data["findings"])
+
+
+def test_a_method_is_said_once_for_the_findings_it_gave(asking: Asking, model: OpenAiServer) -> None:
+    model.default = lambda _: Reply(status=500)
+    data = _ask_about(asking, "how did it change?")
+    methods = [finding["method"] for finding in data["findings"]]
+    told = [method for method, following in zip(methods, [*methods[1:], None], strict=True) if method != following]
+    assert len(methods) > len(told)
+    assert [data["response"].count(f"Method: {method}.") for method in dict.fromkeys(told)] == [
+        told.count(method) for method in dict.fromkeys(told)
+    ]
+
+
+def test_what_is_no_series_has_no_course(asking: Asking, model: OpenAiServer) -> None:
+    """What is asked then is asked of the data, or of nothing."""
+    model.default = lambda _: Reply(status=500)
+    first = {"question": "Some rows", "user_id": "ann", "routing_mode": "database_direct"}
+    _, before = asking.sync(first, Reply("SELECT shop_id, sum(amount) AS amount FROM sale GROUP BY 1"))
+    assert before["data"]["query_result"]["row_count"] > 2
+    place = {"conversation_id": before["data"]["conversation_id"], "user_id": "ann", "lang": "en"}
+    data = asking.sync({"question": "what is the trend?", **place})[1]["data"]
+    assert "findings" not in data
+    assert data["type"] == "error" or data["classification_info"]["method"] != "rule_based_chat"
+
+
+def test_what_can_not_be_forecast_is_said(asking: Asking, model: OpenAiServer) -> None:
+    model.default = lambda _: Reply(status=500)
+    first = {"question": "Some rows", "user_id": "ann", "routing_mode": "database_direct"}
+    _, before = asking.sync(first, Reply(f"{MONTHLY} LIMIT 2"))
+    place = {"conversation_id": before["data"]["conversation_id"], "user_id": "ann", "lang": "en"}
+    data = asking.sync({"question": "what is the outlook?", **place})[1]["data"]
+    assert "No forecast could be computed" in data["response"]
+    assert data["warnings"][0]
+
+
 def test_a_model_says_what_to_compute_and_puts_it_into_words(asking: Asking, model: OpenAiServer) -> None:
     data = _ask_about(asking, "how does this develop, in your view?", Reply(ABOUT), Reply("It rises."))
     chat = json.dumps(model.requests[-1].messages)
@@ -452,8 +507,9 @@ def test_a_model_says_what_to_compute_and_puts_it_into_words(asking: Asking, mod
 
 
 def test_figures_of_the_analysis_are_known_and_others_are_doubted(asking: Asking) -> None:
-    told = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply("It rises."))["findings"][0]["text"]
-    known = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply(told))
-    made_up = _ask_about(asking, "how does this develop?", Reply(ABOUT), Reply("It rose by 98765.4 in all."))
+    view = "how does this develop, in your view?"
+    told = _ask_about(asking, view, Reply(ABOUT), Reply("It rises."))["findings"][0]["text"]
+    known = _ask_about(asking, view, Reply(ABOUT), Reply(told))
+    made_up = _ask_about(asking, view, Reply(ABOUT), Reply("It rose by 98765.4 in all."))
     assert known["warnings"] == []
     assert "98765.4" in made_up["warnings"][0]

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from common.postgres.connection import Limits, connect
+from common.postgres.connecting import Limits, connect
 
 _SHOW = """
 SELECT name, setting FROM pg_settings WHERE name IN (

@@ -73,9 +73,11 @@ class ClumsyGraph:
 
 def test_what_fails_after_the_answer_takes_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(question_flow, "compiled_graph", ClumsyGraph)
-    flow = QuestionFlow(lambda _: cast(Context, None), routing_mode="hybrid", deadline_s=30)
+    flow = QuestionFlow(lambda *_: cast(Context, None), routing_mode="hybrid", deadline_s=30)
 
     async def told() -> list[str]:
-        return [event.type async for event in Runner({"ask": flow}, "ask").events(Question("hello"))]
+        events: list[Event] = []
+        await Runner({"ask": flow}, "ask").answer(Question("hello"), events.append)
+        return [event.type for event in events]
 
     assert asyncio.run(told()) == [*["progress"] * 4, "completed"]

@@ -112,6 +112,18 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
     assert {cell.data_type for cell in sheet[2]} <= {"n", "s", "b", "d"}  # "f" would be a formula
 
 
+def test_a_reader_that_streams_the_sheet_finds_all_rows(asking: Asking) -> None:
+    """It believes what the sheet says of its own size, and looks for itself where it says nothing."""
+    run_id = _asked(asking, "SELECT x AS number, DATE '2026-01-01' + x AS day FROM generate_series(1, 500) AS x")[
+        "run_id"
+    ]
+    with _export(asking, run_id, format="xlsx") as response:
+        book = load_workbook(io.BytesIO(response.get_data()), read_only=True)
+    sheet = book.worksheets[0]
+    numbers = [row[0] for row in sheet.iter_rows(values_only=True)]
+    assert numbers == ["number", *range(1, 501)]
+
+
 def test_a_result_without_columns_is_a_file_all_the_same(asking: Asking) -> None:
     run_id = _asked(asking, "SELECT FROM service_area LIMIT 2")["run_id"]
     with _export(asking, run_id, format="json") as response:

@@ -21,7 +21,7 @@ from psycopg2.extensions import parse_dsn
 
 from common.errors import DatabaseUnavailable
 from common.postgres.addresses import with_addresses
-from common.postgres.connection import Limits, connect
+from common.postgres.connecting import Limits, connect
 from common.postgres.connection_errors import UNREACHABLE
 from common.values import Catalog
 from databases.catalog import CatalogReader, Knowledge

@@ -334,6 +334,23 @@ def test_an_import_says_what_became_of_each_line(people: People) -> None:
     assert people.call("rev", IMPORT, method="POST", data=b"\xff")[0] == 400
 
 
+def test_equal_lines_of_an_import_are_added_once(people: People) -> None:
+    line = json.dumps({"question": "how many shops are open?", "sql": RIGHT})
+    spaced = json.dumps({"question": " how many shops are open? ", "sql": RIGHT})
+    code, data = people.call("rev", IMPORT, method="POST", data="\n".join([line, line, spaced]).encode())
+    assert code == 200
+    assert [each["status"] for each in data["lines"]] == ["added", "known", "known"]
+    assert len({each["id"] for each in data["lines"]}) == 1
+    assert data["counts"]["added"] == 1
+
+
+@pytest.mark.parametrize("body", [b"", b"\n \r\n", b"\xef\xbb\xbf"])
+def test_an_import_of_nothing_is_refused(people: People, body: bytes) -> None:
+    code, data = people.call("rev", IMPORT, method="POST", data=body)
+    assert (code, data["error_type"]) == (400, "invalid_request")
+    assert "one JSON object per line" in data["error"]
+
+
 def test_what_is_exported_can_be_imported(people: People) -> None:
     known = _example(people)
     people.say("alice", people.ask("alice", "how many shops are there?")["run_id"], "unsatisfied")

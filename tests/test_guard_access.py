@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from psycopg2.extensions import parse_dsn
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
-from common.postgres.connection import Limits, connect
+from common.postgres.connecting import Limits, connect
 from common.values import Catalog
 from databases import AccessRuleError, GuardedDatabase
 from databases.catalog import read_knowledge

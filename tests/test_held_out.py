@@ -18,8 +18,8 @@ def test_held_out_questions_can_be_answered(name: str, make_database: Callable[[
     url = make_database((HELD_OUT / f"{name}.sql").read_text(encoding="utf-8"))
     cases = cases_of(HELD_OUT / f"{name}_questions.sql")
     answerable = [case for case in cases if case.gold not in (REFUSE, CHAT)]
-    assert len(answerable) >= 60
-    assert {case.gold for case in cases} > {REFUSE, CHAT}
+    assert len(answerable) >= 50
+    assert REFUSE in {case.gold for case in cases}
     assert {language_of(case.question) for case in answerable} == {"zh", "en"}
     assert len({case.question for case in cases}) == len(cases)
     assert [case.question for case in answerable if not rows_of(url, case.gold)] == []

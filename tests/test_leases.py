@@ -9,6 +9,7 @@ import pytest
 from agent.runs.leases import Leases, lease_for
 from common.store import Frame, RunHead, RunRecord, Runs, Store
 from common.store.journal import Journal
+from common.values import Turn
 
 
 class Hurrying(asyncio.SelectorEventLoop):
@@ -39,7 +40,7 @@ class Orphaned:
         is_orphaned = asyncio.get_running_loop().time() >= self._since
         return (RunRecord(head, "running", 1, is_orphaned=True),) if is_orphaned else ()
 
-    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
+    async def end_orphan(self, head: RunHead, frame: Frame, turn: Turn | None) -> bool:
         self.ended_at.set_result(asyncio.get_running_loop().time())
         return True
 

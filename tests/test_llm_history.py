@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agent.ask.context import Behaviour, Context
 from agent.ask.question_flow import QuestionFlow
-from agent.flow import Question
+from agent.flow import Question, Write
+from agent.runs.events import Event
 from agent.runs.runner import Runner
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.history_text import MAX_HISTORY_TOKENS, MAX_TURNS, View, told
@@ -211,7 +212,7 @@ def ask_all(
     async def action(model: ChatModel) -> list[dict[str, Any]]:
         thinking, rules = LlmSkills(model), OfflineSkills()
 
-        def new_context(asked: Question) -> Context:
+        def new_context(asked: Question, _write: Write) -> Context:
             async def recall() -> tuple[Turn, ...]:
                 return recalled[asked.conversation_id]
 
@@ -220,9 +221,9 @@ def ask_all(
         runner = Runner({"ask": QuestionFlow(new_context, routing_mode="hybrid", deadline_s=30)}, "ask")
 
         async def answered(name: str) -> dict[str, Any]:
-            return [event async for event in runner.events(Question(question, conversation_id=name, lang="zh"))][
-                -1
-            ].data
+            events: list[Event] = []
+            await runner.answer(Question(question, conversation_id=name, lang="zh"), events.append)
+            return events[-1].data
 
         return await asyncio.gather(*map(answered, recalled))
 

@@ -1,6 +1,7 @@
 """What may be asked next: every choice, rewrite, follow-up and example that is offered is understood and finds rows."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Iterable, Iterator
 
 import pytest
@@ -156,3 +157,28 @@ def test_an_answer_offers_follow_ups_that_go_on_from_it(asking: Asking) -> None:
     for question in first["data"].get("follow_ups", ()):  # where they were ready in time
         _, next_one = asking.sync({"question": question, **conversation})
         assert next_one["data"]["query_result"]["rows"], question
+
+
+@pytest.mark.parametrize(
+    ("first", "about"),
+    [
+        ("revenue per month in 2026", "what is the trend?"),
+        ("total revenue by service area", "why is the first one so high?"),
+        ("2026年每月营业收入", "趋势怎么样"),
+    ],
+)
+def test_an_answer_about_a_result_offers_splits_of_its_figure(asking: Asking, first: str, about: str) -> None:
+    conversation = {"conversation_id": f"offers-about-{secrets.token_hex(4)}"}
+    asking.sync({"question": first, **conversation})
+    _, told = asking.sync({"question": about, **conversation})
+    assert told["data"]["response_type"] == "CHAT"
+    assert 0 < len(told["data"]["follow_ups"]) <= 3
+    for question in told["data"]["follow_ups"]:
+        assert question not in told["data"]["response"]
+        _, split = asking.sync({"question": question, **conversation})
+        assert split["data"]["query_result"]["rows"], question
+
+
+def test_talk_about_nothing_shown_offers_no_splits(asking: Asking) -> None:
+    for question in ("hello", "why is the sky blue?"):
+        assert "follow_ups" not in asking.sync({"question": question, "conversation_id": "offers-talk"})[1]["data"]

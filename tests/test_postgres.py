@@ -17,7 +17,8 @@ from common.errors import (
     QueryTimeout,
     ValidationFailed,
 )
-from common.postgres.connection import Connection, Limits, connect
+from common.postgres.connecting import Limits, connect
+from common.postgres.connection import Connection
 from databases import GuardedDatabase
 from tests.cases import all_cases
 from tests.databases import Opener, as_admin, execute, run
@@ -276,21 +277,40 @@ def test_statements_and_answers_of_any_length_pass(url: str, length: int) -> Non
 
 def test_an_ordinary_answer_is_one_message(database: GuardedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT id, name, mood FROM person"
-    run(database, sql)
     sent = []
     send = Connection._send
 
-    def counting(connection: Connection, sql: str, parameters: Any = None) -> Any:
-        sent.append(sql)
-        return send(connection, sql, parameters)
-
     async def use() -> None:
+        has_left = asyncio.Event()
+
+        def counting(connection: Connection, sql: str, parameters: Any = None) -> Any:
+            sent.append(sql)
+            if "person" not in sql:
+                has_left.set()
+            return send(connection, sql, parameters)
+
+        await database.run(sql)
+        monkeypatch.setattr(Connection, "_send", counting)
         await database.explain(sql)
         await database.run(sql)
+        await has_left.wait()
 
-    monkeypatch.setattr(Connection, "_send", counting)
     asyncio.run(use())
-    assert [sql.split(";")[0] for sql in sent] == ["BEGIN READ ONLY", "ROLLBACK"] * 2
+    # The transaction before is left in the same message; the last one by itself.
+    assert [("BEGIN" in text, text.split(";")[0]) for text in sent] == [*[(True, "ROLLBACK")] * 2, (False, "ROLLBACK")]
+
+
+@pytest.mark.parametrize("method", ["explain", "run"])
+def test_positions_count_from_the_statement_whatever_is_sent_before_it(database: GuardedDatabase, method: str) -> None:
+    async def use() -> list[int | None]:
+        positions = []
+        for sql in ("SELECT nope FROM person", "SELECT id, nope FROM person"):
+            with pytest.raises(InvalidSql) as caught:
+                await getattr(database, method)(sql)
+            positions.append(caught.value.position)
+        return positions
+
+    assert asyncio.run(use()) == [8, 12]
 
 
 def test_huge_values_never_reach_this_process(url: str, opened: Opener) -> None:

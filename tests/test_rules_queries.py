@@ -847,3 +847,13 @@ def test_what_means_nothing_is_refused(catalog: Catalog, query: Query) -> None:
     lexicon = lexicon_of(catalog)
     with pytest.raises(Unrenderable):
         render(query, lexicon.schema, lexicon.graph)
+
+
+def test_figures_of_floats_are_compared_and_shared(shop: GuardedDatabase, catalog: Catalog) -> None:
+    best = Measure("max", PRODUCTS, "rating")
+    sides = Comparison((Condition(STOCK, "<", (Decimal(10),)),), (Condition(STOCK, ">=", (Decimal(10),)),))
+    holds(shop, catalog, Query(PRODUCTS, measures=(best,), comparison=sides), "SELECT 4.5, 4.75, 0.25, 5.56")
+    share = Measure("sum", PRODUCTS, "rating", is_share=True)
+    query = Query(PRODUCTS, measures=(share,), dimensions=(Dimension(PRODUCTS, "first_sold"),))
+    gold = "SELECT first_sold, round((100 * rating / (SELECT sum(rating) FROM products))::numeric, 2) FROM products"
+    holds(shop, catalog, query, gold)

@@ -11,6 +11,7 @@ from knowledge.atoms import atoms_of
 from rules.words import WORDS
 from rules.words.numerals import numerals_of
 from rules.words.result_questions import kind_of_doubt
+from rules.words.series_questions import Course, course_asked
 from rules.words.talk import signs_of_talk, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
 
@@ -99,6 +100,45 @@ def test_numbers_and_forms_of_talk() -> None:
         signs_of_talk("为什么天空是蓝的") and signs_of_talk("how do I cook rice") and not signs_of_talk("各店铺的收入")
     )
     assert (kind_of_doubt("why is the first one so high?"), kind_of_doubt("这个结果准确吗")) == ("why", "reliability")
+
+
+@pytest.mark.parametrize(
+    ("question", "unit", "course"),
+    [
+        ("what is the trend?", "month", "trend"),
+        ("What's the trend here", None, "trend"),
+        ("is it going up?", "day", "trend"),
+        ("how did these figures change over time?", "month", "trend"),
+        ("compare it with last month", "month", "change"),
+        ("How does that compare with the month before?", "month", "change"),
+        ("and against yesterday?", "day", "change"),
+        ("month over month", "month", "change"),
+        ("forecast this", "month", "outlook"),
+        ("趋势怎么样", "month", "trend"),
+        ("这些数据有什么变化？", None, "trend"),
+        ("和上个月比呢", "month", "change"),
+        ("跟上月相比如何", "month", "change"),
+        ("环比", "week", "change"),
+        ("未来会怎么样", "month", "outlook"),
+        # of a series of another unit, of something else than the series, or nothing about a course
+        ("compare it with last month", "day", None),
+        ("和上个月比呢", "year", None),
+        ("trend of complaints", "month", None),
+        ("compare the stores", "month", None),
+        ("退货的趋势", "month", None),
+        ("各门店的变化", "month", None),
+        ("how is it?", "month", None),
+        ("怎么样", "month", None),
+        ("", "month", None),
+    ],
+)
+def test_what_is_asked_of_a_series(question: str, unit: str | None, course: Course | None) -> None:
+    assert course_asked(question, unit, 6) == course
+
+
+def test_a_year_before_is_asked_of_series_that_have_one() -> None:
+    found = [course_asked(said, "month", rows) for said in ("和去年同期比", "versus last year") for rows in (12, 13)]
+    assert found == [None, "change"] * 2
 
 
 def test_all_words_are_used() -> None:

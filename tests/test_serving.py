@@ -63,6 +63,19 @@ def test_the_banner_says_where_and_on_what(demo_url: str, tmp_path: Path) -> Non
         assert limits[0] == limits[1], "the worker may open what the system lets it"
 
 
+@pytest.mark.parametrize(("characters", "code"), [(2000, 200), (9000, 414)])
+def test_a_long_address_is_read_or_refused_like_anything_else(
+    citu_without_model: Citu, characters: int, code: int
+) -> None:
+    """2,000 characters are 6,000 bytes where they are Chinese."""
+    text = "q=" + "a" * 50 + "%E5%BA%97" * (characters // 3)
+    status, envelope = get_json(citu_without_model.port, f"/api/v0/schema/search?{text}")
+    assert (status, envelope["code"], envelope["success"]) == (code, code, code == 200)
+    if code == 414:
+        assert envelope["data"]["error_type"] == "uri_too_long"
+        assert get_json(citu_without_model.port, "/health")[0] == 200
+
+
 @contextmanager
 def _few_descriptors() -> Iterator[None]:
     """Programs started inside begin with the limit most systems give."""

@@ -110,6 +110,83 @@ def test_a_conversation_is_as_it_was_said(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
+def failed(about: RunHead, question: str = "多少?", state: Literal["error", "cancelled"] = "error") -> RunWrite:
+    """A whole run at once, which ended in an error."""
+    return RunWrite(about, frames(1, 2), RunEnd(state, failed_turn(about, question)))
+
+
+def failed_turn(about: RunHead, question: str = "多少?") -> Turn:
+    failure = {"error_type": "query_timeout", "error": '太久 {"failure":{', "message": "超时", "retryable": True}
+    asked_at = "2026-01-02T03:04:05.678+00:00"
+    return Turn(about.run_id, question, None, None, "太久", asked_at, "SELECT 1", failure=failure)
+
+
+def test_a_failure_is_shown_and_no_question_goes_on_from_it(place: Place, user: str) -> None:
+    """However many there are, the latest answers are found."""
+
+    async def scenario(store: Store) -> None:
+        broken = head(user)
+        await store.runs.write([failed(broken, "broken first")])
+        assert await titles(store, user) == ["broken first"]
+        assert await questions(store, user) == []
+        await ask(store, user, "c", "one", 'said {"failure":{ itself')
+        for number in range(7):
+            await store.runs.write([failed(head(user), f"broken {number}", "cancelled")])
+        assert await questions(store, user, limit=1) == ['said {"failure":{ itself']
+        assert await questions(store, user, limit=2) == ["one", 'said {"failure":{ itself']
+        assert await questions(store, user, limit=50) == ["one", 'said {"failure":{ itself']
+        page = await store.conversations.turns(user, "c", 100)
+        assert page is not None
+        assert page.conversation.turn_count == len(page.turns) == 10
+        assert page.turns[0] == failed_turn(broken, "broken first")
+        assert [turn.failure is None for turn in page.turns] == [False, True, True, *[False] * 7]
+
+    play(scenario, place.open(max_turns=20))
+
+
+def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: Place, user: str) -> None:
+    """A waiting run that is cancelled, and one whose worker is gone: once, and only if they are ended by it."""
+
+    async def scenario(store: Store) -> None:
+        waits, runs = head(user), head(user, "other")
+        await ask(store, user, "c", "before")
+        await store.runs.write([asking(waits, "q"), RunWrite(runs, frames(1, 2))])
+        await until(lambda: is_orphan(store, runs))
+        for _ in range(2):
+            said = failed_turn(waits)
+            assert not await store.runs.end_waiting(waits, Frame(9, b"{}"), turn=said)
+            is_ended = [
+                await store.runs.end_waiting(waits, Frame(3, b"{}"), turn=said),
+                await store.runs.end_orphan(runs, Frame(3, b"{}"), failed_turn(runs)),
+            ]
+            page = await store.conversations.turns(user, "c", 10)
+            assert page is not None
+            assert page.turns[1:] == (said,)
+            (begun,) = (await store.conversations.turns(user, "other", 10) or page).turns
+            assert begun == failed_turn(runs)
+        assert is_ended == [False, False]
+        assert sorted(await titles(store, user)) == ["before", "多少?"]
+
+    async def is_orphan(store: Store, about: RunHead) -> bool:
+        return about.run_id in {record.head.run_id for record in await store.runs.orphans()}
+
+    play(scenario, place.open(lease_s=0.2))
+
+
+def test_turns_of_runs_ended_by_others_count_as_others_do(place: Place, user: str) -> None:
+    async def scenario(store: Store) -> None:
+        await ask(store, user, "c", "one", "two", "three")
+        waits = head(user)
+        await store.runs.write([asking(waits, "q")])
+        assert await store.runs.end_waiting(waits, Frame(3, b"{}"), turn=failed_turn(waits, "four"))
+        page = await store.conversations.turns(user, "c", 10)
+        assert page is not None
+        assert [turn.question for turn in page.turns] == ["two", "three", "four"]
+        assert await questions(store, user, limit=10) == ["two", "three"]
+
+    play(scenario, place.open(max_turns=3))
+
+
 def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
     async def scenario(store: Store) -> None:
         conversations = store.conversations
@@ -122,7 +199,7 @@ def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
         assert await conversations.delete_all(user) == 0
         assert await store.runs.find(user, "r") is None
         assert await store.runs.frames(user, "r", 0, 5) == ()
-        assert not await store.runs.end_orphan(uuid.uuid4().hex, Frame(1, b"{}"))
+        assert not await store.runs.end_orphan(head(user), Frame(1, b"{}"))
         assert not await store.runs.renew([uuid.uuid4().hex], "worker")
         assert not await store.runs.renew([], "worker")
         assert not await store.runs.write([])
@@ -349,11 +426,11 @@ def test_only_a_run_whose_lease_ran_out_is_an_orphan(place: Place, user: str) ->
         record = await patient.runs.find(user, lost.run_id)
         assert record is not None
         assert record.is_orphaned
-        assert not await patient.runs.end_orphan(held.run_id, Frame(2, b"{}"))
-        assert not await patient.runs.end_orphan(lost.run_id, Frame(2, b"{}"))
-        assert not await patient.runs.end_orphan(lost.run_id, Frame(4, b"{}"))
-        assert await patient.runs.end_orphan(lost.run_id, Frame(3, b"{}"))
-        assert not await patient.runs.end_orphan(lost.run_id, Frame(3, b"{}"))
+        assert not await patient.runs.end_orphan(held, Frame(2, b"{}"))
+        assert not await patient.runs.end_orphan(lost, Frame(2, b"{}"))
+        assert not await patient.runs.end_orphan(lost, Frame(4, b"{}"))
+        assert await patient.runs.end_orphan(lost, Frame(3, b"{}"))
+        assert not await patient.runs.end_orphan(lost, Frame(3, b"{}"))
         assert not await orphans()
         ended = await hasty.runs.find(user, lost.run_id)
         assert ended is not None
@@ -381,7 +458,7 @@ def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None
         assert await is_orphaned()
         assert not await patient.runs.renew([about.run_id, ended.run_id], "worker")
         assert not await is_orphaned()
-        assert not await patient.runs.end_orphan(about.run_id, Frame(1, b"{}"))
+        assert not await patient.runs.end_orphan(about, Frame(1, b"{}"))
         await patient.runs.request_cancel("another", about.run_id)
         assert not await patient.runs.renew([about.run_id], "worker")
         await patient.runs.request_cancel(user, about.run_id)
@@ -545,7 +622,7 @@ def test_an_answer_or_its_end_comes_first_and_not_both(place: Place, user: str) 
             await one.runs.write([asking(about, "q")])
             said, is_ended = await asyncio.gather(
                 one.runs.resume(user, about.run_id, "q", "yes", "one"),
-                two.runs.end_waiting(user, about.run_id, Frame(3, b"{}")),
+                two.runs.end_waiting(about, Frame(3, b"{}")),
             )
             state = (await known(one, about)).state
             assert (said, is_ended, state) in {("resumed", False, "running"), ("answered", True, "cancelled")}
@@ -559,14 +636,12 @@ def test_only_the_user_who_was_asked_answers(place: Place, user: str) -> None:
         await store.runs.write([asking(about, "q"), RunWrite(running, frames(1, 1)), answered(ended)])
         before = await known(store, about)
         assert await store.runs.resume("another", about.run_id, "q", "yes", "w") == "unknown"
-        assert not await store.runs.end_waiting("another", about.run_id, Frame(3, b"{}"))
+        assert not await store.runs.end_waiting(replace(about, user_id="another"), Frame(3, b"{}"))
         assert await store.runs.resume(user, about.run_id, "other", "yes", "w") == "unknown"
         assert await store.runs.resume(user, uuid.uuid4().hex, "q", "yes", "w") == "unknown"
         for other in (running, ended):
             assert await store.runs.resume(user, other.run_id, "q", "yes", "w") == "unknown"
-            assert not await store.runs.end_waiting(
-                user, other.run_id, Frame((await known(store, other)).last_seq + 1, b"")
-            )
+            assert not await store.runs.end_waiting(other, Frame((await known(store, other)).last_seq + 1, b""))
         assert await known(store, about) == before
 
     play(scenario, place.open())
@@ -623,7 +698,7 @@ def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
         assert about.run_id not in {record.head.run_id for record in await patient.runs.orphans()}
         record = await known(patient, about)
         assert (record.state, record.is_orphaned) == ("waiting", False)
-        assert not await patient.runs.end_orphan(about.run_id, Frame(3, b"{}"))
+        assert not await patient.runs.end_orphan(about, Frame(3, b"{}"))
         assert not await patient.runs.adopt(about.run_id, "another")
         await patient.runs.request_cancel(user, about.run_id)
         assert not await patient.runs.renew([about.run_id], "worker")
@@ -662,7 +737,7 @@ def test_a_resumed_run_outlives_its_worker(place: Place, user: str) -> None:
         assert sorted(adopted) == [False, False, False, True]
         winner = f"three {adopted.index(True)}"
         assert await known(patient, about) == replace(found, head=by(about, winner), is_orphaned=False)
-        assert not await patient.runs.end_orphan(about.run_id, Frame(4, b"{}"))
+        assert not await patient.runs.end_orphan(about, Frame(4, b"{}"))
         # A worker that counted as dead comes back: its earlier writes are there, new ones are not kept.
         zombie = by(about, "two")
         assert not await hasty.runs.write([RunWrite(zombie, frames(3, 3))])
@@ -697,7 +772,7 @@ def test_only_a_run_with_an_answer_can_be_adopted(place: Place, user: str) -> No
         await hasty.runs.write([asking(asked_again, "q2", 3, 3)])
         assert not await patient.runs.adopt(asked_again.run_id, "another")
         await orphan(patient, buried)
-        assert await patient.runs.end_orphan(buried.run_id, Frame(3, b"{}"))
+        assert await patient.runs.end_orphan(buried, Frame(3, b"{}"))
         assert await known(patient, buried) == RunRecord(buried, "error", 3)
         assert not await patient.runs.adopt(buried.run_id, "another")
         assert await patient.runs.resume(user, buried.run_id, "q1", "yes", "worker") == "answered"
@@ -712,9 +787,9 @@ def test_a_run_is_ended_while_it_waits(place: Place, user: str, state: Literal["
         about = head(user)
         await store.runs.write([asking(about, "q")])
         for wrong in (2, 4):
-            assert not await store.runs.end_waiting(user, about.run_id, Frame(wrong, b"{}"), state)
-        assert await store.runs.end_waiting(user, about.run_id, Frame(3, b"{}"), state)
-        assert not await store.runs.end_waiting(user, about.run_id, Frame(4, b"{}"), state)
+            assert not await store.runs.end_waiting(about, Frame(wrong, b"{}"), state)
+        assert await store.runs.end_waiting(about, Frame(3, b"{}"), state)
+        assert not await store.runs.end_waiting(about, Frame(4, b"{}"), state)
         assert await known(store, about) == RunRecord(about, state, 3)
         assert await store.runs.frames(user, about.run_id, 0, 10) == (*frames(1, 2), Frame(3, b"{}"))
         assert await store.runs.resume(user, about.run_id, "q", "yes", "worker") == "answered"
@@ -730,7 +805,7 @@ def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) ->
         waits, resumed, ends = head(user), head(user), head(user)
         await long.runs.write([asking(about, "q") for about in (waits, resumed, ends)])
         assert await long.runs.resume(user, resumed.run_id, "q", 1, "worker") == "resumed"
-        assert await long.runs.end_waiting(user, ends.run_id, Frame(3, b"{}"))
+        assert await long.runs.end_waiting(ends, Frame(3, b"{}"))
 
         async def is_gone(about: RunHead) -> bool:
             return await long.runs.find(user, about.run_id) is None
@@ -743,7 +818,7 @@ def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) ->
         await short.runs.write([asking(forgotten, "q")])
         await until(lambda: is_gone(forgotten))
         assert await short.runs.resume(user, forgotten.run_id, "q", 1, "worker") == "unknown"
-        assert not await short.runs.end_waiting(user, forgotten.run_id, Frame(3, b"{}"))
+        assert not await short.runs.end_waiting(forgotten, Frame(3, b"{}"))
         assert not await short.runs.adopt(forgotten.run_id, "worker")
         assert await short.runs.frames(user, forgotten.run_id, 0, 10) == ()
 
@@ -759,7 +834,7 @@ def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: s
         await store.runs.resume(user, adopted.run_id, "q", "yes", "two")
         await orphan(store, adopted)
         assert await store.runs.adopt(adopted.run_id, "three")
-        assert await store.runs.end_waiting(user, cancelled.run_id, Frame(3, b"{}"))
+        assert await store.runs.end_waiting(cancelled, Frame(3, b"{}"))
         last = head(user)
         await store.runs.write([asking(last, "q")])
         await asyncio.to_thread(place.stop, signal.SIGKILL)
@@ -800,8 +875,8 @@ def test_whatever_workers_do_a_run_stays_whole(place: Place, steps: list[tuple[s
                 said = await store.runs.resume(about.user_id, about.run_id, f"q{n}", "yes", worker_id)
                 assert said == model.resume(f"q{n}", worker_id)
             elif action == "close":
-                assert await store.runs.end_waiting(about.user_id, about.run_id, frames(99, 99)[0]) is False
-                is_ended = await store.runs.end_waiting(about.user_id, about.run_id, Frame(model.last + 1, b""))
+                assert await store.runs.end_waiting(about, frames(99, 99)[0]) is False
+                is_ended = await store.runs.end_waiting(about, Frame(model.last + 1, b""))
                 assert is_ended == model.close()
             elif action != "repeat" or written:
                 write = _step(by(about, worker_id), action, model.last, f"q{n}", written)

@@ -244,7 +244,7 @@ def session(limits: Limits, *replies: Completion, clock: Callable[[], float] = l
 def test_the_same_call_is_not_run_twice() -> None:
     notes = Notes()
     registry = ToolRegistry([tool("count", EVERYONE)], no_database, notes)
-    written: list[ToolStep | StepResult] = []
+    written: list[str | ToolStep | StepResult] = []
 
     async def twice() -> list[ToolResult]:
         one = session(Limits())

@@ -575,7 +575,7 @@ def test_anothers_own_example_is_not_told(asking: Asking, audit: Path) -> None:
 def test_one_question_saves_a_few_candidates_and_one_user_some(asking: Asking, audit: Path) -> None:
     bench = ToolBench(asking, audit, Actor("greedy"))
     session = ToolSession(bench.question, bench.use.occasion, None, Limits())  # type: ignore[arg-type]
-    shown: list[ToolStep | StepResult] = []
+    shown: list[str | ToolStep | StepResult] = []
 
     async def saving(count: int) -> list[str | None]:
         calls = [

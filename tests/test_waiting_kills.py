@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, Checkpoin
 
 from agent.ask.context import Behaviour, Context
 from agent.bootstrap import FlowDependencies
-from agent.flow import Question
+from agent.flow import Question, Write
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
 from app_config import Settings
@@ -124,6 +124,7 @@ class Told:
     sequence: tuple[int, ...] = ()
     taken: int = 0
     turns: int = 0
+    failures: int = 0
 
 
 def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
@@ -132,7 +133,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
     database, rules = opened(make_database(GAUGES)), OfflineSkills()
 
     def desk_of(store: Store, lease_s: float) -> RunDesk:
-        def new_context(_question: Question) -> Context:
+        def new_context(_question: Question, _write: Write) -> Context:
             return Context(database, rules, rules, Behaviour())
 
         flow = SurveyFlow(FlowDependencies(Settings(), new_context, None, store))
@@ -174,6 +175,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
             assert (told.end["response"], told.turns) == ("gauge 1, gauge 2", 1), said
         else:
             assert (told.end["error_type"], told.end["retryable"], told.taken) == ("internal_error", True, 0), said
+            assert (told.turns, told.failures) == (0, 1), said
 
 
 async def _one_run(mortal: RunDesk, survivor: RunDesk, store: Store, fate: Fate) -> Told:
@@ -195,7 +197,9 @@ async def _one_run(mortal: RunDesk, survivor: RunDesk, store: Store, fate: Fate)
                     break
     frames = await store.runs.frames(USER, question.run_id, 0, 1000)
     turns = await store.conversations.recent(USER, question.conversation_id, 10)
-    return Told(fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns))
+    page = await store.conversations.turns(USER, question.conversation_id, 10)
+    failures = len(page.turns) - len(turns) if page else 0
+    return Told(fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns), failures)
 
 
 async def _answered(desk: RunDesk, run_id: str, asked: dict[str, Any], fate: Fate | None) -> bool:

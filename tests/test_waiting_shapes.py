@@ -10,7 +10,7 @@ import pytest
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion, ask_user
+from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion, Write, ask_user
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.runner import Runner
 from common.actor import ANONYMOUS, NOBODY
@@ -66,7 +66,6 @@ class AskingFlow:
     faces: Mapping[str, Face] = dict.fromkeys(("left", "right", "inside", "last"), _FACE)
     last_node = "last"
     most_steps = 10
-    has_steps = False
     deadline_s = 30.0
 
     def __init__(self, store: Store) -> None:
@@ -88,7 +87,7 @@ class AskingFlow:
     def start(self, question: Question) -> State:
         return {}
 
-    def context(self, question: Question) -> None:
+    def context(self, question: Question, write: Write) -> None:
         return None
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ _GROUPS = Text(
     "各组在两个周期的合计之差（SQL）；说明变化出在哪里，不说明原因",
     "difference of each group's sums in the two periods (SQL); it shows where the change lies, not its cause",
 )
-_UNFINISHED = Text("周期的结束时间晚于数据库的当前时间", "the period ends after the database's present time")
+_UNFINISHED = Text("以数据库的当前时间为准", "by the database's clock")
 _MORE, _LESS, _SAME = Text("增加", "more"), Text("减少", "less"), Text("持平", "the same")
 
 

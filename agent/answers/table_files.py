@@ -121,6 +121,8 @@ _FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
 _DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
 _ROWS_END = "</sheetData>"
 _NO_ROWS = "<sheetData/>"  # of a book without columns
+# The cells that there are. It stands before the rows, when nobody knows how many will come; without it readers look.
+_DIMENSION = re.compile(r'<dimension ref="[^"]*"/>')
 _STYLE = re.compile(r'<c r="[A-Z]+2" s="(\d+)">')
 # What XML can't hold is written like this in a workbook; so is what only looks like it.
 _UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
@@ -140,7 +142,7 @@ class XlsxFile:
         self._parts = _empty_book(columns, column_types)
         self._sheet_name = next(name for name in self._parts if "worksheets/sheet" in name)
         sheet = self._parts[self._sheet_name].replace(_NO_ROWS, f"<sheetData>{_ROWS_END}")
-        head, _, self._tail = sheet.partition(_ROWS_END)
+        head, _, self._tail = _DIMENSION.sub("", sheet).partition(_ROWS_END)
         example = head.find('<row r="2"')
         self._head = head if example < 0 else head[:example]
         styles = iter(_STYLE.findall(head))

@@ -3,16 +3,18 @@
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from agent.analysis.analysing import Analyst, Wish
 from common.errors import CituError
 from common.inquiry import Inquiry
 from common.ports import Database
-from common.text import Lang
+from common.text import Lang, Text
 from common.values import AnalysisKind
 
 _log = logging.getLogger(__name__)
+_METHOD = Text("方法：{}。", " Method: {}.")
 _MOST = 8  # findings, of which the most telling of each kind come first
 _MOST_OF_KIND = 2
 
@@ -23,14 +25,19 @@ class Analysis:
 
     Attributes:
         findings: as `POST /api/v0/runs/{run_id}/analyze` gives them.
+        warnings: why something that was wanted could not be computed.
     """
 
     findings: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Each finding with its method."""
-        return tuple(f"{finding['text']} ({finding['method']})" for finding in self.findings)
+    def sentences(self, lang: Lang) -> tuple[str, ...]:
+        """The findings in words; the method of those that stand together is said once, after the last of them."""
+        told = []
+        for finding, following in zip_longest(self.findings, self.findings[1:]):
+            is_last = following is None or following["method"] != finding["method"]
+            told.append(finding["text"] + (_METHOD.to(lang).format(finding["method"]) if is_last else ""))
+        return tuple(told)
 
 
 Analyse = Callable[[str, tuple[AnalysisKind, ...], Lang], Awaitable[Analysis]]
@@ -51,7 +58,7 @@ def analysing(analyst: Analyst, database: Database) -> Analyse:
         except CituError as error:  # the question is answered without it
             _log.info("the last result was not analysed: %s", error.error_type)
             return Analysis()
-        return Analysis(_telling(body["findings"]))
+        return Analysis(_telling(body["findings"]), tuple(body["warnings"]))
 
     return analyse
 

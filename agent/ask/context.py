@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from agent.ask.about_result import Analyse, nothing_computed
 from agent.ask.state import State
 from agent.experience import NOTHING_LEARNT, Recollection
-from agent.flow import Recall, nothing_before
+from agent.flow import Recall, Write, nothing_before, shown_to_nobody
 from agent.thinking import Skills
 from agent.token_batches import emitting
 from agent.value_lookup import LookUp, nothing_stored
@@ -49,6 +49,7 @@ class Context:
         actor: who asks; what they may see and change depends on it.
         look_up: finds stored values that the question names.
         analyse: computes figures of an earlier result's rows.
+        write: shows text while it is written.
     """
 
     database: Database
@@ -60,6 +61,7 @@ class Context:
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored
     analyse: Analyse = nothing_computed
+    write: Write = shown_to_nobody
 
     @property
     def has_model(self) -> bool:
@@ -91,4 +93,4 @@ def inquiry_of(state: State, catalog: Catalog) -> Inquiry:
 
 def emitter(state: State, runtime: Runtime[Context]) -> AbstractContextManager[Emit | None]:
     """Gives skills the `Emit` for the text they write; see `emitting`."""
-    return emitting(state["wants_tokens"], runtime.stream_writer)
+    return emitting(state["wants_tokens"], runtime.context.write)

@@ -20,6 +20,7 @@ from agent.ask.nodes.classify_question import classify_question
 from agent.ask.nodes.format_response import format_response
 from agent.ask.routing import after_classification, after_sql_generation
 from agent.ask.state import Ask, State, Update
+from agent.lean_graph import compiled
 from agent.one_channel import deciding, one_channel
 
 Decide = Callable[[Update], str]
@@ -75,4 +76,4 @@ def compiled_graph() -> Graph:
     graph.add_edge("agent_sql_execution", LAST_NODE)
     graph.add_edge("agent_chat", LAST_NODE)
     graph.add_edge(LAST_NODE, END)
-    return graph.compile()
+    return compiled(graph)

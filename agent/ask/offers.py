@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 
 from agent.ask.context import Context
@@ -17,12 +18,14 @@ from common.ports import Database
 from common.text import Lang, Text
 from common.values import NoSql, Offer, QueryResult
 from knowledge.second_look import looks_empty
+from rules.answering.about_results import is_about_last, splits_of_last
 from rules.answering.next_questions import NextQuestion, next_questions
 from rules.schema.lexicon import LEXICON
 
 _log = logging.getLogger(__name__)
 
 _MOST_REWRITES = 2
+_MOST_SPLITS = 3
 _PATIENCE_S = 1.0  # for all offers of a refusal together
 _QUICK = 20_000.0  # of the planner's cost units, the most that trying an offer may cost: tens of milliseconds
 _SAID = Text("可以这样问：{}。", " You could ask {}.")
@@ -78,6 +81,21 @@ def said(rewrites: Sequence[str], lang: Lang) -> str:
     if not rewrites:
         return ""
     return _SAID.to(lang).format(_OR.to(lang).join(map(_QUOTED.to(lang).format, rewrites)))
+
+
+async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
+    """After a question about the last result, those that split its figure, as far as they find rows and in a second."""
+    if not is_about_last(inquiry):
+        return ()
+    await LEXICON.ready(inquiry.catalog)
+    found: list[str] = []
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            for offer in await asyncio.to_thread(lambda: list(islice(splits_of_last(inquiry), _MOST_SPLITS))):
+                await _try([offer], database, found, _MOST_SPLITS)
+    except TimeoutError:
+        _log.info("some offers were not tried in time")
+    return tuple(found)
 
 
 class FollowUps:

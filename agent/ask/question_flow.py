@@ -7,7 +7,7 @@ from agent.ask.context import Context
 from agent.ask.faces import FACES
 from agent.ask.graph import LAST_NODE, NODES, Graph, compiled_graph
 from agent.ask.state import Ask, State
-from agent.flow import Answer, Face, Failure, Question
+from agent.flow import Answer, Face, Failure, Question, Write
 from agent.kept_turns import turn_of
 from common.values import Turn, Usage
 
@@ -25,9 +25,10 @@ class QuestionFlow:
     faces: Mapping[str, Face] = FACES
     last_node = LAST_NODE
     most_steps = len(NODES)
-    has_steps = False
 
-    def __init__(self, new_context: Callable[[Question], Context], *, routing_mode: str, deadline_s: float) -> None:
+    def __init__(
+        self, new_context: Callable[[Question, Write], Context], *, routing_mode: str, deadline_s: float
+    ) -> None:
         self._new_context = new_context
         self._routing_mode = routing_mode
         self.deadline_s = deadline_s
@@ -50,9 +51,9 @@ class QuestionFlow:
             "execution_path": ["start"],
         }
 
-    def context(self, question: Question) -> Context:
+    def context(self, question: Question, write: Write) -> Context:
         """See `Flow.context`."""
-        return self._new_context(question)
+        return self._new_context(question, write)
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The steps so far and, once known, the SQL, its plan and why it is refused."""

@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agent.extensions.points import WorkflowHandler
-from agent.flow import Answer, Described, Face, Failure, Question
+from agent.flow import Answer, Described, Face, Failure, Question, Write
 from agent.kept_turns import turn_of
 from common.text import Text
 from common.values import Turn, Usage
@@ -89,7 +89,6 @@ class WorkflowFlow:
     faces: Mapping[str, Face] = {_NODE: _FACE}
     last_node = _NODE
     most_steps = 1
-    has_steps = False
 
     def __init__(self, handlers: Sequence[WorkflowHandler], *, routing_mode: str, deadline_s: float) -> None:
         self._handlers = tuple(handlers)
@@ -120,7 +119,7 @@ class WorkflowFlow:
         """See `Flow.start`."""
         return {"question": question}
 
-    def context(self, question: Question) -> Context:
+    def context(self, question: Question, write: Write) -> Context:  # noqa: ARG002
         """See `Flow.context`."""
         handler = self._handler(question)
         assert handler is not None, "only claimed questions come here"

@@ -150,7 +150,7 @@ class RunDesk:
 
         run = LiveRun(
             head,
-            self._runner.events(question, resumed),
+            lambda show: self._runner.answer(question, show, resumed),
             self._journal,
             self._store.runs,
             is_watched=is_watched,
@@ -289,8 +289,9 @@ class RunDesk:
 
     async def _cancel_waiting(self, record: RunRecord) -> None:
         head = record.head
-        frame = Frame(record.last_seq + 1, error_event(Cancelled(CANCELLED_TEXT), head).rendered)
-        if await self._store.runs.end_waiting(head.user_id, head.run_id, frame):
+        event = error_event(Cancelled(CANCELLED_TEXT), head)
+        frame = Frame(record.last_seq + 1, event.rendered)
+        if await self._store.runs.end_waiting(head, frame, turn=event.turn):
             self._clear_up(head.run_id)
 
     # --------------------------------------------------------------------------------------------- after an answer

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import simplejson
 
+from agent.kept_turns import failed_turn
 from agent.runs.pauses import Pause
 from common import timestamps
 from common.envelope import error_data, to_bytes
@@ -30,7 +31,7 @@ class Event:
         content: makes `data` without its `type`; called only when somebody reads the event, because a sync answer
             shows no progress.
         code: HTTP status the sync endpoint answers with when the event is the last one.
-        turn: what a completed run adds to its conversation.
+        turn: what the run adds to its conversation, when the event ends it.
         pause: where a run stands that asks the user something.
     """
 
@@ -105,4 +106,6 @@ def error_event(error: CituError, head: RunHead) -> Event:
     """The terminal event of a run that ends in `error` without its flow."""
     ids = {"node": None, "conversation_id": head.conversation_id, "run_id": head.run_id}
     data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": timestamps.now()}
-    return Event("error", error.title.to(head.lang), lambda: data, error.code)
+    message = error.title.to(head.lang)
+    turn = failed_turn(head.run_id, head.question, head.started_at, message, data)
+    return Event("error", message, lambda: data, error.code, turn=turn)

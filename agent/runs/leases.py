@@ -138,5 +138,5 @@ class Leases:
 
     async def _bury(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
-        if await self._runs.end_orphan(record.head.run_id, Frame(record.last_seq + 1, event.rendered)):
+        if await self._runs.end_orphan(record.head, Frame(record.last_seq + 1, event.rendered), event.turn):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})

@@ -6,7 +6,7 @@ fails, frames are shown as they come, and the whole run is kept as soon as the s
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from agent.runs.events import Event, error_event, stored_event, with_warning
@@ -39,7 +39,7 @@ class LiveRun:
     def __init__(
         self,
         head: RunHead,
-        events: AsyncGenerator[Event, None],
+        answer: Callable[[Callable[[Event], None]], Awaitable[None]],
         journal: Journal,
         runs: Runs,
         *,
@@ -53,7 +53,7 @@ class LiveRun:
         """Starts answering, or goes on after the user's answer.
 
         Args:
-            events: the runner's events; they end in a last event.
+            answer: answers the question, passing events on as they happen; they end in a last event.
             is_watched: whether somebody may read frames before the end.
             outlives_readers: whether it goes on when its last reader has left.
             grace_s: otherwise, seconds in which another reader may come before it is cancelled.
@@ -63,7 +63,7 @@ class LiveRun:
         """
         self.head = head
         self.readers = 0
-        self._source = events
+        self._produce = answer
         self._journal = journal
         self._runs = runs
         self._is_watched = is_watched
@@ -76,6 +76,7 @@ class LiveRun:
         self._frames = list(earlier)  # for the first events; the others are rendered when they are kept or shown
         self._kept = self._shown = len(earlier)
         self._failures = journal.failures
+        self._ending: asyncio.Task[None] | None = None
         self._last: Event | None = None  # as shown
         self._is_producing = True
         self._is_resumed, self._is_abandoned = bool(earlier), False
@@ -153,30 +154,25 @@ class LiveRun:
     # --------------------------------------------------------------------------------------------------- producing
 
     async def _answer(self) -> None:
-        ending: asyncio.Task[None] | None = None
         try:
-            async for event in self._source:
-                if event.is_last:
-                    self._is_producing = False
-                    if self._is_left_behind(event):
-                        self._is_abandoned = True
-                        self._wake()
-                        return
-                    ending = self._loop.create_task(self._finish(event))
-                    # Let the loop render the frames, then send them, before the flow cleans up.
-                    await asyncio.sleep(0)
-                    await asyncio.sleep(0)
-                else:
-                    self._take(event)
+            await self._produce(self._take)
         finally:
-            if ending is not None:
-                await ending
+            if self._ending is not None:
+                await self._ending
 
     def _is_left_behind(self, event: Event) -> bool:
         """Whether the process ends while the run works on an answer: another worker adopts it and loses nothing."""
         return self._is_resumed and event.type == "error" and event.code == Cancelled.code and runtime.is_ending()
 
     def _take(self, event: Event) -> None:
+        if event.is_last:
+            self._is_producing = False
+            if self._is_left_behind(event):
+                self._is_abandoned = True
+                self._wake()
+            else:
+                self._ending = self._loop.create_task(self._finish(event))
+            return
         self._events.append(event)
         if self._is_watched and self._journal.is_failing:
             self._show(len(self._events))

@@ -1,6 +1,6 @@
 """Runs a flow: one question in, events out.
 
-`Runner.events` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
+`Runner.answer` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
 question to the user; the run goes on when they answer. It catches every exception, because a client must always get its
 last event.
 """
@@ -8,8 +8,7 @@ last event.
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
@@ -20,6 +19,7 @@ from langgraph.types import Command, Interrupt, StreamMode
 from agent.extensions.points import HOOK_S, UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
 from agent.extensions.workflow_flow import WorkflowFlow
 from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
+from agent.kept_turns import failed_turn
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common import timestamps
@@ -40,6 +40,7 @@ from common.text import Text
 
 _log = logging.getLogger(__name__)
 
+_MODES: Sequence[StreamMode] = ("tasks", "values")
 _WHOLE = "__root__"  # LangGraph's name for a state that is one channel
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
@@ -49,6 +50,10 @@ _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
     "The request took longer than allowed; narrow the question and try again.",
 )
+
+
+Show = Callable[[Event], None]
+"""Takes each event when it happens; called on the event loop."""
 
 
 class Runner:
@@ -89,21 +94,32 @@ class Runner:
             return self._workflow
         return self._flows[question.agent or self._default]
 
-    async def events(self, question: Question, resumed: Resumption | None = None) -> AsyncGenerator[Event, None]:
-        """Events while the question is answered; never raises, ends in exactly one last event.
+    async def answer(self, question: Question, show: Show, resumed: Resumption | None = None) -> None:
+        """Shows events while the question is answered; never raises, ends in exactly one last event.
 
-        Cancelling the consuming task stops the model call and the SQL; the last event then says `cancelled`.
+        The last event is shown as soon as the last node is done, before the graph cleans up. Cancelling the task stops
+        the model call and the SQL; the last event then says `cancelled`.
 
         Args:
             resumed: the answer with which a waiting run goes on; None for a new run.
         """
+
+        async def end(event: Event) -> None:
+            try:
+                if event.is_terminal:
+                    await self._ended(run, question, event)
+            finally:
+                show(event)
+            # Let the loop render the frames, then send them.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
         flow = self._flow_of(question)
-        run = _Run(flow, question, resumed.pause.timings_ms if resumed else {})
+        run = _Run(flow, question, show, end, resumed.pause.timings_ms if resumed else {})
         error: CituError | None = None
         try:
-            async with asyncio.timeout(flow.deadline_s), aclosing(self._observed(run, question, resumed)) as events:
-                async for event in events:
-                    yield event
+            async with asyncio.timeout(flow.deadline_s):
+                await self._observed(run, question, resumed)
         except TimeoutError:
             error = QueryTimeout(_TOO_LONG)
         except asyncio.CancelledError:
@@ -114,23 +130,15 @@ class Runner:
             _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
             error = InternalError(INTERNAL_ERROR_TEXT)
         if error is not None and not run.is_over:
-            event = run.failed(error, run.node)
-            await self._ended(run, question, event)
-            yield event
+            await end(run.failed(error, run.node))
 
-    async def _observed(
-        self, run: "_Run", question: Question, resumed: Resumption | None
-    ) -> AsyncGenerator[Event, None]:
-        """The run's events, with hooks around them."""
+    async def _observed(self, run: "_Run", question: Question, resumed: Resumption | None) -> None:
+        """Runs it, with hooks around it."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
             if resumed is None:
                 for hook in self._hooks:
                     await hook.before_question(question)
-            async with aclosing(run.events(resumed)) as events:
-                async for event in events:
-                    if event.is_terminal:
-                        await self._ended(run, question, event)
-                    yield event
+            await run.go(resumed)
 
     async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
         """Tells hooks that the question has ended; what they raise changes nothing any more."""
@@ -156,10 +164,19 @@ class _Finished:
 class _Run:
     """One question in a graph: keeps the graph's latest state and makes events from it."""
 
-    def __init__(self, flow: Flow, question: Question, timings_ms: Mapping[str, float]) -> None:
-        """`timings_ms`: the time the run took before it waited for the user."""
+    def __init__(
+        self,
+        flow: Flow,
+        question: Question,
+        show: Show,
+        end: Callable[[Event], Awaitable[None]],
+        timings_ms: Mapping[str, float],
+    ) -> None:
+        """`end` shows the last event; `timings_ms` is the time the run took before it waited for the user."""
         self._flow = flow
         self._question = question
+        self._show = show
+        self._end = end
         self._state: Mapping[str, Any] = flow.start(question)
         self._lang = question.answer_lang
         self._current_step = "start"
@@ -171,41 +188,30 @@ class _Run:
         self.node: str | None = None
         self.is_over = False
 
-    async def events(self, resumed: Resumption | None) -> AsyncGenerator[Event, None]:
-        """Progress and tokens while the graph runs, and the last event; raises what nodes raise.
-
-        The last event comes as soon as the last node is done, before the graph cleans up.
-        """
-        question = self._question
+    async def go(self, resumed: Resumption | None) -> None:
+        """Runs the graph, showing its progress and the last event; raises what nodes raise."""
         config, begin = await self._beginning(resumed)
-        # Without "custom", which tokens and tools need, LangGraph runs a node in this task and not in two of its own.
-        modes: list[StreamMode] = ["tasks", "values"]
-        if question.stream_tokens or self._flow.has_steps:
-            modes.append("custom")
         interrupts: tuple[Interrupt, ...] = ()
         parts = self._flow.graph.astream(
             begin,
             config,
-            context=self._flow.context(question),
-            stream_mode=modes,
+            context=self._flow.context(self._question, self._write),
+            stream_mode=_MODES,
             version="v2",
             # "sync": the interrupt must be kept before the client hears of the question.
             durability="sync" if checkpointer_of(self._flow) is not None else None,
         )
         async for part in parts:
-            if part["type"] == "custom":
-                yield self._written(part["data"])
-            elif part["type"] == "values":
+            if part["type"] == "values":
                 self._state = cast(Mapping[str, Any], part["data"])
                 interrupts = interrupts or part["interrupts"]
-                for event in self._steps_done():
-                    yield event
+                await self._steps_done()
             elif (progress := self._task(cast(dict[str, Any], part["data"]))) is not None:
-                yield progress
+                self._show(progress)
         if not self.is_over:
             self.is_over = True
             # Without an interrupt, the graph had ended before: its worker died before it could send the last event.
-            yield await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal()
+            await self._end(await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal())
 
     async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig, Any]:
         """The graph's configuration and input: the question, an answer, or None to go on from its checkpoint."""
@@ -231,17 +237,17 @@ class _Run:
         """Since the question, or the user's answer, came."""
         return _milliseconds_since(self._started)
 
-    def _steps_done(self) -> Iterator[Event]:
-        """An event for each node that is done, once the state has its update; the run's end after the last node."""
+    async def _steps_done(self) -> None:
+        """Shows each node that is done, once the state has its update, and the run's end after the last node."""
         finished, self._finished = self._finished, []
         for node in finished:
             face = self._flow.faces[node.name]
             self._current_step = face.done
             status: Literal["failed", "done"] = "failed" if face.has_failed(node.update) else "done"
-            yield self._progress(node.name, status, partial(face.describe, node.update))
+            self._show(self._progress(node.name, status, partial(face.describe, node.update)))
             if node.name == self._flow.last_node:
                 self.is_over = True
-                yield self._terminal()
+                await self._end(self._terminal())
 
     def _terminal(self) -> Event:
         ending = self._flow.ending(self._state)
@@ -277,7 +283,9 @@ class _Run:
             "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
             "timestamp": timestamps.now(),
         }
-        return Event("error", error.title.to(self._lang), lambda: data, error.code)
+        question, message = self._question, error.title.to(self._lang)
+        turn = failed_turn(question.run_id, question.question, question.asked_at, message, data)
+        return Event("error", message, lambda: data, error.code, turn=turn)
 
     async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig) -> Event:
         """The last event of a run that waits for the user."""
@@ -337,8 +345,12 @@ class _Run:
         message = Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
         return Event("progress", message.to(self._lang), content)
 
+    def _write(self, written: str | ToolStep | StepResult) -> None:
+        """Shows what a node writes while it runs."""
+        if not self.is_over:
+            self._show(self._written(written))
+
     def _written(self, written: str | ToolStep | StepResult) -> Event:
-        """An event for what a node wrote to LangGraph's stream."""
         if isinstance(written, ToolStep):
             return self._tool(written)
         if isinstance(written, StepResult):

@@ -10,6 +10,7 @@ from typing import Protocol
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.lean_graph import compiled
 from agent.one_channel import deciding, one_channel
 from agent.tool_graph.context import GraphContext, GraphRuntime
 from agent.tool_graph.nodes.finalize import finalize
@@ -95,4 +96,4 @@ def compiled_graph() -> Graph:
             graph.add_node(name, node, input_schema=_STATE)
     for start, end in EDGES:
         graph.add_edge(start, end)
-    return graph.compile()
+    return compiled(graph)

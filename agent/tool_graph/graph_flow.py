@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agent.flow import Answer, Face, Question
+from agent.flow import Answer, Face, Question, Write
 from agent.kept_turns import turn_of
 from agent.tool_graph.context import GraphContext
 from agent.tool_graph.faces import FACES
@@ -32,11 +32,10 @@ class ToolGraphFlow:
     name = FLOW
     faces: Mapping[str, Face] = FACES
     last_node = FINALIZE
-    has_steps = True
 
     def __init__(
         self,
-        new_context: Callable[[Question], ToolAgentContext],
+        new_context: Callable[[Question, Write], ToolAgentContext],
         *,
         limits: Limits,
         samples: bool,
@@ -56,9 +55,9 @@ class ToolGraphFlow:
         """See `Flow.start`."""
         return {"lang": question.answer_lang, "execution_path": ["start"]}
 
-    def context(self, question: Question) -> GraphContext:
+    def context(self, question: Question, write: Write) -> GraphContext:
         """See `Flow.context`."""
-        given, workbench = self._new_context(question), Workbench()
+        given, workbench = self._new_context(question, write), Workbench()
         virtual = virtual_tools(given, workbench, samples=self._samples)
         return GraphContext(given, given.registry.changed(without={RUN_SQL}, more=virtual), workbench)
 

@@ -8,6 +8,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
+from agent.lean_graph import compiled
 from agent.one_channel import deciding, one_channel
 from agent.tool_loop.nodes import finalize, prepare, think, use_tools
 from agent.tool_loop.state import Ask, State, Update
@@ -48,7 +49,7 @@ def compiled_graph() -> Graph:
     graph.add_edge(START, "prepare")
     graph.add_edge("prepare", "think")
     graph.add_edge(LAST_NODE, END)
-    return graph.compile()
+    return compiled(graph)
 
 
 # Nodes with two successors: the function that decides, and when each is taken.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agent.flow import Answer, Face, Failure, Question
+from agent.flow import Answer, Face, Failure, Question, Write
 from agent.kept_turns import turn_of
 from agent.tool_loop.faces import FACES
 from agent.tool_loop.graph import LAST_NODE, Graph, compiled_graph
@@ -26,10 +26,9 @@ class LoopFlow:
     name = FLOW
     faces: Mapping[str, Face] = FACES
     last_node = LAST_NODE
-    has_steps = True
 
     def __init__(
-        self, new_context: Callable[[Question], ToolAgentContext], *, model_calls: int, deadline_s: float
+        self, new_context: Callable[[Question, Write], ToolAgentContext], *, model_calls: int, deadline_s: float
     ) -> None:
         self._new_context = new_context
         self.most_steps = 2 * model_calls + 4  # each call with its tools, one that a limit refuses, the first, the last
@@ -44,9 +43,9 @@ class LoopFlow:
         """See `Flow.start`."""
         return {"lang": question.answer_lang, "execution_path": ["start"]}
 
-    def context(self, question: Question) -> ToolAgentContext:
+    def context(self, question: Question, write: Write) -> ToolAgentContext:
         """See `Flow.context`."""
-        return self._new_context(question)
+        return self._new_context(question, write)
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The steps so far and, once known, the last statement that found rows."""

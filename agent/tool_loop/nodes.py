@@ -48,7 +48,7 @@ async def think(state: State, runtime: Node) -> Update:
     session = runtime.context.session
     done = Update(execution_path=["think"])
     try:
-        replied = await reply_to(state["dialogue"], session, _offer(runtime.context), runtime.stream_writer)
+        replied = await reply_to(state["dialogue"], session, _offer(runtime.context), runtime.context.write)
     except LimitReached as reached:
         return {**done, "limit": reached.text}
     except PromptTooLong:
@@ -73,7 +73,7 @@ async def use_tools(state: State, runtime: Node) -> Update:
             update["limit"] = limit
             session.leave_out(reply.tool_calls[place:], registry)
             break
-        result = await session.call(call, registry, runtime.stream_writer, offered)
+        result = await session.call(call, registry, runtime.context.write, offered)
         told[call.id] = result.text
         update["failures"] += result.error_type is not None
         if result.found is not None:
@@ -88,7 +88,7 @@ async def finalize(state: State, runtime: Node) -> Update:
     text, warnings, path = state["dialogue"].told, state["warnings"], [*state["execution_path"], "finalize"]
     if "limit" in state:
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
-        with emitting(context.session.question.stream_tokens, runtime.stream_writer) as emit:
+        with emitting(context.session.question.stream_tokens, context.write) as emit:
             text = await found_so_far(inquiry, context.session, context.rules, text, emit)
     ended = Ended(text, inquiry, path, warnings)
     return {"answer": completed_body(ended, context.session, today=date.today()), "execution_path": ["finalize"]}

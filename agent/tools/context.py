@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from agent.experience import NOTHING_LEARNT, Recollection
-from agent.flow import Question, Recall, nothing_before
+from agent.flow import Question, Recall, Write, nothing_before, shown_to_nobody
 from agent.thinking import Skills
 from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
@@ -39,6 +39,7 @@ class ToolAgentContext:
         recall: gives the earlier turns of the conversation.
         experience: gives what has been learnt for the question.
         look_up: finds stored values that the question names.
+        write: shows tokens, calls and rows while the question is answered.
     """
 
     session: ToolSession
@@ -50,6 +51,7 @@ class ToolAgentContext:
     recall: Recall = nothing_before
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored
+    write: Write = shown_to_nobody
 
 
 @dataclass(frozen=True)

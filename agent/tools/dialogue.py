@@ -1,9 +1,8 @@
 """What Citu and a model say to each other in one question, and the step that both flows with tools take: asking it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
+from agent.flow import Write
 from agent.token_batches import emitting
 from agent.tools.answer_text import AnswerText
 from agent.tools.opening import Opening
@@ -51,15 +50,13 @@ class Replied:
     dialogue: Dialogue
 
 
-async def reply_to(
-    dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Callable[[Any], None]
-) -> Replied:
+async def reply_to(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Write) -> Replied:
     """The model's reply; its text is shown while it is written, as far as it is the answer.
 
     A dialogue that the model finds too long is sent once more, shortened, once per question.
 
     Args:
-        write: LangGraph's stream writer.
+        write: shows the text.
 
     Raises:
         LimitReached: the question may not call the model again.

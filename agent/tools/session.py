@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from agent.flow import Question, StepResult, ToolStep
+from agent.flow import Question, ToolStep, Write
 from agent.thinking.llm.reasoning import visible_text
 from agent.tools.limits import Limits, Spent
 from agent.tools.registry import NOT_OFFERED, ToolRegistry, Use
@@ -25,9 +25,6 @@ from common.llm.call_failures import CallFailed, is_unusable, unavailable
 from common.text import Text
 from common.values import Usage
 from knowledge.safe_text import one_line
-
-Write = Callable[[ToolStep | StepResult], None]
-"""Shows something to the user while the question is answered; LangGraph's stream writer is one."""
 
 _MOST_SHOWN = 500  # characters of one argument that the user is shown
 _MOST_ARGUMENTS = 20  # shown; tools take fewer, but models may make some up

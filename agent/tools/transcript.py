@@ -6,6 +6,7 @@ exchanges: a reply, and one result for each of its calls, in their order.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from common.llm import AnyMessage, Completion, Message, ToolMessage, tool_message
 
@@ -37,7 +38,7 @@ class Exchange:
         """The same with long results cut."""
         return replace(self, results=tuple(map(_shortened, self.results)))
 
-    @property
+    @cached_property  # they are sent again with each later exchange
     def messages(self) -> tuple[AnyMessage, ...]:
         """As they are sent."""
         return (self.reply.message(), *self.results)

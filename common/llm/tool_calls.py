@@ -149,7 +149,9 @@ def _is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(_MAX_NESTING):
         level = [inner for one in level if isinstance(one, dict | list) for inner in _inside(one)]
-    return bool(level)
+        if not level:
+            return False
+    return True
 
 
 def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:

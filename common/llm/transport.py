@@ -95,6 +95,7 @@ class Client:
             "/chat/completions", body=body, cast_to=httpx2.Response, stream=True, stream_cls=openai.AsyncStream[Any]
         )
         response = cast(httpx2.Response, answer)  # what cast_to asks for, whatever the stream's type says
+        response.request.headers.pop("content-length", None)  # aiohttp adds it
         self._first = response.request
         return response
 
@@ -118,14 +119,11 @@ class Client:
 
 
 def _copy(request: httpx2.Request, body: dict[str, Any]) -> httpx2.Request:
-    """The request with another body. As a stream, which httpx2 writes no headers for; aiohttp adds the length."""
+    """The request with another body and the same headers. As a stream, which httpx2 writes no headers for."""
     stream = httpx2.ByteStream(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode())
-    copy = httpx2.Request(
-        request.method, request.url, headers=request.headers, stream=stream, extensions=request.extensions
-    )
+    copy = httpx2.Request(request.method, request.url, stream=stream, extensions=request.extensions)
+    copy.headers = request.headers
     copy.read()  # what was read is sent as it is, a stream in pieces
-    del copy.headers["content-length"]
-    copy.headers.encoding = request.headers.encoding
     return copy
 
 

@@ -1,71 +1,30 @@
-"""One connection to PostgreSQL that the event loop drives, and how to open it.
+"""One connection to PostgreSQL that the event loop drives.
 
 psycopg2 runs in its asynchronous mode: it sends a statement, and the loop watches the socket. Waiting takes no thread,
-and a caller who is cancelled is noticed at once. Only opening blocks (name look-up, TLS), so a thread does it.
+and a caller who is cancelled is noticed at once.
 """
 
 import asyncio
 import contextlib
-import logging
 import select
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg2
 from psycopg2 import extensions
 
-from common.errors import DatabaseUnavailable
-from common.ports import UrlSource
-from common.postgres.addresses import with_addresses
-from common.postgres.arrays import parse_array
 from common.postgres.cancelling import request_cancel
-from common.postgres.connection_errors import UNREACHABLE, describe
 from common.postgres.wire import AnswerTooLarge, Wire
 
-_log = logging.getLogger(__name__)
-
-CONNECT_TIMEOUT_S = 10.0
 _CANCEL_AGAIN_S = 0.2
 _ROWS_AT_ONCE = 2_000  # fetched from an answer before the loop serves others
 _MAX_IDLE_S = 300.0  # a firewall may drop connections that are idle for longer; a new one costs milliseconds
 
-_PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
-# To notice networks that fail silently. The URL may have values of its own.
-DEFAULTS: Mapping[str, Any] = {
-    "tcp_user_timeout": 10_000,
-    "keepalives": 1,
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-}
-
-# With these, text means the same to the guard, the server and the reader, whatever the role's defaults are.
-_PINNED: Mapping[str, str] = {
-    "standard_conforming_strings": "on",
-    "DateStyle": "ISO",
-    "IntervalStyle": "postgres",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "xmloption": "content",
-    "work_mem": "16MB",  # of one sort or hash; a larger one goes to disk and does not use up the server's memory
-    "client_min_messages": "error",  # nobody reads notices, and a function in a view may send any number of them
-}
-# Set if the server knows them and the role may set them.
-_OPTIONAL: Mapping[str, str] = {"client_connection_check_interval": "1000", "temp_file_limit": "1048576"}
-
-# Replaces the search path by the schemas it leads to now ("$user" resolved, missing ones dropped), so that it can't
-# change any more. `pg_catalog` is left out: it is then searched first, and no function of the user's hides a built-in.
-# The backend's number is asked of the server, because a pooler in between would give its own.
-_PIN_SEARCH_PATH = """
-SELECT current_schemas(false) AS path, pg_backend_pid(), clock_timestamp(), set_config('search_path', coalesce(
-    (SELECT string_agg(quote_ident(schema), ', ' ORDER BY n)
-     FROM unnest(current_schemas(false)) WITH ORDINALITY AS s (schema, n) WHERE schema <> 'pg_catalog'), ''), false)
-"""
-
 # Advisory locks and prepared statements outlive a transaction that is rolled back; the rest goes with it.
-_LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL"
+LEAVE = "ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all(); DEALLOCATE ALL; "
+_LEAVE_S = 0.01  # how long LEAVE waits for a statement that it can be sent with, to save a message
 
 
 @dataclass(frozen=True)
@@ -74,23 +33,6 @@ class Backend:
 
     pid: int
     seen_at: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Timeouts that every connection is given, in seconds."""
-
-    statement_s: float = 30.0
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """PostgreSQL's settings for them, in milliseconds."""
-        statement = max(1, int(self.statement_s * 1000))
-        return {
-            "statement_timeout": str(statement),
-            "lock_timeout": str(min(statement, 5000)),
-            "idle_in_transaction_session_timeout": str(statement + 10_000),
-        }
 
 
 @dataclass(frozen=True)
@@ -112,6 +54,7 @@ class Connection:
     """An open connection; one statement at a time. Methods raise psycopg2's errors.
 
     Attributes:
+        ahead: characters that the last message to the server had before the statement that `query` was given.
         backend: the server's process; None until it is known.
         may_run_on: whether it was closed, or broke, while a statement may still have been running in the server.
     """
@@ -120,12 +63,14 @@ class Connection:
         self._raw = raw
         self._wire = Wire(raw.fileno())
         raw.notices = _Nowhere()
+        self.ahead = 0
         self.backend: Backend | None = None
         self.may_run_on = False
         self._is_sent = True
         self._may_write = False  # whether libpq may hold data that it has not handed to the wire yet
         self._busy = False
         self._is_leaving = False
+        self._departure: asyncio.TimerHandle | None = None  # when the transaction that is over will be left
         self._used_at = time.monotonic()
         self._arrival: asyncio.Future[None] | None = None
         self._watched: tuple[asyncio.AbstractEventLoop, int] | None = None
@@ -135,10 +80,11 @@ class Connection:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether it is open, no statement runs, and no transaction is open or it is just being left."""
+        """Whether it is open, no statement runs, and no transaction is open or it is being left, now or soon."""
         if not self.is_open:
             return False
-        return self._is_leaving or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
+        is_left = self._is_leaving or self._departure is not None
+        return is_left or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
     def is_open(self) -> bool:
@@ -154,7 +100,7 @@ class Connection:
                 return True
         except (psycopg2.Error, AnswerTooLarge):
             return False
-        return self.is_at_rest and not _is_ready(self._wire.fileno(), select.POLLIN, 0)
+        return self.is_at_rest and not is_ready(self._wire.fileno(), select.POLLIN, 0)
 
     def _has_left(self) -> bool:
         """Whether the answer to what `leave` has sent is complete, as far as it has arrived; raises as `_settle`."""
@@ -176,8 +122,10 @@ class Connection:
         """
         if self._is_leaving:
             await self._settle()
+        begin = LEAVE if self._stays() else ""
+        self.ahead = len(begin)
         self._wire.allow(most_bytes)
-        cursor = self._send(sql, parameters)
+        cursor = self._send(begin + sql, parameters)
         await self._settle()
         columns = tuple((column.name, column.type_code) for column in cursor.description or ())
         rows: list[tuple[str | None, ...]] = []
@@ -189,10 +137,23 @@ class Connection:
         return Rows(columns, rows)
 
     def leave(self) -> None:
-        """Ends the transaction and clears what outlives it. The next user of the connection waits for that."""
+        """Ends the transaction and clears what outlives it: in one message with the next statement, or soon without."""
+        self._stays()
+        self._departure = asyncio.get_running_loop().call_later(_LEAVE_S, self._leave_now)
+
+    def _stays(self) -> bool:
+        """Calls off what `leave` has planned; whether there was something."""
+        if self._departure is None:
+            return False
+        self._departure.cancel()
+        self._departure = None
+        return True
+
+    def _leave_now(self) -> None:
+        self._departure = None
         try:
             self._wire.allow(None)
-            self._send(_LEAVE)
+            self._send(LEAVE)
         except psycopg2.Error:  # the caller has its result already; only the connection is lost
             self.close()
         self._busy = False
@@ -291,13 +252,14 @@ class Connection:
                 # A request that arrives before its statement has no effect, so it is repeated until the statement ends.
                 async with asyncio.timeout(_CANCEL_AGAIN_S):
                     await self._settle()
-        self.leave()
+        self._leave_now()
         await self._settle()
 
     def close(self) -> None:
         """Hangs up, also while a statement runs."""
         self.may_run_on = self.may_run_on or self._busy
         self._busy = False
+        self._stays()
         self._unwatch()
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
@@ -320,82 +282,8 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def connect(
-    source: UrlSource,
-    limits: Limits,
-    *,
-    writes: bool = False,
-    timeout_s: float = CONNECT_TIMEOUT_S,
-    log_level: int = logging.WARNING,
-) -> Connection:
-    """A new connection, with all settings pinned that must not depend on the role's defaults.
-
-    Args:
-        source: gives the URL; called in a thread, since it may have to start the server first.
-        writes: whether transactions may write; otherwise they are READ ONLY unless they say so.
-        timeout_s: seconds for connecting, and again for the settings; the time that `source` takes is not counted.
-        log_level: level of the log line that says why it failed.
-
-    Raises:
-        DatabaseUnavailable: the server can't be reached or refuses.
-    """
-    try:
-        connection = Connection(await _open_in_thread(source, timeout_s))
-        try:
-            async with asyncio.timeout(timeout_s):
-                await _prepare(connection, limits, writes=writes)
-        except BaseException:
-            connection.close()
-            raise
-    except TimeoutError as exc:
-        _log.log(log_level, "can't connect to the database: no answer in time")
-        raise DatabaseUnavailable(UNREACHABLE) from exc
-    except psycopg2.Error as exc:
-        _log.log(log_level, "can't connect to the database: %s", describe(exc))
-        raise DatabaseUnavailable(UNREACHABLE) from exc
-    return connection
-
-
-async def _open_in_thread(source: UrlSource, timeout_s: float) -> extensions.connection:
-    """Opens in a thread. If the caller is cancelled meanwhile, the connection is closed when it is there."""
-    opening = asyncio.get_running_loop().run_in_executor(None, _open, source, timeout_s)
-    try:
-        return await asyncio.shield(opening)
-    except asyncio.CancelledError:
-        opening.add_done_callback(_close_unclaimed)
-        raise
-
-
-def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().close()
-
-
-def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
-    parameters = with_addresses({**DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
-    raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
-    deadline = time.monotonic() + timeout_s
-    while (state := raw.poll()) != extensions.POLL_OK:
-        event = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
-        if not _is_ready(raw.fileno(), event, max(0.0, deadline - time.monotonic())):
-            raw.close()
-            raise psycopg2.OperationalError("no answer in time")
-    return raw
-
-
-def _is_ready(fd: int, event: int, seconds: float) -> bool:
+def is_ready(fd: int, event: int, seconds: float) -> bool:
+    """Whether a socket is ready for `event`, one of `select.POLLIN` and `select.POLLOUT`, within so many seconds."""
     poller = select.poll()  # select() can't watch descriptors above 1023
     poller.register(fd, event)
     return bool(poller.poll(seconds * 1000))
-
-
-async def _prepare(connection: Connection, limits: Limits, *, writes: bool) -> None:
-    pinned = {"default_transaction_read_only": "off" if writes else "on", **_PINNED, **limits.settings}
-    settings = "; ".join(f"SET {name} = '{value}'" for name, value in pinned.items())
-    path = await connection.query(f"{settings}; {_PIN_SEARCH_PATH}")
-    names, pid, now, _ = path.rows[0]
-    connection.search_path = tuple(parse_array(names or "{}", str))
-    connection.backend = Backend(int(pid or 0), now or "")
-    for name, value in _OPTIONAL.items():
-        with contextlib.suppress(psycopg2.ProgrammingError, psycopg2.DataError, psycopg2.NotSupportedError):
-            await connection.query(f"SET {name} = '{value}'")

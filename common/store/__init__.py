@@ -120,7 +120,10 @@ class Conversations(Protocol):
     """Users' conversations. `Runs.write` adds turns, and starts a conversation with its first turn."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last `limit` turns, oldest first; none for a conversation that is unknown."""
+        """The last `limit` answered turns, oldest first; none for a conversation that is unknown.
+
+        Turns that ended in an error are left out: no question goes on from them.
+        """
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         """One page of the user's conversations. Raises `InvalidCursor` for a cursor that no page gave."""
@@ -305,15 +308,21 @@ class Runs(Protocol):
         """
 
     async def end_waiting(
-        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+        self, head: RunHead, frame: Frame, state: Literal["error", "cancelled"] = "cancelled", turn: Turn | None = None
     ) -> bool:
-        """Ends a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is not its next."""
+        """Ends a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is not its next.
+
+        `turn` is added to the conversation with the end, as a whole.
+        """
 
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Running runs of all users whose leases have run out; those that work on an answer can be adopted."""
 
-    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
-        """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq` is not its next."""
+    async def end_orphan(self, head: RunHead, frame: Frame, turn: Turn | None = None) -> bool:
+        """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq` is not its next.
+
+        `turn` is added to the conversation with the end, as a whole.
+        """
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
         """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept as long as a run.

@@ -10,7 +10,8 @@ from psycopg2 import errors
 
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
-from common.postgres.connection import Connection, Limits, connect
+from common.postgres.connecting import Limits, connect
+from common.postgres.connection import Connection
 from common.postgres.connection_errors import describe
 from common.postgres.pool import Pool
 from common.store.postgres_schema import ensure_schema

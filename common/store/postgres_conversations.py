@@ -3,6 +3,7 @@
 from common.store import Conversation, ConversationPage, TurnPage
 from common.store.postgres_access import PostgresAccess, Row
 from common.store.record_json import (
+    FAILED,
     from_text,
     key,
     parse_place_cursor,
@@ -14,9 +15,9 @@ from common.store.record_json import (
 )
 from common.values import Turn
 
-_RECENT = """
+_RECENT = f"""
 SELECT data FROM citu.turn JOIN citu.conversation USING (conversation_key)
-WHERE conversation_key = %s AND expires_at > now() AND number > forgotten
+WHERE conversation_key = %s AND expires_at > now() AND number > forgotten AND NOT starts_with(data, '{FAILED}')
 ORDER BY number DESC LIMIT %s
 """
 _CONVERSATION = """
@@ -68,7 +69,7 @@ class PostgresConversations:
         self._access = access
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last turns, oldest first."""
+        """The last answered turns, oldest first."""
         rows = await self._access.rows(_RECENT, (key(user_id, conversation_id), limit))
         return tuple(turn_from_text(row[0] or "") for row in reversed(rows))
 

@@ -74,6 +74,29 @@ UPDATE citu.run SET worker_key = %s, worker_id = %s, held_from = last_seq,
     lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
 WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ORPHANED} AND expires_at > now() RETURNING 1
 """
+# What `citu.write` does with a turn, for one run that another than its worker ends (`ended`).
+_SAY = """
+, said AS (
+    INSERT INTO citu.conversation AS old
+        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
+    SELECT %s, %s, %s, %s, now(), now(), 1, 0, now() + %s * interval '1 second' FROM ended
+    ON CONFLICT (conversation_key) DO UPDATE SET
+        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
+        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
+        updated_at = greatest(old.updated_at, excluded.updated_at),
+        last_turn = old.last_turn + 1,
+        forgotten = greatest(
+            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END, old.last_turn + 1 - %s
+        ),
+        expires_at = greatest(old.expires_at, excluded.expires_at)
+    RETURNING conversation_key, last_turn, forgotten
+), gone AS (
+    DELETE FROM citu.turn USING said WHERE turn.conversation_key = said.conversation_key AND number <= forgotten
+), added AS (
+    INSERT INTO citu.turn (conversation_key, number, data) SELECT conversation_key, last_turn, %s FROM said
+)
+"""
+_ENDED = "SELECT FROM ended"
 _END_WAITING = """
 WITH ended AS (
     UPDATE citu.run SET state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
@@ -84,7 +107,6 @@ WITH ended AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
 )
-SELECT FROM ended
 """
 _END_ORPHAN = f"""
 WITH ended AS (
@@ -95,7 +117,6 @@ WITH ended AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
 )
-SELECT FROM ended
 """
 # A claim that the same run repeats is prolonged.
 _CLAIM = """
@@ -211,12 +232,26 @@ class PostgresRuns:
         return bool(await self._access.rows(_ADOPT, (*held_by, key(run_id))))
 
     async def end_waiting(
-        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+        self, head: RunHead, frame: Frame, state: Literal["error", "cancelled"] = "cancelled", turn: Turn | None = None
     ) -> bool:
         """Ends a waiting run."""
+        run_and_user = (key(head.run_id), key(head.user_id))
+        ended = (state, frame.seq, self._retention.run_ttl_s, *run_and_user, frame.seq)
+        return await self._end(_END_WAITING, ended, head, frame, turn)
+
+    async def _end(
+        self, statement: str, ended: tuple[Any, ...], head: RunHead, frame: Frame, turn: Turn | None
+    ) -> bool:
+        """Ends a run, unless `ended` keeps it from that, with its last frame and the turn in one statement."""
         page = (frame.seq, frame.seq, packed([frame]))
-        ended = (state, frame.seq, self._retention.run_ttl_s, key(run_id), key(user_id), frame.seq)
-        return bool(await self._access.rows(_END_WAITING, (*ended, *page)))
+        if turn is None:
+            return bool(await self._access.rows(statement + _ENDED, (*ended, *page)))
+        _, user_key, *about, data = _turn(key(head.run_id), head, turn)
+        conversation_key, conversation_id, title = about
+        retention = self._retention
+        conversation = (conversation_key, user_key, conversation_id, title, retention.conversation_ttl_s)
+        said = (*conversation, retention.max_turns, data)
+        return bool(await self._access.rows(statement + _SAY + _ENDED, (*ended, *page, *said)))
 
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone; every 5 s also removes expired rows."""
@@ -228,11 +263,10 @@ class PostgresRuns:
             await self._sweep.run()
         return tuple(map(_record, rows))
 
-    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
+    async def end_orphan(self, head: RunHead, frame: Frame, turn: Turn | None = None) -> bool:
         """Ends an orphan."""
-        page = (frame.seq, frame.seq, packed([frame]))
-        parameters = (frame.seq, self._retention.run_ttl_s, key(run_id), frame.seq, *page)
-        return bool(await self._access.rows(_END_ORPHAN, parameters))
+        ended = (frame.seq, self._retention.run_ttl_s, key(head.run_id), frame.seq)
+        return await self._end(_END_ORPHAN, ended, head, frame, turn)
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
         """Takes the user's Idempotency-Key, or gives the claim that has it."""

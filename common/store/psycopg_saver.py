@@ -31,7 +31,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import AsyncConnectionPool
 
 from common.ports import UrlSource
-from common.postgres.connection import DEFAULTS, Limits
+from common.postgres.connecting import DEFAULTS, Limits
 
 logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # its lines name hosts; `Trouble` logs failures
 

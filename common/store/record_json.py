@@ -95,9 +95,15 @@ def record_from_texts(
     )
 
 
+FAILED = '{"failure":{'
+"""How the text of a turn begins that ended in an error; that of no other turn does."""
+
+
 def turn_to_text(turn: Turn) -> str:
-    """The turn as it is kept."""
-    return to_text(vars(turn))
+    """The turn as it is kept; of one that ended in an error, that comes first, so that stores can tell by it."""
+    values = dict(vars(turn))
+    failure = values.pop("failure")
+    return to_text(values if failure is None else {"failure": dict(failure), **values})
 
 
 def turn_from_text(text: str | bytes) -> Turn:

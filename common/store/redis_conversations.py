@@ -4,6 +4,7 @@ from typing import Any
 
 from common.store import Conversation, ConversationPage, TurnPage, redis_keys
 from common.store.record_json import (
+    FAILED,
     from_text,
     parse_place_cursor,
     parse_turn_cursor,
@@ -35,6 +36,20 @@ while #found < limit do
             end
         end
     end
+end
+return found
+""")
+# The last answered turns, the latest first.
+_RECENT = Script("""
+local turns, limit, failed = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+local found, stop = {}, redis.call('LLEN', turns) - 1
+while stop >= 0 and #found < limit do
+    local start = math.max(0, stop - limit + 1)
+    local read = redis.call('LRANGE', turns, start, stop)
+    for i = #read, 1, -1 do
+        if string.sub(read[i], 1, #failed) ~= failed and #found < limit then found[#found + 1] = read[i] end
+    end
+    stop = start - 1
 end
 return found
 """)
@@ -82,11 +97,10 @@ class RedisConversations:
         self._access = access
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last turns, oldest first."""
-        if limit < 1:
-            return ()  # LRANGE with -0 would give all turns
+        """The last answered turns, oldest first."""
         turns = redis_keys.turns(redis_keys.digest(user_id, conversation_id))
-        return tuple(map(turn_from_text, await self._access.reply(("LRANGE", turns, -limit, -1))))
+        found = await self._access.reply(_RECENT.command([turns], limit, FAILED))
+        return tuple(map(turn_from_text, reversed(found)))
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         """The user's conversations, those with the latest turn first."""

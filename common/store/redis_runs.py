@@ -7,7 +7,7 @@ data needs no repair: the next write of a run makes the run known again.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from common.store import Claim, Frame, Resumption, Retention, RunRecord, RunWrite, Unkept, redis_keys
+from common.store import Claim, Frame, Resumption, Retention, RunHead, RunRecord, RunWrite, Unkept, redis_keys
 from common.store.record_json import (
     from_text,
     head_to_text,
@@ -18,8 +18,27 @@ from common.store.record_json import (
     waiting_to_text,
 )
 from common.store.redis_access import Command, RedisAccess, Script
+from common.values import Turn
 
 _NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
+# Adds a turn to its conversation, and begins the conversation if need be.
+_SAY = """
+local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
+    local conversation, turns, conversations = unpack(keys)
+    if redis.call('EXISTS', conversation) == 0 then
+        redis.call('DEL', turns)
+        redis.call('HSET', conversation, 'id', id, 'title', title, 'created', now, 'last', 0)
+    end
+    local updated = math.max(now, tonumber(redis.call('HGET', conversation, 'updated') or 0))
+    redis.call('HSET', conversation, 'updated', string.format('%d', updated))
+    redis.call('HINCRBY', conversation, 'last', 1)
+    redis.call('RPUSH', turns, turn)
+    redis.call('LTRIM', turns, -max_turns, -1)
+    redis.call('ZADD', conversations, updated, conversation_key)
+    redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl * 1000)
+    for _, name in ipairs(keys) do redis.call('PEXPIRE', name, ttl) end
+end
+"""
 _IS_ORPHANED = """
 local function is_orphaned(key)
     local lease = redis.call('ZSCORE', KEYS[1], key)
@@ -32,6 +51,7 @@ end
 # a run that it ended itself. XADD fails for a frame that is there already, which is ignored.
 _WRITE = Script(
     _NOW
+    + _SAY
     + """
 local leases, run, frames, conversation, turns, conversations = unpack(KEYS)
 local key, head, user, worker, state, ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 1, 10)
@@ -60,21 +80,7 @@ if state == 'waiting' then redis.call('HSET', run, 'interrupt', interrupt, 'wait
 redis.call('PEXPIRE', run, ttl)
 redis.call('PEXPIRE', frames, ttl)
 if state == 'running' then redis.call('ZADD', leases, now + lease * 1000, key) else redis.call('ZREM', leases, key) end
-if conversation then
-    local conversation_key, id, title, turn, max_turns, ttl = unpack(ARGV, 11 + 2 * frame_count)
-    if redis.call('EXISTS', conversation) == 0 then
-        redis.call('DEL', turns)
-        redis.call('HSET', conversation, 'id', id, 'title', title, 'created', now, 'last', 0)
-    end
-    local updated = math.max(now, tonumber(redis.call('HGET', conversation, 'updated') or 0))
-    redis.call('HSET', conversation, 'updated', string.format('%d', updated))
-    redis.call('HINCRBY', conversation, 'last', 1)
-    redis.call('RPUSH', turns, turn)
-    redis.call('LTRIM', turns, -max_turns, -1)
-    redis.call('ZADD', conversations, updated, conversation_key)
-    redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl * 1000)
-    for _, name in ipairs({conversation, turns, conversations}) do redis.call('PEXPIRE', name, ttl) end
-end
+if conversation then say({conversation, turns, conversations}, unpack(ARGV, 11 + 2 * frame_count)) end
 return 0
 """
 )
@@ -147,8 +153,11 @@ redis.call('ZADD', leases, now + lease * 1000, key)
 return 1
 """
 )
-_END_WAITING = Script("""
-local run, frames = unpack(KEYS)
+_END_WAITING = Script(
+    _NOW
+    + _SAY
+    + """
+local run, frames, conversation, turns, conversations = unpack(KEYS)
 local user, state, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'user', 'state', 'last_seq', 'interrupt')
 if known[1] ~= user or known[2] ~= 'waiting' or tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
@@ -157,8 +166,10 @@ redis.call('HSET', run, 'state', state, 'last_seq', seq, 'settled:' .. known[4],
 redis.call('HDEL', run, 'interrupt', 'waiting')
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
+if conversation then say({conversation, turns, conversations}, unpack(ARGV, 6)) end
 return 1
-""")
+"""
+)
 _ORPHANS = Script(
     _NOW
     + """
@@ -176,9 +187,10 @@ return orphans
 )
 _END_ORPHAN = Script(
     _NOW
+    + _SAY
     + _IS_ORPHANED
     + """
-local _, run, frames = unpack(KEYS)
+local _, run, frames, conversation, turns, conversations = unpack(KEYS)
 local key, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'last_seq')
 if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_orphaned(key) then return 0 end
@@ -188,6 +200,7 @@ redis.call('HDEL', run, 'interrupt', 'waiting', 'answer')
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
 redis.call('ZREM', KEYS[1], key)
+if conversation then say({conversation, turns, conversations}, unpack(ARGV, 5)) end
 return 1
 """
 )
@@ -240,14 +253,18 @@ class RedisRuns:
         arguments.append(len(write.frames))
         for frame in write.frames:
             arguments += [frame.seq, frame.data]
-        if write.end and write.end.turn:
-            turn = write.end.turn
-            conversation = redis_keys.digest(head.user_id, head.conversation_id)
-            keys += [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
-            keys.append(redis_keys.conversations(user))
-            arguments += [conversation, to_text(head.conversation_id), to_text(title_of(turn)), turn_to_text(turn)]
-            arguments += [self._max_turns, self._conversation_ttl]
-        return _WRITE.command(keys, *arguments)
+        said = self._saying(head, write.end.turn if write.end else None)
+        return _WRITE.command([*keys, *said[0]], *arguments, *said[1])
+
+    def _saying(self, head: RunHead, turn: Turn | None) -> tuple[list[str], list[Any]]:
+        """Keys and arguments that add the turn to its conversation; none without one."""
+        if turn is None:
+            return [], []
+        conversation = redis_keys.digest(head.user_id, head.conversation_id)
+        keys = [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
+        keys.append(redis_keys.conversations(redis_keys.digest(head.user_id)))
+        about = [conversation, to_text(head.conversation_id), to_text(title_of(turn)), turn_to_text(turn)]
+        return keys, [*about, self._max_turns, self._conversation_ttl]
 
     def _keep_claim(self, write: RunWrite) -> Command:
         """Keeps the claim of a run's Idempotency-Key as long as the run."""
@@ -306,26 +323,25 @@ class RedisRuns:
         return bool(await self._access.reply(_ADOPT.command(_run_keys(digest), digest, *held_by)))
 
     async def end_waiting(
-        self, user_id: str, run_id: str, frame: Frame, state: Literal["error", "cancelled"] = "cancelled"
+        self, head: RunHead, frame: Frame, state: Literal["error", "cancelled"] = "cancelled", turn: Turn | None = None
     ) -> bool:
         """Ends a waiting run."""
-        _, *keys = _run_keys(redis_keys.digest(run_id))
-        arguments = (redis_keys.digest(user_id), state, frame.seq, frame.data, self._run_ttl)
-        return bool(await self._access.reply(_END_WAITING.command(keys, *arguments)))
+        _, *keys = _run_keys(redis_keys.digest(head.run_id))
+        arguments = (redis_keys.digest(head.user_id), state, frame.seq, frame.data, self._run_ttl)
+        said = self._saying(head, turn)
+        return bool(await self._access.reply(_END_WAITING.command([*keys, *said[0]], *arguments, *said[1])))
 
     async def orphans(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone."""
         found = await self._access.reply(_ORPHANS.command([redis_keys.LEASES], redis_keys.run("")))
         return tuple(map(_record, found))
 
-    async def end_orphan(self, run_id: str, frame: Frame) -> bool:
+    async def end_orphan(self, head: RunHead, frame: Frame, turn: Turn | None = None) -> bool:
         """Ends an orphan."""
-        digest = redis_keys.digest(run_id)
-        return bool(
-            await self._access.reply(
-                _END_ORPHAN.command(_run_keys(digest), digest, frame.seq, frame.data, self._run_ttl)
-            )
-        )
+        digest = redis_keys.digest(head.run_id)
+        said = self._saying(head, turn)
+        arguments = (digest, frame.seq, frame.data, self._run_ttl, *said[1])
+        return bool(await self._access.reply(_END_ORPHAN.command([*_run_keys(digest), *said[0]], *arguments)))
 
     async def claim(self, user_id: str, key: str, claim: Claim) -> Claim:
         """Takes the user's Idempotency-Key, or gives the claim that has it."""

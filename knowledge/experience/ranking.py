@@ -47,8 +47,8 @@ def ranked(question: str, indexes: Iterable[TextIndex], most: int) -> list[str]:
     counted: defaultdict[str, dict[str, float]] = defaultdict(dict)
     asked = forms(question)
     held = {term: [index.holding(term) for index in indexes] for term in asked}
-    for term in sorted(held, key=lambda term: sum(map(len, held[term]))):
-        containing = sum(map(len, held[term]))
+    held_by = {term: containing for term in held if (containing := sum(map(len, held[term])))}
+    for term, containing in sorted(held_by.items(), key=lambda one: one[1]):
         if scores and containing > _COMMON:
             break
         rarity = log(1 + (count - containing + 0.5) / (containing + 0.5)) * asked[term].share * (_K1 + 1)

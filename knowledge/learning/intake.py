@@ -6,7 +6,7 @@ A line is `{"question", "sql", "lang"?}`. One with `"kind": "lesson"` also has `
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
@@ -29,7 +29,8 @@ from common.text import Text, is_whole, language_of
 from knowledge.learning.proofs import proven
 
 LineStatus = Literal["added", "known", "full", "refused", "invalid"]
-"""What became of a line. `refused`: guard or EXPLAIN don't accept the SQL. `invalid`: it can't be read."""
+"""What became of a line. `known`: it is there already, or an earlier line says the same. `refused`: guard or EXPLAIN
+don't accept the SQL. `invalid`: it can't be read."""
 
 _NO_OBJECT = Text("这一行不是 JSON 对象。", "This line is no JSON object.")
 _FAILURE_TYPES: Mapping[str, FailureType] = {each: each for each in get_args(FailureType)}
@@ -89,7 +90,8 @@ class Intake:
         """
         read = [(number, await self._item(line)) for number, line in numbered(text)]
         added = await self._learned.add(self._datasource, [item for _, item in read if not isinstance(item, CituError)])
-        return [_outcome(number, item, added) for number, item in read]
+        outcomes = [_outcome(number, item, added) for number, item in read]
+        return list(_told_once(outcomes))
 
     async def add(self, question: str, sql: str) -> Added:
         """Adds one example; what became of it.
@@ -170,6 +172,15 @@ def _outcome(number: int, item: Example | Lesson | CituError, added: Mapping[str
         return Outcome(number, "invalid" if isinstance(item, InvalidRequest) else "refused", error=item)
     known = item.example_id if isinstance(item, Example) else item.lesson_id
     return Outcome(number, added[known], known)
+
+
+def _told_once(outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
+    """Of lines that say the same, only the first adds it; to the others it is known."""
+    added: set[str | None] = set()
+    for outcome in outcomes:
+        is_again = outcome.status == "added" and outcome.item_id in added
+        added |= {outcome.item_id} if outcome.status == "added" else set()
+        yield replace(outcome, status="known") if is_again else outcome
 
 
 def _object(line: str) -> Mapping[str, Any]:

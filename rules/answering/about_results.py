@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import QueryResult, Turn
+from common.values import Offer, QueryResult, Turn
 from knowledge.written_values import is_number, written
 from rules.answering.named_columns import columns_of
 from rules.answering.next_questions import split_names
@@ -16,14 +16,20 @@ from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
 from rules.query.refusals import Refusal
 from rules.schema.looked_up import lexicon_for
-from rules.words.result_questions import Doubt
+from rules.words.result_questions import Doubt, kind_of_doubt
+from rules.words.series_questions import Course, course_asked
 
-_OFFERED = 3
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
 _COMPUTED = Text("由这些数据计算得到：\n", "Computed from its rows:\n")
 _ONLY_FIGURES = Text("数据看不出原因，但可以算出：\n", "The rows don't tell why, but this can be computed from them:\n")
-_CANNOT: dict[Doubt, Text] = {
+_NO_COURSE = Text("这个结果算不出变化。", "No change could be computed from it. ")
+_TIMES = ("date", "timestamp")
+_LEAST_SERIES = 2  # rows
+_CANNOT: dict[Doubt | Course, Text] = {
+    "trend": _NO_COURSE,
+    "change": _NO_COURSE,
+    "outlook": Text("这个结果算不出预测。", "No forecast could be computed from it. "),
     "why": Text(
         "查询结果只说明数值是多少，看不出原因；没有接入大模型时我不会猜测。",
         "The rows say how much, not why, and without a language model I won't guess. ",
@@ -45,18 +51,37 @@ def last_result(inquiry: Inquiry) -> Turn | None:
     return next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
 
 
-def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt) -> list[str]:
+def course_of_last(inquiry: Inquiry) -> Course | None:
+    """What the question asks of the latest result, if that is a series and nothing else is asked."""
+    turn = last_result(inquiry)
+    rows = turn.row_count or 0 if turn else 0
+    if turn is None or rows < _LEAST_SERIES:
+        return None
+    periods = [period for period in turn.described.get("periods", ()) if period]
+    if not periods and not any(kind.startswith(_TIMES) for kind in turn.described.get("column_types", ())):
+        return None
+    return course_asked(inquiry.question, periods[0] if periods else None, rows)
+
+
+def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt | Course) -> list[str]:
     """An answer about the result of `turn`, in pieces that concatenate to it."""
+    return [_was(turn, earlier_query(inquiry), inquiry), *_computed(inquiry, doubt)]
+
+
+def is_about_last(inquiry: Inquiry) -> bool:
+    """Whether the question is about the last result."""
+    is_doubt = kind_of_doubt(inquiry.question) is not None and last_result(inquiry) is not None
+    return is_doubt or course_of_last(inquiry) is not None
+
+
+def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
+    """Questions that split the figure of the last result, each of which the rules understand."""
     query = earlier_query(inquiry)
-    pieces = [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
-    offers = list(_offers(inquiry, query)) if query is not None else []
-    if offers:
-        lines = "\n".join(f"- {offer}" for offer in offers)
-        pieces += [Text("可以接着问：\n", "You could go on with:\n").to(inquiry.lang), lines]
-    return pieces
+    if query is not None:
+        yield from _offers(inquiry, query)
 
 
-def _computed(inquiry: Inquiry, doubt: Doubt) -> list[str]:
+def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
     """What was computed of the rows; without it, why the rules have nothing to say."""
     if not inquiry.findings:
         return [_CANNOT[doubt].to(inquiry.lang)]
@@ -94,23 +119,23 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
 # -------------------------------------------------------------------------------------------------------------- offers
 
 
-def _offers(inquiry: Inquiry, query: Query) -> Iterator[str]:
-    """Follow-ups that split the result's figure, each of which the rules answer."""
-    found = 0
+def _offers(inquiry: Inquiry, query: Query) -> Iterator[Offer]:
     for group in _groups(query, inquiry):
         question = Text(f"按{group}拆分", f"split by {group}").to(inquiry.lang)
-        if found < _OFFERED and _is_answered(question, query, inquiry):
-            found += 1
-            yield question
+        sql = _answering(question, query, inquiry)
+        if sql is not None:
+            yield Offer(question, sql)
 
 
-def _is_answered(question: str, query: Query, inquiry: Inquiry) -> bool:
+def _answering(question: str, query: Query, inquiry: Inquiry) -> str | None:
+    """The SQL that splits the figure as the question says; None when it is understood as something else."""
     understanding = understand_in_context(replace(inquiry, question=question))
     if isinstance(understanding, Refusal):
-        return False
+        return None
     split = understanding.query
     figures = query.measures or split.measures
-    return bool(split.dimensions) and split.dimensions != query.dimensions and split.measures == figures
+    is_split = bool(split.dimensions) and split.dimensions != query.dimensions and split.measures == figures
+    return understanding.sql if is_split else None
 
 
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:

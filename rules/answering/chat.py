@@ -3,7 +3,7 @@
 from common.inquiry import Inquiry
 from common.text import Text
 from knowledge.naming import spoken_name
-from rules.answering.about_results import last_result, result_pieces
+from rules.answering.about_results import course_of_last, last_result, result_pieces
 from rules.answering.classify import ABOUT_CITU
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.follow_ups import goes_on, likely_change
@@ -42,7 +42,7 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return [Text("再见！", "Goodbye!").to(inquiry.lang)]
     if SMALL_TALK.match(question):
         return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
-    doubt, result = kind_of_doubt(question), last_result(inquiry)
+    doubt, result = kind_of_doubt(question) or course_of_last(inquiry), last_result(inquiry)
     if doubt is not None and result is not None:
         return result_pieces(inquiry, result, doubt)
     if ABOUT_CITU.search(question):
@@ -71,7 +71,7 @@ def _lacks_beginning(inquiry: Inquiry) -> bool:
 
 def _offer(inquiry: Inquiry) -> list[str]:
     lang = inquiry.lang
-    tables = main_tables(lexicon_for(inquiry))
+    tables = main_tables(inquiry.catalog)
     if not tables:
         return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
+from rules.answering.about_results import course_of_last
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.marks import Mark, marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import Doubt, kind_of_doubt
+from rules.words.series_questions import Course
 from rules.words.talk import SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
@@ -34,7 +36,13 @@ _ORDERED = frozenset(WORDS.both("talk.citu.ordered"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
 # What computing may answer. A reason it can't give, but it tells when a figure changed, and who had a part in it.
 _COMPUTED = tuple(kind for kind in ANALYSIS_KINDS if kind != "forecast")
-_TOLD_BY: Mapping[Doubt, tuple[AnalysisKind, ...]] = {"why": _COMPUTED[1:], "meaning": _COMPUTED}
+_TOLD_BY: Mapping[Doubt | Course, tuple[AnalysisKind, ...]] = {
+    "why": _COMPUTED[1:],
+    "meaning": _COMPUTED,
+    "trend": ("change", "outliers"),
+    "change": ("change",),
+    "outlook": ("forecast",),
+}
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
@@ -63,6 +71,10 @@ def classified(inquiry: Inquiry) -> Classification:
         reason = Text("问题与上一个结果有关", "The question is about an earlier result")
         verdict = _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
         return replace(verdict, analysis=_TOLD_BY.get(doubt, ()))
+    course = None if words.names else course_of_last(inquiry)
+    if course is not None:
+        reason = Text("问题与上一个结果的变化有关", "The question is about the course of an earlier result")
+        return replace(_verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason), analysis=_TOLD_BY[course])
     chat = _chat_verdict(inquiry, question, words)
     if chat is None and continues(inquiry):
         return _follow_up_verdict(inquiry, words)

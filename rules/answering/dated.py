@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from common.text import Lang, Text
-from common.values import Column
+from common.values import Catalog, Column
+from databases.date_bounds import days_of
 from knowledge.naming import spoken_name
 from knowledge.result_columns import as_period
-from rules.linking.dates import Moment, Period
+from rules.linking.dates import Moment, Period, Unit
 from rules.query.query import Condition
 from rules.schema.schema import Schema
 
+_MONTHS: dict[Unit, int] = {"year": 12, "quarter": 3, "month": 1}
+_UNITS: tuple[Unit, ...] = ("year", "quarter", "month", "day")
 _CLAUSE = Text("（按{}，{}）", " (by {}, {})")
 _OPEN = Text("{}，尚未结束", "{}, not over yet")
 _FROM_TO = Text("{}至{}", "{} to {}")
@@ -78,6 +81,29 @@ def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Da
     except (ValueError, OverflowError):  # beyond the calendar
         return None
     return Dated(schema.column(found[0].column.table, found[0].column.column), start, end, period.grain, today)
+
+
+def dated_in(sql: str, catalog: Catalog, today: date) -> Dated | None:
+    """The period of SQL that somebody else wrote, where its WHERE says it of one date column."""
+    days = days_of(sql, catalog, today)
+    if days is None:
+        return None
+    try:
+        return Dated(days.column, days.start, days.end, _grain(days.start, days.end), today)
+    except (ValueError, OverflowError):  # beyond the calendar
+        return None
+
+
+def _grain(start: date | None, end: date | None) -> Unit | None:
+    """The unit of which the days are exactly one; None when they are another span."""
+    if start is None or end is None:
+        return None
+    return next((unit for unit in _UNITS if _begins(start, unit) and Moment(start).shifted(unit, 1).day == end), None)
+
+
+def _begins(day: date, unit: Unit) -> bool:
+    months = _MONTHS.get(unit)
+    return months is None or (day.day == 1 and (day.month - 1) % months == 0)
 
 
 def _day(moment: Moment | None, today: date) -> date | None:

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from common.inquiry import Inquiry
 from common.text import Lang, Text
 from common.values import Catalog, Table
+from knowledge.index import CatalogIndex, Part
 from knowledge.naming import plural, spoken_name
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.lexicon import LEXICON, Lexicon, lexicon_of
 from rules.schema.links import Link
 from rules.schema.looked_up import lexicon_for
 from rules.schema.schema import Facts, kind_of
@@ -27,12 +28,19 @@ _OFFERS = 2
 _CLEAR_QUALITY = 0.6
 
 
-def main_tables(lexicon: Lexicon) -> list[Table]:
+def main_tables(catalog: Catalog) -> tuple[Table, ...]:
     """Base tables, those that many others refer to first."""
-    schema = lexicon.schema
-    tables = [table for table in schema.catalog.tables if table.kind == "table"] or list(schema.catalog.tables)
-    weight = {table.key: len(lexicon.graph.below(table.key)) + len(lexicon.graph.above(table.key)) for table in tables}
-    return sorted(tables, key=lambda table: (-weight[table.key], table.name))
+    return _MAIN_TABLES.of(catalog)
+
+
+def _main_tables(index: CatalogIndex) -> tuple[Table, ...]:
+    graph, all_tables = index.part(LEXICON).graph, index.catalog.tables
+    tables = [table for table in all_tables if table.kind == "table"] or all_tables
+    weight = {table.key: len(graph.below(table.key)) + len(graph.above(table.key)) for table in tables}
+    return tuple(sorted(tables, key=lambda table: (-weight[table.key], table.name)))
+
+
+_MAIN_TABLES = Part(_main_tables, ignores_row_counts=True)
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
 def _answerable(catalog: Catalog, lang: Lang) -> Iterator[str]:
     lexicon = lexicon_of(catalog)
     kinds: set[str] = set()
-    for table in main_tables(lexicon)[:_MAX_TRIED]:
+    for table in main_tables(catalog)[:_MAX_TRIED]:
         for example in _candidates(lexicon.schema.facts[table.key], lexicon, lang):
             if len(kinds) < _EXAMPLES and example.kind not in kinds and _is_read_as_meant(example, catalog, lang):
                 kinds.add(example.kind)

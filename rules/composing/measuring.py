@@ -11,7 +11,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.query.wishes import Figure
 from rules.reading.costs import CLEAR
-from rules.reading.counting import figure_of_rows
+from rules.reading.counting import amount_of, figure_of_rows
 from rules.reading.grouping import column_dimension
 from rules.reading.parts import NO_TABLE
 from rules.schema.links import METRIC, column_link
@@ -57,6 +57,8 @@ def wants_figures(asked: Asked) -> bool:
     parts = asked.parts
     if asked.says("how many") and asked.says("compare") and any(one.table for one in parts.thresholds):
         return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
+    if asked.says("money") and not parts.rankings and not parts.bare:
+        return True
     if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many", "growth")):
         return True
     if counts_implied(asked):
@@ -119,7 +121,22 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
         return _grouped(base, rest, [replace(measures[0], function="sum", per=per)])
     if any(_is_of_parts(asked, measure) for measure in measures):
         raise unused_words(asked.question.texts("super", "max", "min"))
+    if asked.says("running"):
+        measures = _running(asked, base, measures, dimensions)
     return _grouped(base, dimensions, measures)
+
+
+def _running(asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> list[Measure]:
+    """The figures with what they add up to; by months where the question names no groups.
+
+    Raises:
+        Refusal: what is asked for doesn't add up.
+    """
+    if any(one.function not in ("sum", "count") or one.per is not None for one in measures):
+        raise unused_words(asked.question.texts("running"))
+    if not dimensions:
+        dimensions.append(trend_dimension(asked, base))
+    return [*measures, *(replace(one, is_running=True) for one in measures)]
 
 
 def _is_on_average(asked: Asked, measures: list[Measure], dimension: Dimension) -> bool:
@@ -163,6 +180,8 @@ def _implied(asked: Asked) -> list[Figure]:
     facts = asked.question.facts(table)
     if (earned := _earned(asked)) is not None:
         return [earned]
+    if asked.says("money"):
+        return [_amount(asked, (*asked.events, *([asked.head] if asked.head else []), *named))]
     if _is_value_grouped(asked):
         return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
     if asked.says("how many") and asked.head is None:
@@ -172,6 +191,19 @@ def _implied(asked: Asked) -> list[Figure]:
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
     return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
+
+
+def _amount(asked: Asked, tables: tuple[TableKey, ...]) -> Figure:
+    """The amount of money of the first of the tables that has one.
+
+    Raises:
+        Refusal: none has.
+    """
+    for table in tables:
+        link = amount_of(asked.question, table) if table != NO_TABLE else None
+        if link is not None:
+            return Figure("sum", link)
+    raise unused_words(asked.question.texts("count", "sum"))
 
 
 def _earned(asked: Asked) -> Figure | None:

@@ -31,8 +31,6 @@ def ranked_query(asked: Asked) -> Query:
         if merged is None:
             return _both_ends(asked)
         asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
-    if asked.says("share"):
-        raise unused_words(asked.question.texts("share"))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
     asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
@@ -52,6 +50,8 @@ def ranked_query(asked: Asked) -> Query:
         names = asked.names_of(owner) if owner is not None else []
         return replace(query, columns=tuple(dict.fromkeys((*query.columns, *names))))
     query = _groups(asked, ranking, figure, entity, limit)
+    if asked.says("share"):
+        return _share_of_first(asked, query)
     return replace(query, dimensions=(*query.dimensions, Dimension(owner))) if owner is not None else query
 
 
@@ -154,6 +154,7 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
     return None
 
 
+_FEW = 2  # of one, the share is shown beside its name
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
 
 
@@ -307,6 +308,20 @@ def _rows(asked: Asked, ranking: Ranking, link: Link, entity: Dimension, limit: 
     by = ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
     order = (Order(column=by, descending=_direction(asked, ranking, link)), *asked.tie_break(table))
     return Query(table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ())
+
+
+def _share_of_first(asked: Asked, query: Query) -> Query:
+    """How much of all the first ones have: "share of the top 5 customers in revenue".
+
+    Raises:
+        Refusal: what they are ranked by doesn't add up, or they are shown one by one.
+    """
+    (measure, *others) = query.measures
+    adds_up = measure.function in ("sum", "count") and query.order[0].descending and not others and not query.top_per
+    joined = any(word.mark.means("and") for word in asked.question.words)
+    if not adds_up or joined or (query.limit or 1) < _FEW:
+        raise unused_words(asked.question.texts("share"))
+    return replace(query, order=(), limit=None, share_of_top=query.limit)
 
 
 def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, limit: int | None) -> Query:

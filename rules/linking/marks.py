@@ -82,15 +82,13 @@ class _Candidates:
         self.places[mark.start, mark.end] = mark
 
 
-_MOST_REMEMBERED = 128  # questions of one catalogue; several steps of one question read its marks
-
-
 def marks_of(
     question: str, lexicon: Lexicon, intents: Mapping[str, Intent] = INTENTS, *, with_views: bool = True
 ) -> tuple[Mark, ...]:
     """The marks of a question, in order; every atom that is not mere punctuation is inside exactly one.
 
     `intents` are the words that ask for something, by comparison key. Without `with_views`, views have no names.
+    Several steps of one question read its marks, so they are remembered.
     """
     if intents is not INTENTS:
         return _marks(question, lexicon, intents, with_views=with_views)
@@ -98,9 +96,7 @@ def marks_of(
     known: tuple[Mark, ...] | None = lexicon.remembered.get(key)
     if known is None:
         known = _marks(question, lexicon, intents, with_views=with_views)
-        if len(lexicon.remembered) >= _MOST_REMEMBERED:
-            lexicon.remembered.clear()
-        lexicon.remembered[key] = known
+        lexicon.remembered.put(key, known)
     return known
 
 

@@ -64,11 +64,11 @@ _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
     "statistics": Text(
-        "这类统计（相关性、中位数、累计等）", "compute this kind of statistics (correlation, median, running totals, …)"
+        "这类统计（相关性、回归、众数等）", "compute this kind of statistics (correlation, regression, mode, …)"
     ),
-    "calendar": Text("按星期、工作日、小时等划分时间", "divide time by weekdays or hours"),
-    "growth": Text("计算同比、环比、增长或差额", "compute growth, differences or ratios"),
-    "set": Text("处理“同时”“只有”“相同”“第几名”这类条件", 'handle conditions such as "both", "same", "second highest"'),
+    "calendar": Text("区分节假日、白天和夜间", "tell holidays, or day and night, apart"),
+    "growth": Text("计算这种比率或变化", "compute this kind of ratio or change"),
+    "set": Text("处理“只有”“相同”“第几名”这类条件", 'handle conditions such as "only", "same", "second highest"'),
 }
 
 

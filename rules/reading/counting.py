@@ -16,6 +16,7 @@ from rules.words import WORDS
 _HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _AMOUNTS, _MONEY, _NAMED = WORDS.chinese.phrases("questions.amounts"), WORDS.both("questions.money_columns"), 0.7
+_HOW_MUCH_MONEY = frozenset(WORDS.english.get("questions.money"))
 _PAYS = re.compile(WORDS.any_of("questions.pays"))
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _MOST_LIMIT, _ALL = 10_000, 100
@@ -79,13 +80,15 @@ def total_asked(match: Match) -> Parts | None:
 def amount_of(question: Question, table: TableKey) -> Link | None:
     """The amount of money in a table: its only one, else the one that is called so; None if it is not known which."""
     facts = question.facts(table)
-    added = [one for one in facts.measures if not facts.is_averaged(one) and not facts.is_count(one)]
-    named = [
-        link.column for name in _MONEY for link in question.lexicon.find(name)
-        if link.kind == "column" and link.table == table and link.quality >= _NAMED
-    ]  # fmt: skip
-    found = {one.name for one in added if len(added) == 1 or one.name in named}
-    return column_link(table, found.pop()) if len(found) == 1 else None
+    added = {one.name for one in facts.measures if not facts.is_averaged(one) and not facts.is_count(one)}
+    if len(added) == 1:
+        return column_link(table, added.pop())
+    for name in _MONEY:
+        links = [one for one in question.lexicon.find(name) if one.table == table and one.column in added]
+        named = {one.column for one in links if one.quality >= _NAMED and one.derived is None}
+        if len(named) == 1:
+            return column_link(table, str(named.pop()))
+    return None
 
 
 def amount(match: Match) -> Parts | None:
@@ -140,7 +143,7 @@ def count_column(match: Match) -> Parts | None:
     """A count of a column's values: numbers are added up, dates count as events, other values once each."""
     item, question = match["tcol|dcol|mcol"], match.question
     word = match["count"]
-    if _rows_follow(match) or question.is_flag(item.link):
+    if _rows_follow(match) or word.arg == "money" or question.is_flag(item.link):
         return None
     if not word.word.text.isascii() and word.first < item.first and not _ASKS_NUMBER.match(word.word.text):
         return None
@@ -206,9 +209,23 @@ def owned_aggregate(match: Match) -> Parts | None:
     return aggregate(match)
 
 
+def asked_number(match: Match) -> Parts:
+    """A word for "how many" or "how much money" without what is counted beside it."""
+    money = ("money",) if match["count"].arg == "money" else ()
+    return Parts(flags=("how many", *money))
+
+
+def asked_total(match: Match) -> Parts:
+    """A word for a total, or for "how much", without a figure beside it."""
+    money = ("money",) if match["sum"].word.text in _HOW_MUCH_MONEY else ()
+    return Parts(flags=("sum", *money))
+
+
 def total_rows(match: Match) -> Parts | None:
     """A total of things is their number: "total orders"."""
     table = match["tab"]
+    if match["sum"].word.text in _HOW_MUCH_MONEY:
+        return None
     return Parts(figures=(Figure("count", table=table.link.table, position=table.first),))
 
 

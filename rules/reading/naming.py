@@ -36,9 +36,20 @@ def attribute(match: Match) -> Parts | None:
         return None
     if table is not None and match.question.is_chinese and column.first < table.first:
         return None  # `删除的服务区` are areas
+    if match.question.is_chinese and _is_of_event(match, column):
+        return None  # `用户买过手机`: what was bought is no column of who bought it
     named = Named(column.first, column.link, _role(match))
     owner = (Named(table.first, table.link, "owner"),) if table is not None else ()
     return Parts(columns=(named,), tables=owner, doubts=doubts(column))
+
+
+def _is_of_event(match: Match, column: Item) -> bool:
+    """Whether the verb before a column names events of another table."""
+    question, place = match.question, column.first - 1
+    while place >= 0 and question.words[place].mark.means("noise"):
+        place -= 1
+    events = question.events_of(question.words[place]) if place >= 0 else []
+    return bool(events) and column.link.table not in events
 
 
 def name_of(match: Match) -> Parts | None:

@@ -8,20 +8,21 @@ take seconds and little memory.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
 from knowledge.identity import names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
-from knowledge.naming import called, has_han, owner_names
+from knowledge.naming import called, has_han, owner_names, table_names
 from rules.schema.joins import Graph
 from rules.schema.links import Link, TableKey
 from rules.schema.phrases import (
     borrowed_column_phrases,
+    borrowed_measure_phrases,
     borrowed_table_phrases,
     column_phrases,
     column_traits,
@@ -29,6 +30,7 @@ from rules.schema.phrases import (
     owned_phrases,
     table_phrases,
 )
+from rules.schema.remembered import Remembered
 from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 from rules.schema.senses import (
@@ -51,6 +53,7 @@ _MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_NEAR = 200  # the same, of phrases with the most links
+_MOST_REMEMBERED_QUESTIONS = 128
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
@@ -58,7 +61,7 @@ _INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
-K = TypeVar("K")
+_Near = tuple[str, tuple[TableKey, ...]]
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
@@ -83,10 +86,10 @@ class Lexicon:
         self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
-        self.remembered: dict[Any, Any] = {}
+        self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
         self._least = _least_quality(catalog)
-        self._known: dict[str, tuple[Link, ...]] = {}
-        self._known_near: dict[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = {}  # of phrases of very many
+        self._known: Remembered[str, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
+        self._known_near: Remembered[_Near, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED_NEAR)
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
         equal: dict[object, int] = {}
@@ -97,12 +100,11 @@ class Lexicon:
         self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        for phrases, senses in (
-            (table_phrases(self.schema, table), self._own),
-            (measure_phrases(self.schema, table), self._own),
-            (borrowed_table_phrases(self.schema, table), self._borrowed),
-        ):
-            self._add_shared(number, phrases, senses)
+        names = table_names(table)
+        self._add_names(number, table_phrases(self.schema, table, names), self._own)
+        self._add_shared(number, measure_phrases(self.schema, table, names), self._own)
+        self._add_names(number, borrowed_table_phrases(table, names), self._borrowed)
+        self._add_shared(number, borrowed_measure_phrases(self.schema, table, names), self._borrowed)
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -113,8 +115,8 @@ class Lexicon:
             equal: the numbers of the places of columns with the same phrases, those of tables before among them.
         """
         found = []
-        for index, column in enumerate(table.columns, 1):
-            kind = (column, column_traits(table, column))
+        for index, (column, traits) in enumerate(zip(table.columns, column_traits(table), strict=True), 1):
+            kind = (column, traits)
             places = equal.get(kind)
             if places is None:
                 places = equal[kind] = self._places.new()
@@ -124,19 +126,30 @@ class Lexicon:
             found.append(places)
         self._columns.append(tuple(found))
 
+    def _add_names(self, number: int, phrases: Iterable[tuple[str, float]], senses: Senses) -> None:
+        """Adds phrases that mean the table. Tables that go by the same phrase share its sense."""
+        best: dict[str, tuple[float, str]] = {}
+        for phrase, quality in phrases:
+            key = key_of(phrase, stems=True)
+            if key not in best or best[key][0] < quality:
+                best[key] = quality, key if key == phrase else phrase  # one string, not two
+        place = number << COLUMN_BITS
+        for key, (quality, spelling) in best.items():
+            senses.add_shared(key, ("table", quality, spelling, None, None, False, None, place))
+
     def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: Senses) -> None:
-        """Adds phrases of one table. Tables, or their figures, that go by the same phrase share its sense."""
+        """Adds phrases for figures of one table. Figures that go by the same phrase share its sense."""
         place, numbers = number << COLUMN_BITS, dict[str, int]()
         for key, link in self._best(phrases):
             if link.column is not None and not numbers:
                 numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
             # A figure that goes by several names stands where its column does, a product of two after all columns.
             at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
-            senses.add_shared(key, link, at)
+            senses.add_shared(key, sense_of(link, at))
 
     def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: int) -> None:
         for key, link in self._best(phrases):
-            senses.add(key, link, to)
+            senses.add(key, sense_of(link, to))
 
     def _best(self, phrases: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""
@@ -164,7 +177,7 @@ class Lexicon:
         if not found:
             return ()
         inflected = [
-            link if link.spelling == key else replace(link, quality=link.quality - _inflection(link, key))
+            link if link.spelling == key else link.rated(link.quality - _inflection(link, key))
             for link in found
             if link.spelling == key or not link.is_exact  # "Ann Lees" is not Ann Lee
         ]
@@ -199,31 +212,41 @@ class Lexicon:
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
             has_rival = _has_rival(link, clear)
-            _take(found, replace(link, quality=link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
+            _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
-            _remember(self._known, stem_key, links, _MOST_REMEMBERED)
+            self._known.put(stem_key, links)
         else:
-            _remember(self._known_near, (stem_key, near), links, _MOST_REMEMBERED_NEAR)
+            self._known_near.put((stem_key, near), links)
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses, in the order of tables and columns."""
         if self._places.size(senses) > _MOST_LINKS:
-            chosen = [*self._near_places(senses, near), *self._best_places(senses)]
-            placed = list(dict.fromkeys(chosen))[:_MOST_LINKS]
+            chosen = dict.fromkeys(self._near_places(senses, near))
+            for place in self._best_places(senses):
+                if len(chosen) >= _MOST_LINKS:
+                    break
+                chosen[place] = None
+            placed = list(chosen)[:_MOST_LINKS]
         else:
             placed = [(place, index) for index, sense in enumerate(senses) for place in self._places.of(sense)]
         return [self._at(place, senses[index]) for place, index in sorted(placed)]
 
-    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> Iterator[tuple[int, int]]:
-        for key in near:
-            first = self._numbers[key] << COLUMN_BITS
-            for index, places in enumerate(map(self._places.of, senses)):
-                at = bisect_left(places, first)
-                while at < len(places) and places[at] <= first + AFTER_COLUMNS:
-                    yield places[at], index
+    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[tuple[int, int]]:
+        found: dict[int, list[tuple[int, int]]] = {self._numbers[key]: [] for key in near}
+        for index, places in enumerate(map(self._places.of, senses)):
+            if len(places) <= len(found):  # most things have one place
+                for place in places:
+                    if (number := place >> COLUMN_BITS) in found:
+                        found[number].append((place, index))
+                continue
+            for number, near_places in found.items():
+                at = bisect_left(places, number << COLUMN_BITS)
+                while at < len(places) and places[at] >> COLUMN_BITS == number:
+                    near_places.append((places[at], index))
                     at += 1
+        return list(chain.from_iterable(found.values()))
 
     def _best_places(self, senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
         for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
@@ -351,12 +374,6 @@ def _least_quality(catalog: Catalog) -> float:
     """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
     named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
     return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
-
-
-def _remember(known: dict[K, tuple[Link, ...]], key: K, links: tuple[Link, ...], most: int) -> None:
-    if len(known) >= most:
-        known.clear()
-    known[key] = links
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:

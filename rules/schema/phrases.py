@@ -1,7 +1,7 @@
 """Every phrase that may stand for something in one catalogue, with what it stands for."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from common.meanings import Metric
 from common.values import Column, Table
@@ -16,7 +16,6 @@ from knowledge.naming import (
     english_words,
     owned_names,
     owner_traits,
-    table_names,
 )
 from knowledge.stored_values import (
     gender_names,
@@ -46,17 +45,23 @@ _IN_MODULE = 0.95
 
 
 Phrases = Iterator[tuple[str, Link]]
+Rated = Iterator[tuple[str, float]]
+"""Phrases with the quality of each, where all of them mean one thing."""
 
 
-def table_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases from the table's own names."""
+def table_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Rated:
+    """Phrases that mean the table.
+
+    Args:
+        names: its `table_names`.
+    """
     penalty = _penalty(table)
-    for phrase, quality in table_names(table).items():
+    for phrase, quality in names.items():
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
-        yield phrase, Link("table", table.key, None, None, quality - penalty - partial, phrase)
+        yield phrase, quality - penalty - partial
     if (name := schema.name_in_module(table)) is not None:
-        yield name, Link("table", table.key, None, None, _IN_MODULE - penalty, name)
+        yield name, _IN_MODULE - penalty
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
@@ -75,16 +80,17 @@ def owned_phrases(table: Table, column: Column) -> Phrases:
     return _named(table, column, owned_names(table, column), _penalty(table))
 
 
-def column_traits(table: Table, column: Column) -> tuple[object, ...]:
-    """What `column_phrases` and `borrowed_column_phrases` need to know of the table."""
-    return (table.kind == "table", _is_exact(table, column), *owner_traits(table, column))
+def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
+    """For each column, what `column_phrases` and `borrowed_column_phrases` need to know of the table."""
+    for column, traits in zip(table.columns, owner_traits(table), strict=True):
+        yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
-def measure_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases for columns of figures that follow from what the table is about."""
+def measure_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Phrases:
+    """Phrases for columns of figures that follow from what the table is about, which its `table_names` say."""
     penalty = _penalty(table)
-    for column in table.columns:
-        yield from _bare_measure(schema, table, column, penalty)
+    for column in _bare_measures(schema, table):
+        yield from _bare_measure(schema, table, column, names)
     yield from _line_amount(schema, table, penalty)
     for metric in schema.metrics_of.get(table.key, ()):
         yield from _metric(metric, schema.facts[table.key])
@@ -99,14 +105,18 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
         yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)
 
 
-def borrowed_table_phrases(schema: Schema, table: Table) -> Phrases:
-    """Phrases that mean the table, or the mass it is called after, in general language only."""
+def borrowed_table_phrases(table: Table, names: Mapping[str, float]) -> Rated:
+    """Phrases that mean the table in general language only; `names` are its `table_names`."""
     penalty = _borrowed_penalty(table)
-    for phrase, quality in borrowed_names(table_names(table)).items():
-        yield phrase, Link("table", table.key, None, None, quality - penalty, phrase)
-    for column in table.columns:
-        # Synonyms of the table's name mean its figure as well as the table.
-        for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column))).items():
+    for phrase, quality in borrowed_names(names).items():
+        yield phrase, quality - penalty
+
+
+def borrowed_measure_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Phrases:
+    """Phrases that mean in general language the mass that the table is called after, and so its figure."""
+    penalty = _borrowed_penalty(table)
+    for column in _bare_measures(schema, table):
+        for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column, names))).items():
             yield phrase, _link(table, column, quality - penalty, phrase)
 
 
@@ -146,15 +156,19 @@ def _age(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Li
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
 
-def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+def _bare_measures(schema: Schema, table: Table) -> Sequence[Column]:
+    """The figures of a table that records events, which may be called after it."""
+    facts = schema.facts[table.key]
+    return () if facts.is_entity else facts.measures
+
+
+def _bare_measure(schema: Schema, table: Table, column: Column, names: Mapping[str, float]) -> Phrases:
     """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
 
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
     """
-    facts = schema.facts[table.key]
-    if facts.is_entity or not facts.is_measure(column):
-        return
-    for phrase, quality in _mass_names(schema, table, column):
+    facts, penalty = schema.facts[table.key], _penalty(table)
+    for phrase, quality in _mass_names(schema, table, column, names):
         yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
     if not _is_amount(column):
         return
@@ -165,17 +179,14 @@ def _bare_measure(schema: Schema, table: Table, column: Column, penalty: float) 
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
-def _mass_names(schema: Schema, table: Table, column: Column) -> Iterator[tuple[str, float]]:
+def _mass_names(schema: Schema, table: Table, column: Column, names: Mapping[str, float]) -> Rated:
     """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
 
     `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
     """
-    facts = schema.facts[table.key]
-    if facts.is_entity or not facts.is_measure(column):
+    if not _is_amount(column) and len(schema.facts[table.key].measures) > 1:
         return
-    if not _is_amount(column) and sum(map(facts.is_measure, table.columns)) > 1:
-        return
-    for phrase, quality in table_names(table).items():
+    for phrase, quality in names.items():
         if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
             yield phrase, quality
 

@@ -298,6 +298,7 @@ def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
     return (ranked[0][2],) if ranked else ()
 
 
+@lru_cache(maxsize=16384)
 def _stems(name: str) -> tuple[str, ...]:
     return tuple(stem(word) for word in core_words(english_words(name)))
 
@@ -325,7 +326,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
     return 2 if words and words[-1] in _TEXT_KEYS else 0
 
 
-def _dates(table: Table) -> tuple[str, ...]:
+def _dates(table: Table, deleted: str | None) -> tuple[str, ...]:
     """Date columns of the row's event: the one named like the table first, records of creation last but outcomes."""
     own = set(_stems(table.name))
 
@@ -342,7 +343,7 @@ def _dates(table: Table) -> tuple[str, ...]:
             return (0, index)
         return (1, index)
 
-    deleted, meant = deletion_column(table), table.meaning.date_column if table.meaning is not None else None
+    meant = table.meaning.date_column if table.meaning is not None else None
     found = [
         item
         for item in enumerate(table.columns)
@@ -362,10 +363,11 @@ def _year(table: Table) -> str | None:
 
 def is_year(column: Column) -> bool:
     """Whether a number column holds years."""
-    named = english_words(column.name)[-1:] == _YEAR or any(
+    if kind_of(column) != "number":
+        return False
+    return english_words(column.name)[-1:] == _YEAR or any(
         name.endswith(_YEAR_HAN) for name in (column.name, *comment_names(column.comment)[:1])
     )
-    return named and kind_of(column) == "number"
 
 
 def _meant(facts: Facts) -> Facts:
@@ -438,9 +440,8 @@ class Schema:
         ]
         declared = {name for edge in edges for name in edge.columns}
         edges.extend(self._inferred_edges(table, declared))
-        return _meant(
-            Facts(table, _display(table, edges), deletion_column(table), _dates(table), tuple(edges), _year(table))
-        )
+        deleted = deletion_column(table)
+        return _meant(Facts(table, _display(table, edges), deleted, _dates(table, deleted), tuple(edges), _year(table)))
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
         """References nobody declared: a column called as another table's only key column, or `<table>_id`."""

@@ -80,9 +80,9 @@ class Senses:
         """All phrases with their senses."""
         return ((key, self.of(key)) for key in self._senses)
 
-    def add(self, key: str, link: Link, place: int) -> None:
-        """Adds a sense, at a place or at those of a number."""
-        known, sense = self._senses.get(key), sense_of(link, place)
+    def add(self, key: str, sense: Sense) -> None:
+        """Adds a sense of the phrase."""
+        known = self._senses.get(key)
         if known is None:
             self._senses[key] = sense
         elif isinstance(known, list):
@@ -90,17 +90,17 @@ class Senses:
         else:
             self._senses[key] = [known, sense]
 
-    def add_shared(self, key: str, link: Link, place: int) -> None:
-        """Adds a place, which is after all others, to the sense that is the same but for its places, or a new sense."""
-        sense = sense_of(link, place)
-        for at, known in enumerate(self.of(key) if not link.derived else ()):
+    def add_shared(self, key: str, sense: Sense) -> None:
+        """Adds a sense with a place after all others: to the sense that is the same but for its places, if any is."""
+        place = sense[-1]
+        for at, known in enumerate(self.of(key) if not sense[4] else ()):
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
                 if known[-1] >= 0:
                     self._replace(key, at, (*known[:-1], self._places.new(known[-1], place)))
                 else:
                     self._places.add(known[-1], place)
                 return
-        self.add(key, link, place)
+        self.add(key, sense)
 
     def _replace(self, key: str, at: int, sense: Sense) -> None:
         known = self._senses[key]

@@ -1,4 +1,4 @@
-"""Writes names of tables, literals and dates as SQL."""
+"""Writes names of tables, literals and dates as SQL, and tells its types."""
 
 import re
 from decimal import Decimal
@@ -18,6 +18,11 @@ def table_name(catalog: Catalog, key: TableKey) -> str:
                 return quoted(name)
             break
     return f"{quoted(schema)}.{quoted(name)}"
+
+
+def is_float_type(type_: str) -> bool:
+    """Whether values of the type are floating-point numbers, which `round` does not round to digits."""
+    return type_ in ("real", "double precision")
 
 
 def literal(value: str) -> str:

@@ -11,7 +11,7 @@ from rules.schema.schema import Facts, Schema, TableKey, kind_of
 from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
-from rules.sql.identifiers import number
+from rules.sql.identifiers import is_float_type, number
 from rules.sql.joined_tables import Scope
 
 
@@ -154,9 +154,8 @@ class Statement:
         """Whether the figure is of a type that can't be rounded to digits."""
         if measure.column is None or measure.function == "metric":
             return False
-        kinds = ("real", "double precision")
-        of_float = self.schema.column(measure.table, measure.column).type in kinds or measure.is_age
-        return of_float or FUNCTIONS[measure.function].is_float
+        type_ = self.schema.column(measure.table, measure.column).type
+        return is_float_type(type_) or measure.is_age or FUNCTIONS[measure.function].is_float
 
     def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
         assert dimension.column is not None

@@ -15,6 +15,7 @@ The tables are divided by the kind of an `Intent` and, where a kind has several 
     calendar calendar_part                             weekdays and hours: a condition `part:value`, or a group
     growth                                             change from one period to the next (`year`: from a year before)
     both                                               all of several values
+    running                                            figures added up from one period to the next
     unsupported                                        what rules can't answer; the argument names it
 
 In a follow-up, `noise` also has arguments, which say what is asked of the question before:
@@ -42,7 +43,7 @@ Kind = Literal[
     "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super", "rank", "top", "cmp", "between",
     "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
     "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
-    "median", "stddev", "percentile", "both", "growth", "calendar", "calendar_part",
+    "median", "stddev", "percentile", "running", "both", "growth", "calendar", "calendar_part",
 ]  # fmt: skip
 _LANGUAGES = (WORDS.english, WORDS.chinese)
 # Kinds whose English phrases may have an article before them.

@@ -1,7 +1,5 @@
 """A browser and a running Citu, shared by all tests of the page."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -12,20 +10,18 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
 from tests.conftest import alone, shared_data_dir  # noqa: E402
 from tests.live import serving  # noqa: E402
+from tests.page.browsers import BROWSERS, browser_path, flags  # noqa: E402
 from tests.page.browsing import opened  # noqa: E402
-
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """An installed Chromium; none is downloaded. The one without windows takes half of the other's time."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    """An installed Chromium."""
+    path = browser_path()
     if path is None:
         pytest.skip(f"no Chromium is installed (looked for {', '.join(BROWSERS)})")
-    flags = ["--disable-gpu", "--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=flags)
+        launched = playwright.chromium.launch(executable_path=path, args=flags())
         yield launched
         launched.close()
 

@@ -136,3 +136,13 @@ def test_a_question_that_needs_more_information_is_not_an_error(page: Page) -> N
     expect_state(turn, "done")
     expect(turn.locator(".prompt")).to_have_text("请说明时间范围")
     expect(turn.get_by_role("alert")).to_have_count(0)
+
+
+def test_lines_of_a_list_are_one_and_nothing_else_is_markup(page: Page) -> None:
+    said = "由这些数据计算得到：\n- 第一 <b>项</b>\n- 第二项\n\n可以接着问：\n* 按月\n#  *不是* 标题"
+    answer_with(page, frame(completed(response=said, response_type="CHAT")))
+    turn = ask(page, "?")
+    expect_state(turn, "done")
+    expect(turn.locator(".answer li")).to_have_text(["第一 <b>项</b>", "第二项", "按月"])
+    expect(turn.locator(".answer ul")).to_have_count(2)
+    expect(turn.locator(".answer p")).to_have_text(["由这些数据计算得到：", "可以接着问：", "#  *不是* 标题"])

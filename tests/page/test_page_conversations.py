@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.page.browsing import ASK, RANKING, answer_with, ask, completed, expect_state, frame, opened, progress
@@ -54,6 +55,66 @@ def test_a_conversation_is_found_again_and_goes_on(page: Page) -> None:
     assert asked["context_type"] == "DATABASE"
     page.reload()
     expect(page.locator(".turn .question")).to_have_text([question, "一共有多少个服务区"])
+
+
+def test_what_failed_or_was_refused_is_there_after_a_reload(page: Page) -> None:
+    refused = ask(page, "DROP TABLE company")
+    expect_state(refused, "failed")
+    said = refused.locator(".failure h3").inner_text()
+    clarified = answered(page, "最好的服务区")
+    choices = clarified.locator(".offer").all_inner_texts()
+    assert choices
+
+    page.reload()
+
+    expect(page.locator(".turn .question")).to_have_text(["DROP TABLE company", "最好的服务区"])
+    past = page.locator(".turn").first
+    expect(past).to_have_attribute("data-state", "failed")
+    expect(past.locator(".failure h3")).to_have_text(said)
+    expect(past.locator("pre")).to_have_text("DROP TABLE company")
+    expect(past.get_by_role("button", name="重新运行")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)  # old news is not read out
+    expect(page.locator(".offer")).to_have_text(choices)
+    page.locator(".offer").first.click()
+    expect(page.locator(".turn")).to_have_count(3)
+    expect_state(page.locator(".turn").last, "done")
+    page.reload()
+    expect(page.locator(".turn").nth(1).locator(".offer")).to_have_count(0)  # only the latest offers something
+
+
+@pytest.mark.parametrize(
+    ("error_type", "state", "shows"),
+    [("query_timeout", "failed", "太久了"), ("cancelled", "stopped", "已停止，未取得完整结果")],
+)
+def test_what_ended_early_says_so_and_can_be_asked_again(page: Page, error_type: str, state: str, shows: str) -> None:
+    failure = {"error_type": error_type, "message": "超时", "error": "太久了", "retryable": True}
+    nothing: dict[str, Any] = {
+        "question_type": None,
+        "routing_mode": None,
+        "sql": None,
+        "row_count": None,
+        "columns": [],
+        "rows": [],
+    }
+    turn = {
+        "run_id": "r",
+        "question": "问",
+        "response": "太久了",
+        "failure": failure,
+        "asked_at": "2026-01-01T00:00:00Z",
+    }
+    data: dict[str, Any] = {"conversation": {}, "turns": [{**nothing, **turn}], "next_cursor": None}
+    body = {"code": 200, "success": True, "message": "", "data": data}
+    page.route("**/api/v0/conversations/**", lambda route: route.fulfill(json=body))
+    answer_with(page, frame(completed(response="好", conversation_id="c", run_id="other")))
+    answered(page, "?")
+    page.reload()
+    past = page.locator(".turn").first
+    expect(past).to_have_attribute("data-state", state)
+    expect(past).to_contain_text(shows)
+    if state == "failed":
+        past.get_by_role("button", name="重试").click()
+        expect(page.locator(".turn .question")).to_have_text(["问", "问"])
 
 
 def test_a_conversation_is_given_a_name(page: Page) -> None:

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from agent.ask.context import Context
 from agent.bootstrap import FlowDependencies
-from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion, ask_user
+from agent.flow import Answer, Described, Face, Failure, Question, UserQuestion, Write, ask_user
 from agent.token_batches import emitting
 from common.inquiry import Inquiry
 from common.text import Lang, Text
@@ -56,7 +56,7 @@ async def say(state: State, runtime: Node) -> State:
     if "rows" in state:
         return {"said": ", ".join(str(row[0]) for row in state["rows"])}
     inquiry = Inquiry(state["question"], state["lang"], Catalog(()))
-    with emitting(state["wants_tokens"], runtime.stream_writer) as emit:
+    with emitting(state["wants_tokens"], runtime.context.write) as emit:
         thought = await runtime.context.skills.chat(inquiry, emit)
     return {"said": thought.value}
 
@@ -77,7 +77,6 @@ class SurveyFlow:
     }
     last_node = "say"
     most_steps = 10
-    has_steps = False
     deadline_s = 30.0
 
     def __init__(self, dependencies: FlowDependencies) -> None:
@@ -99,8 +98,8 @@ class SurveyFlow:
             "wants_tokens": question.stream_tokens,
         }
 
-    def context(self, question: Question) -> Context:
-        return self._new_context(question)
+    def context(self, question: Question, write: Write) -> Context:
+        return self._new_context(question, write)
 
     def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return {key: state[key] for key in ("column", "count") if key in state}

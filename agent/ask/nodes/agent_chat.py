@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 
 from agent.ask.about_result import Analysis, last_sql
 from agent.ask.context import Context, emitter, inquiry_of
+from agent.ask.offers import splits
 from agent.ask.state import State, Update
 from common.errors import DatabaseUnavailable, QueryTimeout
 from common.inquiry import Inquiry
@@ -21,12 +22,13 @@ async def agent_chat(state: State, runtime: Runtime[Context]) -> Update:
     inquiry = inquiry_of(state, catalog)
     analysis = await _analysis(state, inquiry, runtime.context)
     with emitter(state, runtime) as emit:
-        thought = await runtime.context.skills.chat(replace(inquiry, findings=analysis.sentences), emit)
+        thought = await runtime.context.skills.chat(replace(inquiry, findings=analysis.sentences(inquiry.lang)), emit)
     return {
         "chat_response": thought.value,
         "findings": analysis.findings,
+        "follow_ups": await splits(inquiry, runtime.context.database),
         "usage": thought.usage,
-        "warnings": list(thought.warnings),
+        "warnings": [*analysis.warnings, *thought.warnings],
         "execution_path": ["agent_chat"],
     }
 

@@ -22,7 +22,8 @@ async def format_response(state: State, runtime: Runtime[Context]) -> Update:
 async def _content(state: State, context: Context) -> dict[str, Any]:
     if "chat_response" in state:
         findings = state.get("findings")
-        return {"response": state["chat_response"], **({"findings": list(findings)} if findings else {})}
+        computed = {"findings": list(findings)} if findings else {}
+        return {"response": state["chat_response"], **computed, **_offers(state)}
     if "user_prompt" in state:
         return {
             "response": state["user_prompt"],

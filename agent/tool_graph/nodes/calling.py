@@ -17,7 +17,7 @@ async def answered(call: ToolCall, state: State, runtime: GraphRuntime, depends_
     """
     context = runtime.context
     offered = state["offered"] & {tool.name for tool in context.offered()}
-    return await context.session.call(call, context.registry, runtime.stream_writer, offered, depends_on)
+    return await context.session.call(call, context.registry, context.given.write, offered, depends_on)
 
 
 def written(state: State, node: str, results: tuple[ToolResult, ...]) -> Update:

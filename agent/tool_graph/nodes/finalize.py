@@ -18,7 +18,7 @@ async def finalize(state: State, runtime: GraphRuntime) -> Update:
     if "limit" in state:
         session.leave_out(state.get("pending", ()), context.registry)
         warnings = [limit_warning(state["limit"], inquiry.lang), *warnings]
-        with emitting(session.question.stream_tokens, runtime.stream_writer) as emit:
+        with emitting(session.question.stream_tokens, context.given.write) as emit:
             text = await found_so_far(inquiry, session, context.given.rules, text, emit)
     else:
         await keep_candidates(context)

@@ -23,7 +23,7 @@ async def think(state: State, runtime: GraphRuntime) -> Update:
         return _before_calls({"pending": state["pending"], "execution_path": ["think"]}, context)
     done, offer = Update(execution_path=["think"]), _offer(context)
     try:
-        replied = await reply_to(_so_far(state), context.session, offer, runtime.stream_writer)
+        replied = await reply_to(_so_far(state), context.session, offer, context.given.write)
     except LimitReached as reached:
         return {**done, "limit": reached.text}
     except PromptTooLong:
