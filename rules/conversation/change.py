@@ -69,6 +69,11 @@ class Change:
         return (found[1], int(found[2])) if found else None
 
     @property
+    def may_be_from_today(self) -> bool:
+        """Whether the shift is one from today where the earlier question has no period: "the previous year"."""
+        return any(one.startswith("shift:") and one.endswith(":last") for one in self.cues)
+
+    @property
     def per_unit(self) -> str:
         """A unit of time over which the earlier figure is to be averaged."""
         return next((one.split(":")[1] for one in self.parts.flags if one.startswith("per_unit:")), "")

@@ -12,7 +12,7 @@ from rules.composing.dating import resolved
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
 from rules.conversation.change import Change
-from rules.linking.dates import Period, Unit
+from rules.linking.dates import Period, Unit, unit_period
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
@@ -29,7 +29,12 @@ def with_restrictions(query: Query, change: Change) -> Query:
     asked, parts = change.asked, change.parts
     if change.takes_away or "all:dates" in change.cues:
         query = _without(query, change)
-    if change.shift is not None:
+    if change.shift is not None and change.may_be_from_today and not _dates(query, asked):
+        unit, count = change.shift
+        since_today = Span((unit_period(cast(Unit, unit), count),), 0)
+        parts = replace(parts, spans=(*parts.spans, since_today))
+        change.asked = asked = replace(asked, parts=parts)
+    elif change.shift is not None:
         query = _shifted(query, asked, *change.shift)
         if asked.says("compare"):
             return _by_period(query, asked)
@@ -93,9 +98,7 @@ def _same_column(first: Condition, second: Condition) -> bool:
 _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
 
 
-def _replaced(
-    before: Sequence[Condition], new: Condition, *, adds: bool, narrows: bool = False
-) -> list[Condition]:
+def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool, narrows: bool = False) -> list[Condition]:
     """The conditions with `new`, which replaces those on its column or joins them."""
     same = [one for one in before if _same_column(one, new)]
     if narrows and _narrowed(same, new):

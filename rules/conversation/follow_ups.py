@@ -5,6 +5,7 @@ limit or an order needs the earlier question. Words such as 那, "what about" an
 continue the earlier one as well.
 """
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -189,8 +190,8 @@ def _opens(mark: Mark) -> bool:
 def _say_tie(change: Change) -> None:
     """Reads words that restrict something said before, though no cue says so.
 
-    They begin with a preposition ("from customers in Berlin"), with what is left out ("exclude cancelled orders"), or
-    have a 的 that no noun follows.
+    They ask "how many are" so, begin with a preposition ("from customers in Berlin") or with what is left out ("exclude
+    cancelled orders"), or have a 的 that no noun follows.
     """
     words, parts = change.asked.question.words, change.parts
     if not change.restricts or change.figures or parts.rankings or parts.groups or change.asks:
@@ -198,14 +199,25 @@ def _say_tie(change: Change) -> None:
     first = words[0]
     leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
     ends = any(
-        one.mark.means("of") and one.text in _OF and (after is None or after.mark.means("count") or after.mark.arg == "end")
+        one.mark.means("of") and one.text in _OF and (after is None or _ends(after.mark))
         for one, after in zip(words, [*words[1:], None], strict=True)
     )
-    if leads or ends:
+    asked_of = any(
+        one.mark.means("count") and after.noun is None and after.text in _COPULAS
+        for one, after in itertools.pairwise(words)
+    )
+    if leads or ends or asked_of:
         change.ties |= {"these"}
 
 
 _OF = WORDS.chinese.phrases("names.of")
+
+
+def _ends(mark: Mark) -> bool:
+    return mark.means("count") or mark.arg == "end"
+
+
+_COPULAS = frozenset(WORDS.both("follow_ups_begin.copulas"))
 _PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
 
 

@@ -26,7 +26,8 @@ In a follow-up, `noise` also has arguments, which say what is asked of the quest
     only          restricts it further
     all all:dates takes restrictions away, or those of time
     reverse       turns its order round
-    shift:…       moves its period by one unit
+    shift:…       moves its period by one unit; `last` at its end: else from today, where it has no period
+    filter        its conditions, of which something is said
 """
 
 import calendar
