@@ -116,7 +116,8 @@ def test_talk_is_chat_but_a_model_may_know_better(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["number of custmers", "top 5 customers", "orders in March", "running total of order amount", "add some salt"]
+    "question",
+    ["number of custmers", "top 5 customers", "orders in March", "running total of order amount", "add some salt"],
 )
 def test_a_question_without_a_query_is_for_the_model_and_by_rules_a_data_question(question: str) -> None:
     verdict = asyncio.run(SKILLS.classify(inquiry(question))).value
