@@ -257,7 +257,7 @@ def test_failed_and_chatted_turns_are_passed_over_and_told() -> None:
     assert any("number of orders by status" in warning for warning in warnings("only in 2024", history))
 
 
-@pytest.mark.parametrize("question", ["SELECT 1", "Wie viele Kunden wohnen dort?", "running total of order amount"])
+@pytest.mark.parametrize("question", ["SELECT 1", "Wie viele Kunden wohnen dort?", "quartile of order amount"])
 def test_what_rules_did_not_understand_they_do_not_continue(question: str) -> None:
     refused = draft("and in 2024?", (turn("number of orders"), turn(question, "SELECT 1 AS one")))
     assert isinstance(refused, NoSql)

@@ -64,7 +64,8 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
     """`after`, which has the conditions of both, with only those of each column that hold now."""
     new = [one for one in after.conditions if one not in before.conditions]
     kept = [one for one in after.conditions if one in before.conditions]
-    measures = after.measures
+    measures, words = after.measures, change.asked.question.words
+    begins_and = bool(words) and words[0].mark.means("and")
     for new_one in new:
         if any(one.column == new_one.column for measure in measures for one in measure.share_of):
             parts = [tuple(_replaced(measure.share_of, new_one, adds=adds)) for measure in measures]
@@ -73,7 +74,7 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
         narrows = adds or change.cues & {"only", "these"}
         if not narrows and not any(_same_column(one, new_one) for one in kept):
             kept = _without_narrower(change, kept, new_one)
-        kept = _replaced(kept, new_one, adds=adds)
+        kept = _replaced(kept, new_one, adds=adds, narrows=begins_and or not change.ties & {"lead", "end", "replace"})
     new_related = [one for one in after.related if one not in before.related]
     sideways = {one.table for one in before.dimensions} - change.asked.question.graph.above(before.base).keys()
     if new_related and sideways:
@@ -92,12 +93,26 @@ def _same_column(first: Condition, second: Condition) -> bool:
 _POSITIVE, _NEGATIVE = ("=", "in"), ("!=", "not in")
 
 
-def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool) -> list[Condition]:
+def _replaced(
+    before: Sequence[Condition], new: Condition, *, adds: bool, narrows: bool = False
+) -> list[Condition]:
     """The conditions with `new`, which replaces those on its column or joins them."""
     same = [one for one in before if _same_column(one, new)]
+    if narrows and _narrowed(same, new):
+        return [*before, new]
     place = before.index(same[0]) if same else len(before)
     others = [one for one in before if one not in same]
     return [*others[:place], _together(same, new, adds=adds), *others[place:]]
+
+
+def _narrowed(same: list[Condition], new: Condition) -> bool:
+    """Whether the new comparison is the other end of a range: "less than 12000" after "more than 9000"."""
+    lower, upper = (">", ">="), ("<", "<=")
+    if len(same) != 1 or not all(isinstance(one, Decimal) for one in (*same[0].operands, *new.operands)):
+        return False
+    old, limit = same[0].operands, new.operands
+    up = same[0].operator in lower and new.operator in upper and old < limit  # type: ignore[operator]
+    return up or (same[0].operator in upper and new.operator in lower and old > limit)  # type: ignore[operator]
 
 
 def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition:

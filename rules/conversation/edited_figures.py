@@ -28,6 +28,7 @@ Edited = tuple[Query, list[Dimension]]
 
 def with_figures(query: Query, change: Change) -> Edited:
     """The query with the follow-up's figures, columns or things, and the groups that these imply."""
+    _say_value(query, change)
     if change.asked.says("per entity"):
         return _averaged_per_thing(query, change), []
     if change.figures:
@@ -42,6 +43,20 @@ def with_figures(query: Query, change: Change) -> Edited:
     if change.parts.columns and not change.lifts:
         return _with_columns(query, change)
     return _with_thing(query, change)
+
+
+def _say_value(query: Query, change: Change) -> None:
+    """Takes "the highest salary" for a figure where nobody is asked who has it."""
+    ranking, question = change.ranking, change.asked.question
+    if ranking is None or ranking.figure is None or ranking.limit or ranking.is_order or question.has("which", "top"):
+        return
+    link = ranking.figure.link
+    named = change.asked.tables or change.parts.columns or change.parts.groups or ranking.figure.function
+    if link is None or named or not question.is_measure(link) or not query.measures:
+        return
+    figure = Figure("max" if ranking.descending else "min", link, position=ranking.figure.position)
+    parts = replace(change.parts, rankings=(), figures=(*change.parts.figures, figure))
+    change.asked = replace(change.asked, parts=parts)
 
 
 def _measured(query: Query, change: Change) -> Query:

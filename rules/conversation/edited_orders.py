@@ -139,6 +139,8 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
             return _by_what_is_there(query, change, ranking)
     else:
         link = next(filter(None, (concept_column(asked, table, ranking.hint) for table in things)), None)
+    if link is None and query.limit is not None:
+        return _by_what_is_there(query, change, ranking)
     if link is None:
         raise missing_measure(called(asked.question.schema.table(query.base)))
     older = ranking.hint == "age" and asked.question.is_date(link)

@@ -18,7 +18,7 @@ from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.refusals import Refusal, unknown_words
 from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
-from rules.reading import costs, grouping
+from rules.reading import comparing, costs, grouping
 from rules.reading.cover import Reading, readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Match
@@ -65,6 +65,7 @@ _TABLE: tuple[tuple[str, float, Make], ...] = (
     ("not|noise:all tcol|dcol|mcol|tab|flag noise:filter", 0.2, _lifted),
     ("not noise:filter", 0.2, Parts(flags=("lifts",))),
     ("avg_per", 0.6, lambda match: Parts(flags=(f"per_unit:{match['avg_per'].arg}",))),
+    ("count cmp:=? {compared}", 0.5, comparing.threshold),
     ("by {group} by", 0.3, grouping.groups),
     *((kind, 0.8, Parts(flags=(kind,))) for kind in ("max", "min", "median", "stddev")),
 )
@@ -182,7 +183,7 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
 
 def _opens(mark: Mark) -> bool:
     """Whether a mark may stand before the first word with a meaning."""
-    return mark.means("noise", "and", "or", "list") and not mark.links
+    return mark.means("noise", "and", "or", "list", "with") and not mark.links
 
 
 def _say_tie(change: Change) -> None:
@@ -197,7 +198,7 @@ def _say_tie(change: Change) -> None:
     first = words[0]
     leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
     ends = any(
-        one.mark.means("of") and one.text in _OF and (after is None or after.mark.means("count", "noise"))
+        one.mark.means("of") and one.text in _OF and (after is None or after.mark.means("count") or after.mark.arg == "end")
         for one, after in zip(words, [*words[1:], None], strict=True)
     )
     if leads or ends:
@@ -228,6 +229,9 @@ def _say_function(change: Change) -> None:
     said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
     if change.asked.says("how many") and not change.figures and (words or not said):
         change.function, change.counts_value = "count" if words else None, _counts_value(question)
+    elif said and parts.bare:
+        first = replace(parts.bare[0], function=said[0])
+        _with_parts(change, replace(parts, bare=(first, *parts.bare[1:])))
     elif said:
         change.function = said[0]
 
