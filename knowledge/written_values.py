@@ -34,12 +34,15 @@ def written(value: Any, column: ResultColumn, lang: Lang) -> str:
         return _plain(as_period(value, column.period), lang, is_time=column.role == "time")
     if column.role not in ("measure", "other"):  # years, places, keys
         return _part(value, column.output.part, lang)
+    if column.output.is_percent and _is_short(value):
+        value = round(Decimal(str(value)), 2)
     text = f"{round(Decimal(str(value)), 2):,f}" if is_money(column) and _is_short(value) else _figure(value, lang)
     return _with_unit(text, column.unit)
 
 
-Format = Literal["money", "number", "plain"]
-"""How numbers are written. `money`: in groups, with two decimals; `number`: in groups; `plain`: as they are, because
+Format = Literal["money", "number", "percent", "plain"]
+"""How numbers are written. `money`: in groups, with two decimals; `number`: in groups; `percent`: in groups, with two
+decimals at most; `plain`: as they are, because
 they are years, keys and other names of things."""
 
 
@@ -49,6 +52,8 @@ def format_of(column: ResultColumn, column_type: str) -> Format | None:
         return None
     if column.role != "measure":
         return "plain"
+    if column.output.is_percent:
+        return "percent"
     return "money" if is_money(column) else "number"
 
 

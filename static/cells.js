@@ -33,8 +33,13 @@ function asMoney(source) {
   return groupThousands(`${sign}${text.slice(0, -2)}.${text.slice(-2)}`);
 }
 
+/** `33.3333` → `33.33`: two decimals at most. */
+function asPercent(source) {
+  return PLAIN_NUMBER.test(source) ? asMoney(source).replace(/\.?0+$/, "") : source;
+}
+
 // By a column's format: 2025 is a year and 100234 a shop, which get no thousands separators.
-const WRITE = { money: asMoney, number: groupThousands, plain: (source) => source };
+const WRITE = { money: asMoney, number: groupThousands, percent: asPercent, plain: (source) => source };
 
 /** A `<td>` for `value` of a column; `format` as the server gives it. Numbers keep their exact value in `<data value>`. */
 export function cell(value, type, format) {

@@ -21,6 +21,7 @@ context.set_forkserver_preload(
     ["tests.forking", "gunicorn.app.wsgiapp", "unified_api"]
     + ["common.llm.transport", "openai.resources.chat.completions", "aiohttp", "httpcore2"]
     + ["common.store.psycopg_saver", "jsonschema.validators", "jsonschema_specifications"]
+    + ["tests.forked_memory"]
 )
 
 

@@ -79,10 +79,10 @@ def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
 
 def test_the_first_question_with_words_that_all_tables_share_takes_hardly_longer_with_more_tables() -> None:
     costs = []
-    for catalog in (replace(LARGE), replace(HUGE)):  # of which nothing is remembered
+    for catalog in (LARGE, HUGE):
         LEXICON.of(catalog)
-        costs.append(calls(lambda catalog=catalog: ask("name and status", catalog)))  # type: ignore[misc]
-    assert costs[1] < 2 * costs[0], "three times the tables"
+        costs.append(calls(lambda catalog=catalog: ask("code and city", catalog)))  # type: ignore[misc]
+    assert costs[1] < 1.4 * costs[0], "three times the tables"
 
 
 def test_of_very_many_columns_parts_of_names_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -376,7 +376,7 @@ FIRST, SECOND = (f"ordered_at BETWEEN '{year}-01-01' AND '{year}-12-31 23:59:59'
 def change(first: str, second: str) -> str:
     """Both figures, their difference and it in percent, worked out from two expressions."""
     return (
-        f"{first}, {second}, {second} - {first}, round((100.0 * ({second} - {first}) / nullif({first}, 0))::numeric, 2)"
+        f"{first}, {second}, {second} - {first}, round((100.0 * ({second} - {first}) / nullif({first}, 0))::numeric, 4)"
     )
 
 
@@ -407,7 +407,7 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                 measures=(SUM, COUNT),
                 comparison=Comparison((Condition(CITY, "=", ("Paris",)),), (Condition(CITY, "=", ("Rome",)),)),
             ),
-            "SELECT 260::numeric, 350::numeric, 90::numeric, 34.62, 3, 2, -1, -33.33",
+            "SELECT 260::numeric, 350::numeric, 90::numeric, 34.6154, 3, 2, -1, -33.3333",
         ),
         (  # a period without orders has no sum, and a count of 0
             Query(ORDERS, measures=(SUM, COUNT), comparison=Comparison((in_year(2020),), (in_year(2024),))),
@@ -451,8 +451,8 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
             Query(
                 ORDERS, measures=(COUNT, SUM), dimensions=(Dimension(CUSTOMERS),), comparison=YEARS, all_of=CUSTOMERS
             ),
-            "SELECT name, a, b, b - a, round(100.0 * (b - a) / nullif(a, 0), 2), c, d, d - c,"
-            " round(100.0 * (d - c) / nullif(c, 0), 2) FROM (SELECT name,"
+            "SELECT name, a, b, b - a, round(100.0 * (b - a) / nullif(a, 0), 4), c, d, d - c,"
+            " round(100.0 * (d - c) / nullif(c, 0), 4) FROM (SELECT name,"
             f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) a,"
             f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {SECOND}) b,"
             f" (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) c,"
@@ -477,8 +477,8 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                 comparison=YEARS,
             ),
             f"SELECT status, {change('a', 'b')} FROM (SELECT status, round(100 * sum(amount)"
-            f" / sum(sum(amount)) OVER (), 2) a FROM orders WHERE {FIRST} GROUP BY 1) x FULL JOIN"
-            f" (SELECT status, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) b"
+            f" / sum(sum(amount)) OVER (), 4) a FROM orders WHERE {FIRST} GROUP BY 1) x FULL JOIN"
+            f" (SELECT status, round(100 * sum(amount) / sum(sum(amount)) OVER (), 4) b"
             f" FROM orders WHERE {SECOND} GROUP BY 1) y USING (status)",
         ),
     ],
@@ -516,7 +516,7 @@ def series(unit: str, back: str, having: str = "TRUE", of: str = "sum(amount)") 
     figure = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b - interval '{back}')"
     here = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b)"
     return (
-        f"SELECT b::date, f, nullif(p, 0), f - nullif(p, 0), round(100.0 * (f - p) / nullif(p, 0), 2)"
+        f"SELECT b::date, f, nullif(p, 0), f - nullif(p, 0), round(100.0 * (f - p) / nullif(p, 0), 4)"
         f" FROM (SELECT b, {here} f, {figure} p FROM (SELECT DISTINCT date_trunc('{unit}', ordered_at) b FROM orders) x"
         f" WHERE b IS NOT NULL) y WHERE {having} ORDER BY b"
     )
@@ -592,7 +592,7 @@ def test_each_group_grows_by_itself(shop: GuardedDatabase, catalog: Catalog) -> 
     gold = (
         "WITH q AS (SELECT date_trunc('quarter', ordered_at) b, status s, sum(amount) f FROM orders"
         " WHERE ordered_at IS NOT NULL GROUP BY 1, 2) SELECT n.b::date, n.s, n.f, p.f, n.f - p.f,"
-        " round(100 * (n.f - p.f) / p.f, 2) FROM q n LEFT JOIN q p ON p.s = n.s AND p.b = n.b - interval '3 months'"
+        " round(100 * (n.f - p.f) / p.f, 4) FROM q n LEFT JOIN q p ON p.s = n.s AND p.b = n.b - interval '3 months'"
     )
     holds(shop, catalog, query, gold)
 
@@ -709,7 +709,7 @@ def test_a_group_without_a_name_is_one_group_on_both_sides(shop: GuardedDatabase
     share = Measure("sum", ORDERS, "amount", is_share=True)
     per = Measure("sum", ORDERS, "amount", per=by("month"))
     city = Dimension(CUSTOMERS, "city")
-    part = f"SELECT city, round(100 * sum(amount) / sum(sum(amount)) OVER (), 2) n {KEPT}"
+    part = f"SELECT city, round(100 * sum(amount) / sum(sum(amount)) OVER (), 4) n {KEPT}"
     gold = (
         "SELECT coalesce(x.city, y.city), {} FROM ({}) x FULL JOIN ({}) y"
         " ON coalesce(x.city, '?') = coalesce(y.city, '?')"
@@ -770,7 +770,7 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
         (
             Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=2),
             f"SELECT round(100 * (SELECT sum(f) FROM (SELECT f FROM ({CITIES}) x ORDER BY f DESC LIMIT 2) y)"
-            f" / (SELECT sum(f) FROM ({CITIES}) x), 2)",
+            f" / (SELECT sum(f) FROM ({CITIES}) x), 4)",
         ),
         (
             Query(ORDERS, measures=(COUNT,), dimensions=(Dimension(CUSTOMERS),), share_of_top=9),
@@ -817,7 +817,7 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
                 order=(Order(SUM),),
             ),
             "SELECT nullif(city, '?'), f, round(100 * (SELECT sum(f) FROM c WHERE f >= a.f)"
-            " / (SELECT sum(f) FROM c), 2) FROM c a ORDER BY f DESC",
+            " / (SELECT sum(f) FROM c), 4) FROM c a ORDER BY f DESC",
         ),
     ],
 )
@@ -852,8 +852,8 @@ def test_what_means_nothing_is_refused(catalog: Catalog, query: Query) -> None:
 def test_figures_of_floats_are_compared_and_shared(shop: GuardedDatabase, catalog: Catalog) -> None:
     best = Measure("max", PRODUCTS, "rating")
     sides = Comparison((Condition(STOCK, "<", (Decimal(10),)),), (Condition(STOCK, ">=", (Decimal(10),)),))
-    holds(shop, catalog, Query(PRODUCTS, measures=(best,), comparison=sides), "SELECT 4.5, 4.75, 0.25, 5.56")
+    holds(shop, catalog, Query(PRODUCTS, measures=(best,), comparison=sides), "SELECT 4.5, 4.75, 0.25, 5.5556")
     share = Measure("sum", PRODUCTS, "rating", is_share=True)
     query = Query(PRODUCTS, measures=(share,), dimensions=(Dimension(PRODUCTS, "first_sold"),))
-    gold = "SELECT first_sold, round((100 * rating / (SELECT sum(rating) FROM products))::numeric, 2) FROM products"
+    gold = "SELECT first_sold, round((100 * rating / (SELECT sum(rating) FROM products))::numeric, 4) FROM products"
     holds(shop, catalog, query, gold)

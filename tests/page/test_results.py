@@ -35,17 +35,20 @@ def test_months_are_a_chart_and_a_table_of_months(page: Page) -> None:
 
 
 def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
-    formats = ["money", "money", "number", "plain", None]
-    types = ["numeric", "numeric", "int8", "int4", "text"]
-    body = {"columns": list("abcde"), "column_types": types, "formats": formats, "rows": "@", "row_count": 2}
-    rows = '[[1234567.8, 0.125, 1234567, 2025, "1234"], [-5, 2.3451, 12, 1, "x"]]'
+    formats = ["money", "money", "number", "plain", None, "percent"]
+    types = ["numeric", "numeric", "int8", "int4", "text", "numeric"]
+    body = {"columns": list("abcdef"), "column_types": types, "formats": formats, "rows": "@", "row_count": 2}
+    rows = '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333], [-5, 2.3451, 12, 1, "x", 100.0]]'
     answer = frame(completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body))
     answer_with(page, answer.replace('"@"', rows))
 
     turn = ask(page, "任意问题")
     expect_state(turn, "done")
     shown = [row.locator("td").all_inner_texts() for row in turn.locator("tbody tr").all()]
-    assert shown == [["1,234,567.80", "0.12", "1,234,567", "2025", "1234"], ["-5.00", "2.35", "12", "1", "x"]]
+    assert shown == [
+        ["1,234,567.80", "0.12", "1,234,567", "2025", "1234", "33.33"],
+        ["-5.00", "2.35", "12", "1", "x", "100"],
+    ]
 
 
 def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
