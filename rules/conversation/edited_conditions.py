@@ -114,8 +114,8 @@ def _narrowed(same: list[Condition], new: Condition) -> bool:
     if len(same) != 1 or not all(isinstance(one, Decimal) for one in (*same[0].operands, *new.operands)):
         return False
     old, limit = same[0].operands, new.operands
-    up = same[0].operator in lower and new.operator in upper and old < limit  # type: ignore[operator]
-    return up or (same[0].operator in upper and new.operator in lower and old > limit)  # type: ignore[operator]
+    up = same[0].operator in lower and new.operator in upper and old < limit
+    return up or (same[0].operator in upper and new.operator in lower and old > limit)
 
 
 def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition:
