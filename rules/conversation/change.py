@@ -94,13 +94,19 @@ class Change:
         return bool(conditions or parts.related or parts.with_deleted)
 
     @property
+    def lists_rows(self) -> bool:
+        """Whether it only asks for the rows themselves: "list them", `列出来`."""
+        words = [word for word in self.asked.question.words if not word.mark.means("noise", "unit")]
+        return bool(words) and all(word.mark.means("list", "which") and word.noun is None for word in words)
+
+    @property
     def has_slots(self) -> bool:
         """Whether it says anything that a change can consist of."""
         parts = self.parts
         wishes = any(self.asked.says(one) for one in ("trend", "share", "compare", "growth"))
         shapes = parts.groups or parts.rankings or parts.limits or wishes or self.inclusion
         turns = self.function or self.per_unit or self.direction or self.shift or self.cues & _TURNS or self.takes_away
-        return bool(self.restricts or shapes or turns)
+        return bool(self.restricts or shapes or turns or self.lists_rows)
 
     @property
     def says_more_than_all(self) -> bool:
@@ -142,7 +148,8 @@ class Change:
     def is_half_ranked(self) -> bool:
         """Whether it ranks things by the figure of the earlier question: `前5个服务区`."""
         half = [one for one in self.parts.rankings if one.figure is None and not one.hint]
-        return bool(half and not self.figures and not self.parts.columns)
+        others = self.parts.columns and not self.asked.question.has("which")
+        return bool(half and not self.figures and not others)
 
 
 _TURNS = {"reverse", "all", "all:dates"}

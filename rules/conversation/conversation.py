@@ -87,9 +87,22 @@ def is_complete(inquiry: Inquiry) -> bool:
 def written_operation(inquiry: Inquiry) -> str | None:
     """The writing operation that the question asks for; None for a follow-up such as `改成平均值`."""
     operation = write_request(inquiry.question)
-    if operation is not None and REWORDED.search(inquiry.question) and continues(inquiry):
-        return None
-    return operation
+    if operation is None or not (REWORDED.search(inquiry.question) or _only_rewords(inquiry)):
+        return operation
+    return None if continues(inquiry) else operation
+
+
+def _only_rewords(inquiry: Inquiry) -> bool:
+    """Whether the question only keeps values out, or adds what is shown: "remove Physics", "add their cities"."""
+    change = likely_change(inquiry.question, lexicon_for(inquiry), inquiry.table)
+    if isinstance(change, Refusal):
+        return False
+    conditions, shown = change.parts.conditions, change.figures or change.parts.columns
+    if change.ties == {"add"} or change.ties == {"add", "these"}:
+        return bool(shown) and not change.asked.tables and not change.restricts
+    if change.has_subject or not change.asked.question.has("not"):
+        return False
+    return bool(conditions) and all(one.operator in ("!=", "not in") for one in conditions)
 
 
 def earlier_query(inquiry: Inquiry) -> Query | None:

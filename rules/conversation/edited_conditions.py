@@ -170,6 +170,8 @@ def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
     if link is not None or threshold.table is not None or threshold.hint:
         return threshold
     first = query.measures[0] if query.measures else None
+    if first and first.function in ("avg", "min", "max", "median") and query.dimensions and first.per is None:
+        return replace(threshold, link=column_link(first.table, str(first.column)), function=first.function)
     if first and first.function == "count_distinct" and first.column:
         return replace(threshold, link=column_link(first.table, first.column), function="count_distinct")
     if first and first.column is None and query.dimensions:

@@ -31,6 +31,8 @@ def with_figures(query: Query, change: Change) -> Edited:
     _say_value(query, change)
     if change.asked.says("per entity"):
         return _averaged_per_thing(query, change), []
+    if change.lists_rows:
+        return _rows_of(query, change), []
     if change.figures:
         return _measured(query, change), []
     function = _extreme(query, change) or change.function
@@ -43,6 +45,20 @@ def with_figures(query: Query, change: Change) -> Edited:
     if change.parts.columns and not change.lifts:
         return _with_columns(query, change)
     return _with_thing(query, change)
+
+
+def _rows_of(query: Query, change: Change) -> Query:
+    """The query for the rows, or the groups, that were counted or measured."""
+    if query.counts_rows:
+        counted = replace(query, counts_rows=False)
+        return replace(counted, order=group_order(counted)) if counted.measures else counted
+    if not query.measures or query.dimensions or query.having:
+        raise nothing_to_change(Text("可以列出的明细", "rows to list"))
+    asked, table = change.asked, query.measures[0].table
+    columns = tuple(ColumnRef(table, name) for name in asked.all_columns(table))
+    return replace(
+        query, base=table, columns=columns, measures=(), order=asked.tie_break(table), conditions=query.conditions
+    )
 
 
 def _say_value(query: Query, change: Change) -> None:
