@@ -26,7 +26,7 @@ from databases.demo.measurements import revenue_lines, traffic_lines
 from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
-from tests.databases import Opener, open_asked
+from tests.databases import Opener, execute, open_asked
 from tests.folders import reachable_folder
 from tests.openai_server import take_violations
 from tests.store_places import PLACES, Place
@@ -118,6 +118,8 @@ def embedded_server() -> Iterator[Server]:
         yield ExternalServer(external)
         return
     server = EmbeddedServer.acquire(shared_data_dir())
+    # Nothing in it outlives the tests, and a process that is killed loses nothing that it gave to the kernel.
+    execute(server.admin_url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield server
     server.release()
 
