@@ -17,8 +17,14 @@ from rules.words import WORDS
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("rules", "knowledge")
-# What reads the files of words; the ordered readers, frozen until something else replaces them; the keywords of SQL.
-MAY_HOLD_WORDS = ("rules/words/", "rules/reading/", "knowledge/words/", "rules/sql/identifiers.py")
+# What reads the files of words; the table of patterns, which quotes single words; the keywords of SQL.
+MAY_HOLD_WORDS = (
+    "rules/words/",
+    "rules/reading/patterns.py",
+    "rules/reading/costs.py",
+    "knowledge/words/",
+    "rules/sql/identifiers.py",
+)
 HAN = re.compile(r"[\u3400-\u9fff]")
 LATIN = re.compile(r"[A-Za-z]{3,}")
 WORD = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]+)*")

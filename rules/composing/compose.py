@@ -28,7 +28,7 @@ def composed(asked: Asked) -> Query:
     refuse_doubts(asked)
     notes_on_values(asked)
     skipped: tuple[Condition, ...] = ()
-    if asked.says("shown too") and not (asked.parts.rankings or asked.parts.thresholds or asked.parts.groups):
+    if asked.says("shown_too") and not (asked.parts.rankings or asked.parts.thresholds or asked.parts.groups):
         raise unused_words(asked.question.texts("each"))
     if asked.says("or"):
         raise unused_words(asked.question.texts("or"))
@@ -41,7 +41,7 @@ def composed(asked: Asked) -> Query:
         assert threshold.link is not None
         table = threshold.link.table
         dimension = resolved(asked, asked.parts.groups[0].dimension, table)
-        query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how many"))
+        query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
     elif wants_figures(asked):
         query = figures_query(asked)
         if asked.says("growth") or compares_periods(asked, query):
@@ -79,7 +79,7 @@ def _refuse_unmet(asked: Asked, query: Query) -> None:
     if asked.says("avg") and not averaged:
         raise unused_words(asked.question.texts("avg"))
     shown = query.measures or query.counts_rows or asked.parts.rankings or asked.parts.thresholds
-    if not shown and (asked.says("sum") or asked.says("how many")):
+    if not shown and (asked.says("sum") or asked.says("how_many")):
         raise unused_words(asked.question.texts("sum", "count"))
     parts, question = asked.parts, asked.question
     named = parts.tables or parts.columns or parts.bare or parts.labels or parts.rankings or parts.groups

@@ -55,17 +55,17 @@ def _metric(asked: Asked, figure: Figure) -> Measure:
 def wants_figures(asked: Asked) -> bool:
     """Whether the answer is figures and not rows."""
     parts = asked.parts
-    if asked.says("how many") and asked.says("compare") and any(one.table for one in parts.thresholds):
+    if asked.says("how_many") and asked.says("compare") and any(one.table for one in parts.thresholds):
         return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
     if asked.says("money") and not parts.rankings and not parts.bare:
         return True
-    if parts.figures or any(asked.says(one) for one in ("share", "per entity", "distribution", "how many", "growth")):
+    if parts.figures or any(asked.says(one) for one in ("share", "per_entity", "distribution", "how_many", "growth")):
         return True
     if counts_implied(asked):
         return True
     if parts.bare and (parts.groups or asked.says("trend")):
         return not asked.is_attribute_listing()
-    return bool(parts.bare) and (asked.says("how much") or _is_total(asked))
+    return bool(parts.bare) and (asked.says("how_much") or _is_total(asked))
 
 
 def counts_implied(asked: Asked) -> bool:
@@ -109,7 +109,7 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     measures = list(dict.fromkeys(measure_of(asked, figure) for figure in figures))
     base = measures[0].table
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
-    if asked.says("per entity"):
+    if asked.says("per_entity"):
         return _per_entity(asked, measures, dimensions)
     if len(dimensions) == 1 and _is_on_average(asked, measures, dimensions[0]):
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
@@ -184,7 +184,7 @@ def _implied(asked: Asked) -> list[Figure]:
         return [_amount(asked, (*asked.events, *([asked.head] if asked.head else []), *named))]
     if _is_value_grouped(asked):
         return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
-    if asked.says("how many") and asked.head is None:
+    if asked.says("how_many") and asked.head is None:
         return _count_of_conditions(asked, table)
     if asked.head is not None or facts.is_entity or asked.says("distribution"):
         return [Figure("count", table=table)]
@@ -389,5 +389,5 @@ def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimensio
 
 _INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
 _EARNS = re.compile(WORDS.any_of("questions.earns"))
-_REPORTS = frozenset(("统计", "汇总", "计算", "统计一下", "求", "算一下", "查询"))
+_REPORTS = frozenset(WORDS.both("questions.reports"))
 __all__ = ["figures_query", "group_order", "measure_of", "table_of", "wants_figures"]

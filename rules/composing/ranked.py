@@ -27,7 +27,7 @@ def ranked_query(asked: Asked) -> Query:
     """
     rankings = asked.parts.rankings
     if len(rankings) > 1:
-        merged = _merged(rankings)
+        merged = _merged(_of_one_figure(asked, rankings))
         if merged is None:
             return _both_ends(asked)
         asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
@@ -53,6 +53,18 @@ def ranked_query(asked: Asked) -> Query:
     if asked.says("share"):
         return _share_of_first(asked, query)
     return replace(query, dimensions=(*query.dimensions, Dimension(owner))) if owner is not None else query
+
+
+def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking, ...]:
+    """The rankings; where "by" names the figure, a word for a table is none: "the largest sale by total amount"."""
+    if not any(one.is_open and one.is_order and one.figure is not None for one in rankings):
+        return rankings
+    words = asked.question.words
+    return tuple(
+        one if one.figure is None or one.is_open or "tab" not in words[one.figure.position].senses
+        else replace(one, figure=None)
+        for one in rankings
+    )  # fmt: skip
 
 
 def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
@@ -94,6 +106,8 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
     adjective = _by_adjective(asked, ranking)
     if ranking.figure is None and adjective is not None:
         return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
+    if ranking.hint in asked.question.lexicon.adjectives:
+        ranking = replace(ranking, hint="")  # none of its figures is near what is asked
     if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
         named = [*parts.figures, *parts.bare]
         if not named and ranking.counts and len(asked.events) == 1 and asked.head is not None:
@@ -154,6 +168,7 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
     return None
 
 
+_WHAT = WORDS.both("questions.what")
 _FEW = 2  # of one, the share is shown beside its name
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
 
@@ -199,7 +214,7 @@ def _wants_value(asked: Asked, ranking: Ranking) -> bool:
     if any(one.dimension.bucket for one in parts.groups) or question.has("date_which"):
         return False
     asks = [word for word in question.words if word.mark.means("which") and word.mark.arg not in ("when",)]
-    if any(not word.text.startswith(("what", "什么")) for word in asks):
+    if any(not word.text.startswith(_WHAT) for word in asks):
         return False
     if parts.columns:
         return False

@@ -84,7 +84,7 @@ class Change:
         parts = self.parts
         ranked = any(one.figure is not None and (parts.groups or not one.is_order) for one in parts.rankings)
         named = (parts.tables or parts.columns) and not self.lifts
-        return bool(named or self.figures or ranked or self.asked.says("per entity"))
+        return bool(named or self.figures or ranked or self.asked.says("per_entity"))
 
     @property
     def restricts(self) -> bool:

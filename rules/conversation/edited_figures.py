@@ -29,7 +29,7 @@ Edited = tuple[Query, list[Dimension]]
 def with_figures(query: Query, change: Change) -> Edited:
     """The query with the follow-up's figures, columns or things, and the groups that these imply."""
     _say_value(query, change)
-    if change.asked.says("per entity"):
+    if change.asked.says("per_entity"):
         return _averaged_per_thing(query, change), []
     if change.lists_rows:
         return _rows_of(query, change), []

@@ -239,7 +239,7 @@ def _say_function(change: Change) -> None:
         return
     words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
     said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
-    if change.asked.says("how many") and not change.figures and (words or not said):
+    if change.asked.says("how_many") and not change.figures and (words or not said):
         change.function, change.counts_value = "count" if words else None, _counts_value(question)
     elif said and parts.bare:
         first = replace(parts.bare[0], function=said[0])

@@ -86,7 +86,7 @@ def two_thresholds(match: Match) -> Parts | None:
 def average(match: Match) -> Parts:
     """`above average`: the column is compared with its own average."""
     operator: Operator = "above average" if match.get("above_average") is not None else "below average"
-    return Parts(conditions=(Condition(ref(match["mcol"].link), operator),), flags=("above average",))
+    return Parts(conditions=(Condition(ref(match["mcol"].link), operator),), flags=("above_average",))
 
 
 def columns_compared(match: Match) -> Parts | None:

@@ -13,11 +13,12 @@ from rules.schema.links import Link, column_link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
 
-_HOW_MUCH = WORDS.chinese.one_of("questions.how_much") | {"多少钱"}
+_HOW_MUCH = frozenset((*WORDS.chinese.phrases("questions.how_much"), *WORDS.chinese.phrases("questions.money")))
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _AMOUNTS, _MONEY, _NAMED = WORDS.chinese.phrases("questions.amounts"), WORDS.both("questions.money_columns"), 0.7
 _HOW_MUCH_MONEY = frozenset(WORDS.english.get("questions.money"))
 _PAYS = re.compile(WORDS.any_of("questions.pays"))
+_BEFORE_COUNTED = WORDS.english.phrases("questions.before_counted")
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
 _MOST_LIMIT, _ALL = 10_000, 100
 _AGGREGATING = tuple(AGGREGATES)
@@ -135,7 +136,7 @@ def _counts(word: Item, table: Item) -> bool:
     if word.first < table.first:
         return asks or word.word.text.isascii()
     if word.word.text.isascii():
-        return not word.word.text.startswith(("how", "number", "the", "no", "total number"))
+        return not word.word.text.startswith(_BEFORE_COUNTED)
     return True
 
 
@@ -153,7 +154,7 @@ def count_column(match: Match) -> Parts | None:
         is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
         if not is_amount and not question.facts(link.table).is_count(question.column_of(link)):
             return None  # `多少人挂号` is no 挂号费
-        return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how much",))
+        return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how_much",))
     if match.get("distinct") is None:
         function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"
     return Parts(figures=(Figure(function, link, position=item.first),), doubts=doubts(item))
@@ -170,7 +171,7 @@ def measure(match: Match) -> Parts | None:
     if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
         return None
     column = match["mcol"]
-    flags = ("how much",) if asked is not None else ()
+    flags = ("how_much",) if asked is not None else ()
     return Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column), flags=flags)
 
 
@@ -212,11 +213,11 @@ def owned_aggregate(match: Match) -> Parts | None:
 def asked_number(match: Match) -> Parts:
     """A word for "how many" or "how much money" without what is counted beside it."""
     money = ("money",) if match["count"].arg == "money" else ()
-    return Parts(flags=("how many", *money))
+    return Parts(flags=("how_many", *money))
 
 
 def asked_total(match: Match) -> Parts:
-    """A word for a total, or for "how much", without a figure beside it."""
+    """A word for a total, or for "how_much", without a figure beside it."""
     money = ("money",) if match["sum"].word.text in _HOW_MUCH_MONEY else ()
     return Parts(flags=("sum", *money))
 
@@ -239,7 +240,7 @@ def averaged_per_unit(match: Match) -> Parts:
 def per_entity(match: Match) -> Parts:
     """An average over things: `平均每个服务区有多少店铺`, "average number of orders per customer"."""
     table = match.get("tab")
-    parts = Parts(flags=("per entity",))
+    parts = Parts(flags=("per_entity",))
     if table is None:
         return parts
     if table.word.text.isascii():

@@ -79,6 +79,7 @@ def _conditions(parts: Parts) -> tuple[Condition, ...]:
     return tuple(Condition(ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
 
 
+_ONE = frozenset(WORDS.both("questions.one"))
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
 _OR = Parts(flags=("or",))
 
@@ -150,7 +151,7 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
         return costs.SKIPPED, False
     if mark.is_skippable or _is_weak_verb(word):
         return costs.SKIPPED, False
-    if mark.number is not None and mark.text in ("一", "one"):
+    if mark.number is not None and mark.text in _ONE:
         return costs.SECOND, False
     return costs.LOST, True
 

@@ -12,6 +12,7 @@ from rules.schema.links import Link
 from rules.schema.schema import TableKey
 from rules.words import WORDS
 
+_WHO = WORDS.english.text("questions.who")
 _KINDS = WORDS.both("questions.kinds")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _LEAST_KIND = 0.6
@@ -58,7 +59,7 @@ def _is_agent(match: Match) -> bool:
     """Whether "by" names who did something instead of a group: `orders placed by customers from Japan`."""
     before = match.question.words[match.start - 1] if match.start else None
     after = match.beside(1)
-    said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == "who")
+    said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
     return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
 
 
@@ -101,7 +102,7 @@ def compared_dates(match: Match) -> Parts:
     """Units of time whose figures are compared: "how many days had revenue over 10 million"."""
     dates = match["date_part"]
     found = Group(Dimension(NO_TABLE, None, dates.arg), dates.first)  # type: ignore[arg-type]
-    return Parts(groups=(found,), flags=("how many", "periods") if match.get("count") else ("periods",))
+    return Parts(groups=(found,), flags=("how_many", "periods") if match.get("count") else ("periods",))
 
 
 def growth(match: Match) -> Parts:

@@ -66,4 +66,4 @@ def name_of(match: Match) -> Parts | None:
 def shown_too(match: Match) -> Parts | None:
     """ "… and how many of each" at the end: the figures of the groups are shown anyway."""
     words = match.question.words
-    return Parts(flags=("shown too",)) if match.end == len(words) or words[match.end].mark.means("and") else None
+    return Parts(flags=("shown_too",)) if match.end == len(words) or words[match.end].mark.means("and") else None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, fields
 from decimal import Decimal
+from typing import Literal
 
 from common.text import Text
 from rules.linking.dates import Period
@@ -9,6 +10,12 @@ from rules.query.query import Condition, Dimension, Either, Operator, Part, Rela
 from rules.query.wishes import Figure
 from rules.schema.links import Link
 from rules.schema.schema import TableKey
+
+Flag = Literal[
+    "compare", "trend", "how_many", "how_much", "money", "avg", "sum", "person", "share", "per_entity", "periods",
+    "lifts", "growth", "or", "distribution", "shown_too", "running", "distinct", "when", "above_average",
+]  # fmt: skip
+"""Wishes without anything else; `joined:` and `growth:` say more of one."""
 
 NO_TABLE: TableKey = ("", "")
 """The table of a group by a unit of time whose date column is not known yet."""
@@ -64,6 +71,10 @@ class Group:
     is_kind: bool = False
     is_ranked: bool = False
     by: bool = False
+
+
+Concept = Literal["recent", "date", "age"]
+"""Concepts of adjectives that rank by a date; the others are names of columns in the files of words."""
 
 
 @dataclass(frozen=True)

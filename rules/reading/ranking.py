@@ -13,6 +13,8 @@ from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
 _NUMBER = WORDS.chinese.text("questions.number")
+_FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
+_LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _ALL = 10_000, 100
@@ -60,6 +62,15 @@ def ranking(match: Match) -> Parts | None:
     return parts + own if own is not None else None
 
 
+def by_date(match: Match) -> Parts | None:
+    """ "who was hired first": the one with the earliest date."""
+    column, last = match["dcol"], match.items[-1]
+    if column.word.noun is not None and column.word.noun.is_table:
+        return None
+    descending = last.word.text == _LAST
+    return Parts(rankings=(Ranking(descending, last.first, Figure(None, column.link, position=column.first)),))
+
+
 def ordered(match: Match) -> Parts | None:
     """ "earliest first", "most expensive supplier first": an order of everything."""
     table = match.get("tab")
@@ -86,7 +97,7 @@ def _number_follows(match: Match) -> bool:
 
 
 def _says_first(word: Item) -> bool:
-    return "第一" in word.word.text or word.word.text in ("居首", "top", "the top", "倒数第一")
+    return word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
 
 
 def _limit(match: Match) -> int | None:
@@ -105,6 +116,8 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":
         return None if hint in _OF_DATES else Figure(function, column.link, position=column.first)
+    if column.word.noun is not None and column.word.noun.is_table and not counted:
+        return None  # "recent orders"
     if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
         return None
     return Figure("count" if counted else function, column.link, position=column.first)

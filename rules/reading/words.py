@@ -7,6 +7,7 @@ likely meant costs more.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from common.values import Column
 from knowledge.atoms import key_of
@@ -20,9 +21,11 @@ from rules.schema.links import Link
 from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
 from rules.words import WORDS
 
+_WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
 _DONE = WORDS.chinese.text("questions.done")
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
+Symbol = Literal["tab", "mcol", "dcol", "tcol", "flag", "val", "vals", "num", "date", "dates", "lit", "unk"]
 ColumnIdentity = tuple[TableKey, str | None]
 
 
@@ -76,7 +79,7 @@ class Question:
         self._persons = [key for key, facts in lexicon.schema.facts.items() if facts.is_person and facts.is_entity]
         nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
-            Word(at, mark, noun, dict(self._senses(mark, noun)))
+            Word(at, mark, noun, dict(self._senses(at, mark, noun)))
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
         ]
 
@@ -85,7 +88,7 @@ class Question:
 
     # ------------------------------------------------------------------------------------------------------- meanings
 
-    def _senses(self, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
+    def _senses(self, at: int, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
         senses = dict(self._named(noun)) if noun is not None else {}
         if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self._persons) == 1:
             senses["tab"] = Sense(0.0, Link("table", self._persons[0], None, None, 1.0, mark.text))
@@ -93,7 +96,9 @@ class Question:
             senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)
-        if mark.intent is not None:
+        if at == 0 and mark.means("with") and mark.text.lower().startswith(f"{_WHO} "):
+            yield "which:person", Sense()  # "who has"
+        elif mark.intent is not None:
             named = best is not None and mark.quality >= costs.NAMED and not mark.means("count")
             intent = Sense(costs.INTENT_OF_NAME if named else 0.0)
             yield mark.intent.kind, intent
