@@ -124,16 +124,20 @@ def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
 
 
 def _measure(agent: str, port: int, worker: int, questions: int, found: AgentCost) -> None:
-    """Adds the agent's figures to `found`."""
-    medians, cpu = {}, {}
-    for steps in (_FEW, _MANY):
+    """Adds the agent's figures to `found`; asks for few and for many steps in turn, since hosts are busy at times."""
+    taken: dict[int, list[float]] = {_FEW: [], _MANY: []}
+    cpu = dict.fromkeys(taken, 0.0)
+    for steps in taken:
         if _answered(agent, steps, port) != steps + 1:  # also warms up: imports, connections, catalogue
             return
-        before = cpu_ms(worker)
-        medians[steps] = _median(lambda steps=steps: _answered(agent, steps, port), questions)  # type: ignore[misc]
-        cpu[steps] = (cpu_ms(worker) - before) / questions
-    found.total[agent] = (medians[_MANY] - medians[_FEW]) / (_MANY - _FEW)
-    found.cpu[agent] = (cpu[_MANY] - cpu[_FEW]) / (_MANY - _FEW)
+    for _ in range(questions):
+        for steps, milliseconds in taken.items():
+            before, start = cpu_ms(worker), time.perf_counter()
+            _answered(agent, steps, port)
+            milliseconds.append((time.perf_counter() - start) * 1000)
+            cpu[steps] += cpu_ms(worker) - before
+    found.total[agent] = (statistics.median(taken[_MANY]) - statistics.median(taken[_FEW])) / (_MANY - _FEW)
+    found.cpu[agent] = (cpu[_MANY] - cpu[_FEW]) / questions / (_MANY - _FEW)
 
 
 def _answered(agent: str, steps: int, port: int) -> int:
