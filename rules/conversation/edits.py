@@ -76,9 +76,15 @@ def _refuse_unheard(change: Change) -> None:
     question = change.asked.question
     if change.asked.says("or") and not question.words[0].mark.means("or"):
         raise unused_words(question.texts("or"))
+    taken = {place for one in change.reading.fragments for place in range(one.start, one.end)}
+    numbers = [one.mark for one in question.words if one.mark.number is not None and one.at not in taken]
     unheard = [one for one in _UNHEARD if change.asked.says(one)]
-    if unheard:
-        raise unused_words(question.texts(*unheard))
+    lost = [
+        *question.texts(*unheard),
+        *(one.text for one in numbers if one.number is not None and one.number.value > 1),
+    ]
+    if unheard or lost:
+        raise unused_words(lost)
 
 
 def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tuple[Query, bool]:
