@@ -322,7 +322,9 @@ def test_a_merge_that_is_impossible_says_what_was_understood() -> None:
     assert "各门店的租金" in refused.prompt and "日期" in refused.prompt
 
 
-@pytest.mark.parametrize("question", ["改成平均值", "change it to the average", "换成按月"])
+@pytest.mark.parametrize(
+    "question", ["改成平均值", "change it to the average", "换成按月", "remove open", "add the number of orders"]
+)
 def test_words_of_change_order_no_write_when_only_the_question_changes(question: str) -> None:
     history = (turn("total amount by status"),)
     assert isinstance(draft(question, history), Sql)
@@ -331,7 +333,16 @@ def test_words_of_change_order_no_write_when_only_the_question_changes(question:
 
 @pytest.mark.parametrize(
     "question",
-    ["删除这些订单", "delete them", "把状态改成已发货", "change the status to shipped", "drop the orders table"],
+    [
+        "删除这些订单",
+        "delete them",
+        "把状态改成已发货",
+        "change the status to shipped",
+        "drop the orders table",
+        "delete the open orders",
+        "add a customer named Ann",
+        "remove all customers from Berlin",
+    ],
 )
 def test_writes_stay_writes_in_a_conversation(question: str) -> None:
     with pytest.raises(ForbiddenStatement):

@@ -8,12 +8,13 @@ from typing import cast
 from common.text import Text
 from rules.composing.asked import Asked
 from rules.composing.carrying import listed, named
+from rules.composing.changing import changing
 from rules.composing.dating import resolved
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
 from rules.conversation.change import Change
 from rules.linking.dates import Period, Unit, unit_period
-from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Operand, Query, Related
+from rules.query.query import OPPOSITE, ColumnRef, Comparison, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
 from rules.schema.links import column_link
@@ -233,6 +234,28 @@ def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
     if asked.says("compare"):
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
+
+
+def with_growth(query: Query, asked: Asked) -> Query:
+    """The query with the change of its figures: from bucket to bucket, else from the period before (环比, 同比).
+
+    Raises:
+        Refusal: it has no figures, or no period that another could be compared with.
+    """
+    columns = _dates(query, asked)
+    if not query.measures or query.counts_rows or query.having:
+        raise nothing_to_change(Text("可以比较变化的指标", "figure whose change could be computed"))
+    if asked.parts.spans or not columns or any(one.bucket for one in query.dimensions):
+        return changing(asked, query)
+    now = tuple(one for one in query.conditions if one.column in columns)
+    unit = "year" if asked.says("growth:year") else "period"
+    try:
+        before = tuple(_moved(one, unit, -1) for one in now)
+    except (ValueError, OverflowError) as failure:
+        raise nothing_to_change(Text("可以这样比较的时间范围", "period that can be compared so")) from failure
+    rest = tuple(one for one in query.conditions if one not in now)
+    order = query.order if query.dimensions else ()
+    return replace(query, conditions=rest, comparison=Comparison(before, now), order=order)
 
 
 def _moved(condition: Condition, unit: str, count: int) -> Condition:

@@ -14,7 +14,7 @@ from rules.composing.dating import resolved, trend_dimension
 from rules.composing.empty_groups import grouped_table, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
-from rules.conversation.edited_conditions import with_restrictions
+from rules.conversation.edited_conditions import with_growth, with_restrictions
 from rules.conversation.edited_figures import counting, ranks_within, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
 from rules.query.query import Dimension, Query
@@ -34,12 +34,17 @@ def edited(query: Query, change: Change) -> Query:
     head = query.base if counts else grouped  # what is compared: the counted rows, else totals of the groups
     change.asked = replace(change.asked, about=head)
     refuse_doubts(change.asked)
+    _refuse_unheard(change)
     more = bool(change.figures) and (query.limit is not None or bool(query.having)) or bool(change.parts.columns)
     if "these" in change.cues and query.measures and query.dimensions and more:
         change.cues |= {"add"}  # `它们的面积` is not about those of the largest area
     had_own_order = query.order != group_order(query)
     query, groups = with_figures(query, change)
     query, regrouped = _with_groups(query, change, groups)
+    if query.growth is not None and not any(one.bucket for one in query.dimensions):
+        query = replace(query, growth=None)
+    if query.comparison is not None and (change.parts.spans or change.shift):
+        query = replace(query, comparison=None)  # another period instead of the two that were compared
     if query.measures and query.dimensions and (regrouped or not had_own_order):
         query = _in_order(query, keeps=had_own_order)
     if query.measures and query.dimensions and not query.order and not query.counts_rows:
@@ -47,6 +52,8 @@ def edited(query: Query, change: Change) -> Query:
     query = with_order(renumbered(with_restrictions(query, change), change), change)
     if change.asked.says("share"):
         query = _with_shares(query)
+    if change.asked.says("growth"):
+        query = with_growth(query, change.asked)
     if change.inclusion is not None:
         return with_all_groups(change.asked.question, query, change.inclusion)
     if query.all_of is not None and query.all_of != grouped_table(query):
@@ -55,6 +62,29 @@ def edited(query: Query, change: Change) -> Query:
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
+
+
+_UNHEARD = ("running", "distinct", "shown too", "when")
+
+
+def _refuse_unheard(change: Change) -> None:
+    """Refuses wishes that no edit grants.
+
+    Raises:
+        Refusal: there is one.
+    """
+    question = change.asked.question
+    if change.asked.says("or") and not question.words[0].mark.means("or"):
+        raise unused_words(question.texts("or"))
+    taken = {place for one in change.reading.fragments for place in range(one.start, one.end)}
+    numbers = [one.mark for one in question.words if one.mark.number is not None and one.at not in taken]
+    unheard = [one for one in _UNHEARD if change.asked.says(one)]
+    lost = [
+        *question.texts(*unheard),
+        *(one.text for one in numbers if one.number is not None and one.number.value > 1),
+    ]
+    if unheard or lost:
+        raise unused_words(lost)
 
 
 def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tuple[Query, bool]:
