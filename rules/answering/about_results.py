@@ -108,7 +108,8 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
     types = tuple("numeric" if is_number(value) else "text" for value in turn.rows[0])
-    result = QueryResult(turn.columns, types, tuple(map(list, turn.rows)))
+    whole = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
+    result = QueryResult(turn.columns, types, whole)
     columns = columns_of(query, turn.sql or "", result, lexicon_for(inquiry).schema, inquiry.lang)
     sign = Text(" ", ": ").to(inquiry.lang)
     pairs = list(zip(columns, turn.rows[0], strict=True))[:_MOST_SHOWN]
