@@ -140,6 +140,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
     mark = word.mark
     if _is_noun(question, place):
         return costs.LOST, True
+    if "which:person" in word.senses:
+        return costs.PASSED["which"], False
     known = [costs.PASSED[key] for key in (f"{_kind(word)}:{mark.arg}", _kind(word)) if key in costs.PASSED]
     if known and not word.senses.keys() & {"tab", "mcol", "dcol", "tcol", "val", "flag"}:
         return known[0], False
