@@ -64,7 +64,7 @@ def edited(query: Query, change: Change) -> Query:
 # -------------------------------------------------------------------------------------------------------------- groups
 
 
-_UNHEARD = ("running", "distinct", "shown too", "when")
+_UNHEARD = ("running", "distinct", "shown_too", "when")
 
 
 def _refuse_unheard(change: Change) -> None:
