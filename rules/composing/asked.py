@@ -69,11 +69,8 @@ class Asked:
                 return said[0]
             if people and (len(people) == 1 or people[0][0] < people[1][0]):
                 return people[0][1]
-            if people and (self.parts.figures or self.parts.bare or any(one.figure for one in self.parts.rankings)):
-                word = next(word.text for word in self.question.words if "which:person" in word.senses)
-                raise several_people(word.split()[0], [key for _, key in people], self.question.lexicon)
             if people and self.spoken:  # else it is asked first by which figure
-                word = next(word.mark.text for word in self.question.words if word.mark.arg == "person")
+                word = next(word.text for word in self.question.words if "which:person" in word.senses)
                 raise several_people(word.split()[0], [key for _, key in people], self.question.lexicon)
         return None
 
