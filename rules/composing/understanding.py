@@ -159,7 +159,7 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
             return _understood(question, lexicon, reading, inclusion)
         except Refusal as one:
             refusal = refusal or one
-            if reading.parts.doubts:
+            if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
                 break
     assert refusal is not None
     raise refusal

@@ -141,7 +141,8 @@ def passing(question: Question, place: int) -> tuple[float, bool]:
     if _is_noun(question, place):
         return costs.LOST, True
     if "which:person" in word.senses:
-        return costs.PASSED["which"], False
+        before = question.words[place - 1].senses if place else {}
+        return (costs.PASSED["which"], False) if "tab" in before else (costs.LOST, True)  # "customers who …"
     known = [costs.PASSED[key] for key in (f"{_kind(word)}:{mark.arg}", _kind(word)) if key in costs.PASSED]
     if known and not word.senses.keys() & {"tab", "mcol", "dcol", "tcol", "val", "flag"}:
         return known[0], False
