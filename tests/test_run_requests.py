@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any, cast
@@ -22,7 +22,7 @@ from agent.runs import desk as run_desk
 from agent.runs.desk import RunDesk, RunView
 from agent.runs.events import Event
 from agent.runs.pauses import Resumption
-from agent.runs.runner import Runner
+from agent.runs.runner import Runner, Show
 from app_config import Settings
 from common import runtime
 from common.actor import ANONYMOUS
@@ -223,6 +223,13 @@ class Stateless:
 
     def knows(self, flow: str) -> bool:
         return True
+
+    async def answer(self, question: Question, show: Show, resumed: Resumption | None = None) -> None:
+        async for event in self.events(question, resumed):
+            show(event)
+
+    def events(self, question: Question, resumed: Resumption | None = None) -> AsyncIterator[Event]:
+        raise NotImplementedError
 
 
 class Stubborn(Stateless):

@@ -138,7 +138,7 @@ class XlsxFile:
 
     def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:
         self._written = _Outlet()
-        self._zip = zipfile.ZipFile(self._written, "w", zipfile.ZIP_DEFLATED)
+        self._zip = _Zip(self._written, "w", zipfile.ZIP_DEFLATED)
         self._parts = _empty_book(columns, column_types)
         self._sheet_name = next(name for name in self._parts if "worksheets/sheet" in name)
         sheet = self._parts[self._sheet_name].replace(_NO_ROWS, f"<sheetData>{_ROWS_END}")
@@ -184,6 +184,11 @@ class XlsxFile:
             return f'<c s="{self._dates[number]}"><v>{day}</v></c>'
         text = escape(_UNWRITABLE.sub(_written_out, _text(value)[:_MOST_CHARS]))
         return f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
+
+
+class _Zip(zipfile.ZipFile):
+    def __del__(self) -> None:
+        """Not finished when it is thrown away: an export that was broken off has nobody left to read its end."""
 
 
 class _Outlet(io.RawIOBase):

@@ -46,6 +46,8 @@ _PENN_TAGS: Mapping[str, Speech] = {
     "MD": "particle", "PDT": "particle", "RP": "particle", "EX": "particle", "WDT": "particle", "WRB": "particle",
     "UH": "particle", "POS": "particle",
 }  # fmt: skip
+_LONGEST_NAME = 3  # characters of most Chinese names
+_IN_GIVEN_NAMES: tuple[Speech, ...] = ("noun", "proper noun", "adjective", "adverb", "number", "unknown")
 _PAST = WORDS.english.text("speech.past")
 _FILES: Mapping[Lang, Words] = {"en": WORDS.english, "zh": WORDS.chinese}
 _COURTESY: Speech = "courtesy"
@@ -84,7 +86,7 @@ def segmented(text: str) -> tuple[Word, ...]:
     words = [Word(said, _chinese(said, tag)) for said, tag in _DICTIONARIES.tagged(text)]
     for size in (1, 2):
         words = _doubled(words, size)
-    return tuple(words)
+    return tuple(_named(words))
 
 
 def _doubled(words: Sequence[Word], size: int) -> list[Word]:
@@ -100,6 +102,22 @@ def _doubled(words: Sequence[Word], size: int) -> list[Word]:
             joined.append(words[place])
             place += 1
     return joined
+
+
+def _named(words: Sequence[Word]) -> Iterator[Word]:
+    """The words; a name of one character and the one or two that follow it alone are somebody's name: 冯晨明."""
+    place = 0
+    while place < len(words):
+        end = place + 1
+        if words[place].speech == "proper noun" and len(words[place].text) == 1:
+            while end < min(place + _LONGEST_NAME, len(words)) and _may_be_given(words[end]):
+                end += 1
+        yield words[place] if end == place + 1 else Word("".join(word.text for word in words[place:end]), "proper noun")
+        place = end
+
+
+def _may_be_given(word: Word) -> bool:
+    return len(word.text) == 1 and word.speech in _IN_GIVEN_NAMES
 
 
 @lru_cache(maxsize=4096)
