@@ -10,7 +10,7 @@ from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Dimension, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
@@ -35,6 +35,8 @@ def composed(asked: Asked) -> Query:
     if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
         raise unused_words(asked.question.texts("date_part"))
     if asked.parts.rankings:
+        if asked.says("per_entity"):
+            raise unused_words(asked.question.texts("per_entity"))
         query = ranked_query(asked)
     elif asks_for_periods(asked):
         (threshold,) = asked.parts.thresholds
@@ -54,6 +56,7 @@ def composed(asked: Asked) -> Query:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
     query = _with_people(asked, restricted(asked, query, skipped))
     _refuse_unmet(asked, query)
+    _refuse_contradictions(query)
     refuse_unplaced(asked, query)
     refuse_foreign_grain(asked, query)
     return query
@@ -64,6 +67,18 @@ def _counts_itself(query: Query) -> bool:
     own = Dimension(query.base)
     counted = [one for one in query.measures if one.function == "count" and one.column is None and one.per is None]
     return own in query.dimensions and any(one.table == query.base for one in counted)
+
+
+def _refuse_contradictions(query: Query) -> None:
+    """Refuses if a column would have to hold two values at once, which no row does.
+
+    Raises:
+        Refusal: there is such a column.
+    """
+    held: dict[ColumnRef, tuple[Operand, ...]] = {}
+    for condition in query.conditions:
+        if condition.operator == "=" and held.setdefault(condition.column, condition.operands) != condition.operands:
+            raise unused_words([str(condition.operands[0])])
 
 
 def _refuse_unmet(asked: Asked, query: Query) -> None:

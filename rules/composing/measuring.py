@@ -321,12 +321,14 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
 
 
 def _leads(asked: Asked, at: int) -> bool:
-    """Whether a noun is followed by "and" with something of its own: "customers and their orders"."""
+    """Whether a noun is followed by "and" with a figure of its own: "customers and their number of orders"."""
     words = asked.question.words
     place = at + 1
     while place < len(words) and words[place].mark.means("noise"):
         place += 1
-    return place < len(words) and words[place].mark.means("and", "with")
+    figures = (*asked.parts.figures, *asked.parts.bare)
+    is_followed = not figures or any(figure.position > place for figure in figures)
+    return is_followed and place < len(words) and words[place].mark.means("and", "with")
 
 
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
@@ -351,8 +353,10 @@ def _averaged_over(asked: Asked, measure: Measure, dimensions: list[Dimension]) 
     if not (periods or whole):
         return None
     said = [text.lower() for text in question.texts("each", "bucket")]
-    if len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
-        return (periods or dimensions)[0]
+    by = {resolved(asked, one.dimension, measure.table) for one in asked.parts.groups if one.by}
+    over = [one for one in (*periods, *dimensions) if one not in by]
+    if over and len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
+        return over[0]
     if periods:
         raise unused_words(question.texts("avg"))
     return None

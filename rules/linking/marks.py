@@ -30,6 +30,7 @@ _COST_OF_UNKNOWN = {"han": 2.2, "word": 3.0, "number": 3.0, "quote": 1.0, "mark"
 _UNKNOWN_WORD, _LONGER_WORD = 1.7, 0.5  # less than one unknown character and one known
 _WEAK = ("noise", "unit", "of", "and", "by", "from", "to", "with", "verb", "date_part")  # what may be part of a word
 _WHOLE_VALUE = 0.8
+_WHOLE_NAME, _NAME_OF_WORDS = 0.95, -0.1  # a table's name of several words, before values that begin one word earlier
 # Words of these kinds are often part of a name: "total amount", "average score".
 _NAMING = (
     "sum",
@@ -305,6 +306,8 @@ def _cost(mark: Mark) -> float:
         best = mark.links[0]
         split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
         partial = 2.5 * max(0.0, 0.8 - best.quality)
+        if " " in mark.text and not split and any(_is_whole_name(link) for link in mark.links):
+            partial = _NAME_OF_WORDS
         costs.append(
             1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
         )
@@ -315,6 +318,10 @@ def _cost(mark: Mark) -> float:
     if mark.literal is not None:
         costs.append(1.0)
     return min(costs)
+
+
+def _is_whole_name(link: Link) -> bool:
+    return link.kind == "table" and link.quality >= _WHOLE_NAME
 
 
 def _cheapest(found: _Candidates) -> list[Mark]:

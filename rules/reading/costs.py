@@ -10,6 +10,7 @@ VALUE_OF_NAME = 0.6  # a stored value that reads like a table or column
 SHORT = 0.2  # a thing by one character of its name
 INTENT_OF_NAME = 0.5  # a word that asks for something and is a name as well
 BARE_YEAR = 0.3  # a number that may be a year
+YEAR_AS_NUMBER = 1.0  # a year after the preposition of one ("in 2025"), taken for a number
 NAMED, CLEAR = 0.7, 0.6  # qualities
 ATTRIBUTE = 0.55  # a value or flag within a pattern
 TIE = 0.03  # a word passed over between two that belong together

@@ -237,12 +237,13 @@ def averaged_per_unit(match: Match) -> Parts:
     return Parts(figures=(figure,), doubts=doubts(column))
 
 
-def per_entity(match: Match) -> Parts:
+def per_entity(match: Match) -> Parts | None:
     """An average over things: `平均每个服务区有多少店铺`, "average number of orders per customer"."""
     table = match.get("tab")
     parts = Parts(flags=("per_entity",))
     if table is None:
-        return parts
+        after = match.question.words[match.end :]
+        return None if after and after[0].mark.means("inclusion") else parts  # `平均每单` is over what 单 means
     if table.word.text.isascii():
         return parts + Parts(figures=(Figure("count", table=table.link.table, position=table.first),))
     return parts + Parts(groups=(Group(Dimension(table.link.table), table.first),))

@@ -198,7 +198,7 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     joint, last, links = "", place, {key: [link] for key, link in columns.items()}
     whole = links
     yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
-    while (after := _joined_to(question, last, ("and", "or")) or _next_value(question, last)) is not None:
+    while (after := _joined_to(question, last, ("and", "or", "compare")) or _next_value(question, last)) is not None:
         kind, other = after
         found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
         links = {key: [*known, found[key]] for key, known in links.items() if key in found}

@@ -117,6 +117,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("from? calendar", 0.4, periods.weekday),
     ("not calendar", 0.4, periods.weekday),
     ("dcol calendar", 0.4, periods.weekday),
+    ("'weekday' >mcol|tab|count|calendar", 0.4, periods.workdays),
     ("{when}", 0.4, periods.span),
     ("date_part:week of dates", 0.2, periods.week_of),
     ("dcol {when}", 0.1, periods.span),

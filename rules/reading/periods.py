@@ -31,6 +31,11 @@ def weekday(match: Match) -> Parts:
     return Parts(weekdays=(Weekday(part, int(value), item.first, is_negated(match), link),))  # type: ignore[arg-type]
 
 
+def workdays(match: Match) -> Parts:
+    """Mondays to Fridays, said of a figure: weekday revenue."""
+    return Parts(weekdays=(Weekday("weekend", 0, match.start),))
+
+
 def span(match: Match) -> Parts | None:
     """Periods with their bounds, and the date column beside them."""
     item, column = match["dates"], match.get("dcol")

@@ -34,7 +34,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
         operator, operands = ("null" if operator == "=" else "not null"), ()
     condition = Condition(replace(ref(first), via=via), operator, operands)
     deleted = (key,) if question.facts(key).deleted == first.column else ()
-    flags = (f"joined:{item.joint}",) if item.joint else ()
+    flags = ("compare",) if item.joint == "compare" else (f"joined:{item.joint}",) if item.joint else ()
     places = [at for at in range(item.first, item.last + 1) if "val" in question.words[at].senses]
     said = tuple(zip(places, links, strict=False))
     return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)

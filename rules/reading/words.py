@@ -5,7 +5,7 @@ A word has symbols: `tab`, `mcol` (a measure), `dcol` (a date), `tcol` (another 
 likely meant costs more.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -23,6 +23,7 @@ from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
+_BEFORE_YEARS = frozenset(WORDS.english.phrases("dates.before_years"))
 _DONE = WORDS.chinese.text("questions.done")
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
 Symbol = Literal["tab", "mcol", "dcol", "tcol", "flag", "val", "vals", "num", "date", "dates", "lit", "unk"]
@@ -79,7 +80,7 @@ class Question:
         self._persons = [key for key, facts in lexicon.schema.facts.items() if facts.is_person and facts.is_entity]
         nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
-            Word(at, mark, noun, dict(self._senses(at, mark, noun)))
+            Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
         ]
 
@@ -242,6 +243,14 @@ class Question:
     def named_tables(self) -> list[TableKey]:
         """The tables that words of the question name, in order."""
         return [word.noun.table.table for word in self.words if word.noun and word.noun.is_table and word.noun.table]
+
+
+def _year(marks: Sequence[Mark], at: int) -> dict[str, Sense]:
+    """The senses of a number that its preposition makes a year: "in 2025"; none for any other word."""
+    mark, before = marks[at], marks[at - 1].text.lower() if at else ""
+    if mark.date is None or not mark.date.is_bare or before not in _BEFORE_YEARS:
+        return {}
+    return {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
 
 
 def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
