@@ -77,7 +77,6 @@ class Question:
         marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
-        self._persons = [key for key, facts in lexicon.schema.facts.items() if facts.is_person and facts.is_entity]
         nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
             Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
@@ -91,8 +90,8 @@ class Question:
 
     def _senses(self, at: int, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
         senses = dict(self._named(noun)) if noun is not None else {}
-        if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self._persons) == 1:
-            senses["tab"] = Sense(0.0, Link("table", self._persons[0], None, None, 1.0, mark.text))
+        if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self.schema.persons) == 1:
+            senses["tab"] = Sense(0.0, Link("table", self.schema.persons[0], None, None, 1.0, mark.text))
         elif mark.is_unknown and (table := self.lexicon.short_names.get(mark.text)) is not None:
             senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()

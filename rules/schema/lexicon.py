@@ -366,7 +366,7 @@ class Lexicon:
     def prepare(self) -> None:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self._suggested, self._words, self._numbers, self.people
-        _ = self.verb_characters, self.events, self.other_forms
+        _ = self.verb_characters, self.events, self.other_forms, self.short_names, self.schema.persons
         speech.prepare()
 
 

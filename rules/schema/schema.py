@@ -411,6 +411,11 @@ class Schema:
         for metric in catalog.metrics:
             self.metrics_of.setdefault(metric.table, []).append(metric)
 
+    @cached_property
+    def persons(self) -> tuple[TableKey, ...]:
+        """The tables whose rows are people with names."""
+        return tuple(key for key, facts in self.facts.items() if facts.is_person and facts.is_entity)
+
     def table(self, key: TableKey) -> Table:
         """The table of that key."""
         return self.catalog.by_key[key]
