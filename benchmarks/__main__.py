@@ -16,6 +16,7 @@ from benchmarks import (
     accuracy,
     agent_cost,
     answer_cost,
+    first_paint,
     interruptions,
     large_schema,
     many_sockets,
@@ -80,6 +81,10 @@ def _agent_cost(database_url: str, folder: Path, options: argparse.Namespace) ->
     print("\n".join(agent_cost.run(database_url, folder, questions=options.rounds * 3).lines()))
 
 
+def _first_paint(database_url: str, folder: Path, options: argparse.Namespace) -> None:  # noqa: ARG001 - as the others
+    print(first_paint.run(folder))
+
+
 def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = many_streams.run(database_url, folder, streams=options.streams)
     print("\n".join([*found.lines(), *found.problems[:3]]))
@@ -137,6 +142,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "agent_cost": _agent_cost,
     "many_streams": _many_streams,
+    "first_paint": _first_paint,
     "many_sockets": _many_sockets,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
