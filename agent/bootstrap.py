@@ -203,7 +203,12 @@ def bootstrap(settings: Settings) -> Services:
             answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
         ),
         learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
-        schema=SchemaDesk(adapters.database_of, samples=settings.schema_samples, nearest=adapters.nearest),
+        schema=SchemaDesk(
+            adapters.database_of,
+            samples=settings.schema_samples,
+            nearest=adapters.nearest,
+            examples=adapters.examples,
+        ),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
@@ -246,6 +251,7 @@ class _Adapters:
             check=self.journal.check,
             reuses=settings.reuse_examples,
         )
+        self.examples = self._experience.examples
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools, self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
@@ -272,7 +278,7 @@ class _Adapters:
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
-            SchemaReader(samples=settings.schema_samples, nearest=self.nearest),
+            SchemaReader(samples=settings.schema_samples, nearest=self.nearest, examples=self.examples),
             self._values,
             Memory(
                 self.store.learned,

@@ -136,17 +136,14 @@ class TableIndex:
             )
         return [self._tables[number] for number in found]
 
-    def found(self, question: str, most: int, near: Sequence[TableKey] = ()) -> list[Ranked]:
-        """The tables that have to do with the question, at most `most`, the most relevant first.
-
-        Args:
-            near: those that mean what it means, the nearest first.
-        """
-        scores, said = self._scores(question, {})
+    def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Ranked]:
+        """The tables that have to do with the question, at most `most`, the most relevant first."""
+        scores, said = self._scores(question, hints.holding)
         by_words = dict(scores)
-        expanded = self._expanded(scores, said, max(most, len(near)))
-        if near:
-            shares = self._fused([number for number, _ in expanded], near)
+        self._favour_hinted(scores, hints)
+        expanded = self._expanded(scores, said, max(most, len(hints.near)))
+        if hints.near:
+            shares = self._fused([number for number, _ in expanded], hints.near)
             expanded = sorted(shares.items(), key=lambda share: -share[1])
         return [
             Ranked(self._tables[number], score, self._led_by(number, by_words)) for number, score in expanded[:most]

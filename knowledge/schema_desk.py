@@ -3,12 +3,13 @@
 import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Any
 
 from common.actor import Actor
 from common.errors import InvalidRequest, NotFound
+from common.learning import Example
 from common.ports import Database
 from common.postgres.identifiers import quoted
 from common.text import Text
@@ -28,6 +29,9 @@ _CURSOR = Text(
 )
 
 
+ExamplesFor = Callable[[str, Actor], Awaitable[Sequence[Example]]]
+
+
 class SchemaDesk:
     """Answers with bodies as JSON holds them. What grows with the catalogue is done in a thread.
 
@@ -35,14 +39,23 @@ class SchemaDesk:
         opened: gives the asked database as an actor may see it.
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
+        examples: gives what answered similar questions, as an actor may see it.
 
     All methods raise `DatabaseUnavailable` and `QueryTimeout`.
     """
 
-    def __init__(self, opened: Callable[[Actor], Database], *, samples: bool, nearest: Nearest | None = None) -> None:
+    def __init__(
+        self,
+        opened: Callable[[Actor], Database],
+        *,
+        samples: bool,
+        nearest: Nearest | None = None,
+        examples: ExamplesFor | None = None,
+    ) -> None:
         self._opened = opened
         self._samples = samples
         self._nearest = nearest
+        self._examples = examples
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
 
     async def search(self, question: str, limit: int, actor: Actor) -> dict[str, Any]:
@@ -50,7 +63,8 @@ class SchemaDesk:
         catalog = await self._opened(actor).catalog()
         search = SchemaSearch(await self._ranking.ready(catalog))
         near = await self._nearest(catalog, question) if self._nearest else ()
-        found = await asyncio.to_thread(search.matches, question, limit, near)
+        examples = await self._examples(question, actor) if self._examples else ()
+        found = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {"tables": [_matched(match, catalog) for match in found], "table_count": len(catalog.tables)}
 
     async def tables(self, limit: int, cursor: str | None, actor: Actor) -> dict[str, Any]:
@@ -134,7 +148,9 @@ def _listed(table: Table) -> dict[str, Any]:
 def _matched(match: Match, catalog: Catalog) -> dict[str, Any]:
     table = catalog.by_key[match.table.key]  # the ranking's may have an earlier estimate of the rows
     near = [{"kind": "similar"}] if match.is_near else []
-    return _ranked(table, match.score, reasons=[*map(_said, match.words), *near, *map(_led, match.links)])
+    examples = [{"kind": "example", "text": example.question} for example in match.examples]
+    reasons = [*map(_said, match.words), *examples, *near, *map(_led, match.links)]
+    return _ranked(table, match.score, reasons=reasons)
 
 
 def _ranked(table: Table, score: float, reasons: list[dict[str, Any]]) -> dict[str, Any]:

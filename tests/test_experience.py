@@ -131,6 +131,26 @@ def prompts(model: OpenAiServer) -> str:
     return json.dumps([request.messages for request in model.requests], ensure_ascii=False)
 
 
+# --------------------------------------------------------------------------------------------------------------- search
+
+
+def found(asking: Asking, question: str, user: str = "ann") -> dict[str, list[dict[str, Any]]]:
+    """The tables that a search finds, with the reasons."""
+    response = asking.client.get("/api/v0/schema/search", query_string={"q": question, "user_id": user})
+    assert response.json is not None
+    return {table["name"]: table["reasons"] for table in response.json["data"]["tables"]}
+
+
+def test_the_question_of_an_example_finds_the_tables_that_it_reads(asking: Asking) -> None:
+    question = "whales of the quarter"  # none of the tables says a word of it
+    assert found(asking, question) == {}
+    teach(asking, example(asking, question))
+    reason = {"kind": "example", "text": question}
+    assert found(asking, "quarter's whales") == dict.fromkeys(("customer", "purchase"), [reason])
+    assert found(asking, "whales of that year by weight and colour") == {}, "one word of four is not what it asks"
+    assert found(asking, question, user="bob") == {}, "a personal example is its author's"
+
+
 # ---------------------------------------------------------------------------------------------------------------- reuse
 
 

@@ -8,13 +8,14 @@ from pydantic import Field
 from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.actor import Actor
 from common.llm.tokens import estimated_tokens
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.index import CatalogIndex, Part
 from knowledge.personal_data import open_values
 from knowledge.safe_text import identifier, one_line
-from knowledge.schema_desk import table_named
+from knowledge.schema_desk import ExamplesFor, table_named
 from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
 from knowledge.table_vectors import Nearest
 
@@ -52,11 +53,13 @@ class SchemaReader:
     Args:
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what words mean, as far as that is known; None: words alone rank tables.
+        examples: gives what answered similar questions, as an actor may see it.
     """
 
-    def __init__(self, *, samples: bool, nearest: Nearest | None = None) -> None:
+    def __init__(self, *, samples: bool, nearest: Nearest | None = None, examples: ExamplesFor | None = None) -> None:
         self.samples = samples
         self._nearest = nearest
+        self._examples = examples
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
         self._described = Part(self._describe)
 
@@ -69,11 +72,16 @@ class SchemaReader:
         """The description of the catalogue."""
         return await self._described.ready(catalog)
 
-    async def found(self, words: str, most: int, catalog: Catalog) -> list[Table]:
-        """The tables that have to do with the words, the most relevant first."""
+    async def found(self, words: str, most: int, catalog: Catalog, actor: Actor | None = None) -> list[Table]:
+        """The tables that have to do with the words, the most relevant first.
+
+        Args:
+            actor: whose examples count too; None: nobody's.
+        """
         search = SchemaSearch(await self._ranking.ready(catalog))
         near = await self._nearest(catalog, words) if self._nearest else ()
-        tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near)
+        examples = await self._examples(words, actor) if self._examples and actor else ()
+        tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
         return [catalog.by_key[table.key] for table in tables]
 
 
@@ -82,7 +90,9 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
 
     async def search(context: ToolContext, arguments: SearchSchema) -> ToolResult:
         catalog = await context.database.catalog()
-        tables = await reader.found(arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog)
+        tables = await reader.found(
+            arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question.actor
+        )
         schema = await reader.described(catalog)
         told = await asyncio.to_thread(_searched, schema, tables, arguments.words)
         count = len(tables)

@@ -122,6 +122,11 @@ class ExperienceDesk:
         """Makes the shelf of what is shared, before the first question waits for it."""
         await self._shelves_of(NOBODY)
 
+    async def examples(self, question: str, actor: Actor) -> tuple[Example, ...]:
+        """Proven examples of similar questions that the actor may be shown, the most alike first; none when that can't
+        be known in time."""
+        return await self.safely(self._examples(question, actor), ())
+
     async def safely(self, found: Awaitable[T], otherwise: T) -> T:
         """What is found in time, else `otherwise`: what people have brought, however strange it is, must not keep
         anybody from an answer."""
@@ -180,6 +185,10 @@ class ExperienceDesk:
         shelves = await self._shelves_of(actor)
         return View(self, actor.owner, shelves, await self._sight(actor)) if len(shelves) else None
 
+    async def _examples(self, question: str, actor: Actor) -> tuple[Example, ...]:
+        view = await self._view(actor)
+        return await view.examples(question) if view else ()
+
     async def _sight(self, actor: Actor) -> Sight:
         database = self._database_of(actor)
         catalog = await database.catalog()
@@ -226,6 +235,11 @@ class View:
             await self._instructive(lessons),
             tuple(islice(filter(self.sight.may_see, documents), _MOST_DOCUMENTS)),
         )
+
+    async def examples(self, question: str) -> tuple[Example, ...]:
+        """Those of similar questions that may be shown to a model."""
+        examples, _, _ = await self.shelves.alike(question)
+        return await self._usable(examples)
 
     async def _usable(self, examples: Iterable[Example]) -> tuple[Example, ...]:
         """The first of the examples that are proven and may be shown to a model; candidates stand behind the others."""
