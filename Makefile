@@ -25,8 +25,9 @@ install:
 install-dev:
 	$(INSTALL) requirements-dev.txt
 
+# Even where Python is told to keep no compiled files: else every process of the tests would compile all of them again.
 test: install-dev
-	@exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	@unset PYTHONDONTWRITEBYTECODE; exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: install-dev
 	@$(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m mypy

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from knowledge.naming import has_han
 from rules.query.query import Condition, Either
 from rules.reading import costs, values
-from rules.reading.matching import Match, matches
+from rules.reading.matching import Match, can_match, matches
 from rules.reading.parts import Parts
 from rules.reading.patterns import BY_SYMBOL, Pattern, Patterns
 from rules.reading.shared import ref
@@ -87,6 +87,10 @@ _OR = Parts(flags=("or",))
 def fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
     """What each pattern gives, by the word it begins at; of several that give the same, the cheapest."""
     found: dict[int, list[Fragment]] = {}
+    patterns = {
+        symbol: tuple(one for one in patterns[symbol] if can_match(question, one.elements))
+        for symbol in question.symbols & patterns.keys()
+    }
     for start, word in enumerate(question.words):
         best: dict[tuple[int, str], Fragment] = {}
         for pattern in _beginning(word, patterns):
@@ -111,12 +115,7 @@ def _made(pattern: Pattern, match: Match) -> Parts | None:
 
 
 def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
-    yield from dict.fromkeys(
-        pattern
-        for symbol in (*word.senses, f"'{word.text}'", "vals" if "val" in word.senses else "",
-                       "dates" if "date" in word.senses else "", "<")
-        for pattern in patterns.get(symbol, ())
-    )  # fmt: skip
+    yield from dict.fromkeys(pattern for symbol in (*word.symbols, "<") for pattern in patterns.get(symbol, ()))
 
 
 def readings(question: Question, patterns: Patterns = BY_SYMBOL) -> list[Reading]:

@@ -90,9 +90,9 @@ class Match:
         return words[place] if 0 <= place < len(words) else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Element:
-    """One element of a pattern."""
+    """One element of a pattern; there is one object for each text."""
 
     symbols: tuple[str, ...]
     optional: bool = False
@@ -117,9 +117,8 @@ def matches(question: Question, pattern: tuple[Element, ...], start: int) -> Ite
     """Every way in which the pattern matches from a word on."""
     if pattern[0].looks and not pattern[0].optional and len(pattern) > 1:
         before = _nearest(question, start - 1, -1)
-        taken = next(_taken(question, before, pattern[0]), None) if before is not None else None
-        if taken is not None:
-            yield from _from(question, pattern[1:], start, Match(question, start, start, 0.0, (taken[2],)))
+        for _, _, item in _taken(question, before, pattern[0])[:1] if before is not None else ():
+            yield from _from(question, pattern[1:], start, Match(question, start, start, 0.0, (item,)))
         return
     yield from _from(question, pattern, start, Match(question, start, start, 0.0))
 
@@ -146,7 +145,7 @@ def _from(question: Question, pattern: tuple[Element, ...], place: int, so_far: 
             found = True
             kept = so_far.end if element.looks else end
             total = so_far.cost if element.looks else so_far.cost + passed + cost
-            longer = replace(so_far, end=kept, cost=total, items=(*so_far.items, item))
+            longer = Match(question, so_far.start, kept, total, (*so_far.items, item), so_far.inner)
             yield from _from(question, pattern[1:], end, longer)
         if found or place == so_far.start:
             return
@@ -172,8 +171,21 @@ def _is_tie(word: Word) -> bool:
     return word.mark.means(*_TIES) and not any(sense.link is not None for sense in word.senses.values())
 
 
-def _taken(question: Question, place: int, element: Element) -> Iterator[tuple[int, float, Item]]:
-    """(end, cost, item) of the ways in which an element takes words from `place` on."""
+def can_match(question: Question, pattern: tuple[Element, ...]) -> bool:
+    """Whether the question has words for all elements, wherever they stand; far quicker than to look for a match."""
+    return all(element.optional or not question.symbols.isdisjoint(element.symbols) for element in pattern)
+
+
+def _taken(question: Question, place: int, element: Element) -> tuple[tuple[int, float, Item], ...]:
+    """(end, cost, item) of the ways in which an element takes words from `place` on; worked out once, because many
+    patterns share their elements."""
+    taken = question.taken.get((place, element))
+    if taken is None:
+        taken = question.taken[place, element] = tuple(_ways(question, place, element))
+    return taken
+
+
+def _ways(question: Question, place: int, element: Element) -> Iterator[tuple[int, float, Item]]:
     word = question.words[place]
     for symbol in element.symbols:
         if symbol in _JOINED:

@@ -7,7 +7,7 @@ likely meant costs more.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from common.values import Column
 from knowledge.atoms import key_of
@@ -25,6 +25,7 @@ _WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
 _BEFORE_YEARS = frozenset(WORDS.english.phrases("dates.before_years"))
 _DONE = WORDS.chinese.text("questions.done")
+_SEVERAL = (("val", "vals"), ("date", "dates"))  # symbols of one, and of several that are joined
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
 Symbol = Literal["tab", "mcol", "dcol", "tcol", "flag", "val", "vals", "num", "date", "dates", "lit", "unk"]
 ColumnIdentity = tuple[TableKey, str | None]
@@ -52,6 +53,13 @@ class Word:
     def text(self) -> str:
         """As written, in lower case."""
         return self.mark.text.lower()
+
+    @property
+    def symbols(self) -> Iterator[str]:
+        """What an element of a pattern may call it."""
+        yield from self.senses
+        yield f"'{self.text}'"
+        yield from (several for one, several in _SEVERAL if one in self.senses)
 
 
 class Question:
@@ -82,6 +90,9 @@ class Question:
             Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
         ]
+
+        self.symbols = frozenset(symbol for word in self.words for symbol in word.symbols) | {"<"}
+        self.taken: dict[tuple[int, object], Any] = {}  # what elements of patterns take from a word on
 
     def __len__(self) -> int:
         return len(self.words)
