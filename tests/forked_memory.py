@@ -1,5 +1,5 @@
-"""Imported last by the process that is forked: reads what every fork would read for itself, and takes all that is loaded
-out of what the garbage collector scans, because scanning copies it."""
+"""Imported last by the process that is forked: reads what every fork would read for itself, and takes all that is
+loaded out of what the garbage collector scans, because scanning copies it."""
 
 import gc
 

@@ -409,7 +409,7 @@ def test_the_wait_for_a_turn_is_part_of_the_call(server: OpenAiServer) -> None:
         assert [type(call.exception()) for call in calls] == [LlmUnavailable] * 3
         return (await model.complete(HELLO)).text
 
-    assert use(server.url, action, max_in_flight=1, timeout_s=1.0) == "later"
+    assert use(server.url, action, max_in_flight=1, timeout_s=2.0) == "later"
     assert len(server.requests) == 2, "whoever did not get a turn in time has sent nothing"
 
 
