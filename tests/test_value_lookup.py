@@ -18,6 +18,7 @@ from app_config import Settings
 from common.errors import DatabaseUnavailable
 from common.inquiry import Inquiry, StoredValue
 from common.ports import Database
+from common.runtime import run
 from common.text import Text, language_of
 from common.values import Catalog, PlanEstimate, QueryResult
 from knowledge.second_look import missing, replacements
@@ -117,7 +118,7 @@ class Shop:
     def __init__(self, url: str, **changes: Any) -> None:
         self.opened = open_asked(url, **changes)
         self.database = Listening(self.opened)
-        self.catalog: Catalog = asyncio.run(self.opened.catalog())
+        self.catalog: Catalog = run(self.opened.catalog(), timeout_s=ENOUGH_S)
         self.search = ValueSearch(ENOUGH_S)
 
     def inquiry(self, question: str) -> Inquiry:
@@ -125,7 +126,8 @@ class Shop:
 
     def found(self, question: str) -> tuple[StoredValue, ...]:
         inquiry = self.inquiry(question)
-        return asyncio.run(self.search.find(wanted_values(inquiry), self.catalog, self.database))
+        # On a loop that goes on: with it, the transaction would not be left, and keep its locks.
+        return run(self.search.find(wanted_values(inquiry), self.catalog, self.database), timeout_s=2 * ENOUGH_S)
 
     def meant(self, question: str) -> set[tuple[str, str]]:
         return {(one.column, one.value) for one in self.found(question) if one.is_meant}
@@ -497,7 +499,7 @@ def test_cancelling_stops_the_lookup(url: str, embedded_server: Any) -> None:
         await until(lambda: _waiting(url, embedded_server.admin_url) == 0)
 
     with closing(shop.opened), _locked(url, embedded_server.admin_url):
-        asyncio.run(cancelled())
+        run(cancelled(), timeout_s=ENOUGH_S)
 
 
 def test_errors_of_the_database_are_not_the_questions(url: str, opened: Opener) -> None:
