@@ -18,7 +18,7 @@ from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.databases import open_asked, rows_of
 from tests.offline_catalogs import SALES_BY_TWO, SHOP, STORES
-from tests.offline_questions import FIXTURES, same_rows
+from tests.offline_questions import same_rows
 
 
 class Pair(NamedTuple):
@@ -118,10 +118,10 @@ FEW = ("which {many} have fewer than 2 {events}", "哪些{one}的{events}数量�
 
 
 @pytest.fixture(scope="module")
-def foreign(make_database: Callable[[str], str]) -> Iterator[dict[str, tuple[GuardedDatabase, str]]]:
+def foreign(offline_database: Callable[[str], str]) -> Iterator[dict[str, tuple[GuardedDatabase, str]]]:
     made = {}
     for name in PAIRS:
-        url = make_database((FIXTURES / "offline" / f"{name}.sql").read_text(encoding="utf-8"))
+        url = offline_database(name)
         made[name] = (open_asked(url), url)
     yield made
     for database, _ in made.values():

@@ -137,9 +137,9 @@ def test_conversations(demo: Asked, conversation: list[Case]) -> None:
 
 
 @pytest.fixture(scope="module")
-def elsewhere(make_database: Callable[[str], str]) -> Iterator[dict[str, Asked]]:
+def elsewhere(offline_database: Callable[[str], str]) -> Iterator[dict[str, Asked]]:
     with ExitStack() as opened:
-        urls = {one: make_database((FIXTURES / "offline" / f"{one}.sql").read_text("utf-8")) for one in ELSEWHERE}
+        urls = {one: offline_database(one) for one in ELSEWHERE}
         yield {name: opened.enter_context(closing(Asked(url))) for name, url in urls.items()}
 
 

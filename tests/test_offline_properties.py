@@ -21,7 +21,6 @@ from rules.words.vocabulary import INTENTS
 from tests.catalogs import CATALOG, wide_catalog
 from tests.databases import open_asked
 from tests.offline_catalogs import AIR, CHINESE, SHOP
-from tests.offline_questions import FIXTURES
 
 SKILLS = OfflineSkills()
 TYPES = (
@@ -138,11 +137,11 @@ MEASURED = ("store", "lib", "bike", "clinic")
 
 
 @pytest.fixture(scope="module")
-def foreign(make_database: Callable[[str], str]) -> dict[str, tuple[Catalog, str]]:
+def foreign(offline_database: Callable[[str], str]) -> dict[str, tuple[Catalog, str]]:
     """Catalogue and URL of the databases that composed questions are asked over."""
     found = {}
     for name in MEASURED:
-        url = make_database((FIXTURES / "offline" / f"{name}.sql").read_text(encoding="utf-8"))
+        url = offline_database(name)
         with closing(open_asked(url, pool_size=1)) as database:
             found[name] = (asyncio.run(database.catalog()), url)
     return found

@@ -57,13 +57,13 @@ def demo(demo_url: str) -> Iterator[Asked]:
 
 
 @pytest.fixture(scope="module")
-def foreign(make_database: Callable[[str], str]) -> Iterator[Callable[[str], Asked]]:
+def foreign(offline_database: Callable[[str], str]) -> Iterator[Callable[[str], Asked]]:
     """Databases by name of their fixture, made when first asked for."""
     made: dict[str, Asked] = {}
 
     def get(name: str) -> Asked:
         if name not in made:
-            made[name] = Asked(make_database((FIXTURES / "offline" / f"{name}.sql").read_text(encoding="utf-8")))
+            made[name] = Asked(offline_database(name))
         return made[name]
 
     yield get

@@ -26,12 +26,12 @@ from tests.test_offline_questions import SCHEMAS, Asked
 
 
 @pytest.fixture(scope="module")
-def catalogs(demo_url: str, make_database: Callable[[str], str]) -> Iterator[dict[str, Catalog]]:
+def catalogs(demo_url: str, offline_database: Callable[[str], str]) -> Iterator[dict[str, Catalog]]:
     found = {}
     with closing(Asked(demo_url)) as asked:
         found["demo"] = asked.catalog
     for name in SCHEMAS:
-        with closing(Asked(make_database((FIXTURES / "offline" / f"{name}.sql").read_text("utf-8")))) as asked:
+        with closing(Asked(offline_database(name))) as asked:
             found[name] = asked.catalog
     yield found
 
