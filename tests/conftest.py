@@ -206,7 +206,7 @@ def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
 
     def make(ddl_sql: str) -> str:
         names.append(f"citu_test_{uuid.uuid4().hex[:12]}")
-        # By default every page is written to the log as well, which takes four times as long. Older servers can't choose.
+        # By default every page is written to the log as well, which takes four times as long; older servers always do.
         strategy = "" if isinstance(embedded_server, ExternalServer) else "STRATEGY FILE_COPY"
         _administer(embedded_server, f"CREATE DATABASE {names[-1]} TEMPLATE template0 ENCODING 'UTF8' {strategy}")
         with closing(psycopg2.connect(make_dsn(embedded_server.admin_url, dbname=names[-1]))) as admin:
