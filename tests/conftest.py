@@ -120,8 +120,10 @@ def embedded_server() -> Iterator[Server]:
         yield ExternalServer(external)
         return
     server = EmbeddedServer.acquire(shared_data_dir())
-    # Nothing in it outlives the tests, and a process that is killed loses nothing that it gave to the kernel.
-    execute(server.admin_url, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    # Nothing in it outlives the tests, and a process that is killed loses nothing that it gave to the kernel. Tests
+    # that need statistics run ANALYZE themselves.
+    switched_off = (f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "full_page_writes", "autovacuum"))
+    execute(server.admin_url, *switched_off, "SELECT pg_reload_conf()")
     yield server
     server.release()
 
