@@ -7,6 +7,7 @@ import pytest
 
 import rules
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.values import Catalog
 from rules.composing.understanding import understand
 from rules.linking.dates import Moment, Period, spans_of, unit_period, whole_period
@@ -18,7 +19,6 @@ from rules.reading.cover import readings
 from rules.reading.words import Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import lexicon_of
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import Offer, Turn
 from knowledge.naming import spoken_name
@@ -18,9 +19,9 @@ from rules.conversation.conversation import understand_in_context
 from rules.linking.dates import Period, Unit
 from rules.query.query import Condition, Query
 from rules.query.query_json import query_to_json
+from rules.schema.facts import kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey, kind_of
 
 _MOST = 3
 _MOST_TRIED = 8

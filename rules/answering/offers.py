@@ -17,10 +17,10 @@ from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import Refusal
+from rules.schema.facts import Facts, kind_of
 from rules.schema.lexicon import LEXICON, Lexicon, lexicon_of
 from rules.schema.links import Link
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import Facts, kind_of
 
 _EXAMPLES = 3
 _MAX_TRIED = 40  # tables

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from common.meanings import TableKey
 from rules.query.query import ColumnRef, Dimension, Order
 from rules.query.refusals import several_people
 from rules.query.wishes import Figure
@@ -11,7 +12,6 @@ from rules.reading.parts import Named, Parts
 from rules.reading.words import Question
 from rules.schema.joins import is_default
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _KEY_WORDS = WORDS.found("columns.said.keys")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
@@ -11,7 +12,7 @@ from rules.linking.dates import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
 from rules.reading.words import Question
-from rules.schema.schema import TableKey, is_year, kind_of
+from rules.schema.facts import is_year, kind_of
 
 
 def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Query:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from common.meanings import TableKey
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.dating import event_date, resolved
@@ -14,7 +15,6 @@ from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
 
 
 def composed(asked: Asked) -> Query:

@@ -4,14 +4,15 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 
+from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.linking.dates import Moment, Period
 from rules.query.query import ColumnRef, Condition, Dimension, Operator
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.reading.parts import NO_TABLE, Span
+from rules.schema.facts import is_birth_date, is_year, tells_days
 from rules.schema.links import METRIC
-from rules.schema.schema import TableKey, is_birth_date, is_year, tells_days
 from rules.words import WORDS
 
 _REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)

@@ -1,11 +1,12 @@
 """Composes queries whose answer is rows: which table, which columns."""
 
+from common.meanings import TableKey
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
 from rules.reading.grouping import column_dimension
 from rules.reading.parts import NO_TABLE
-from rules.schema.schema import TableKey, kind_of
+from rules.schema.facts import kind_of
 from rules.words import WORDS
 
 _WHICH_ONES = WORDS.chinese.text("questions.which_ones")

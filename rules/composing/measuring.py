@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from common.meanings import TableKey
 from databases.expressions import expression
 from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
@@ -15,7 +16,6 @@ from rules.reading.counting import amount_of, figure_of_rows
 from rules.reading.grouping import column_dimension
 from rules.reading.parts import NO_TABLE
 from rules.schema.links import METRIC, column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import replace
 
+from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dating import resolved
@@ -14,7 +15,6 @@ from rules.query.wishes import Figure
 from rules.reading.grouping import column_dimension
 from rules.reading.parts import Ranking
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 from rules.words.vocabulary import concept_names
 

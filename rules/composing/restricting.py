@@ -3,6 +3,7 @@
 from dataclasses import replace
 from decimal import Decimal
 
+from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dating import during, no_date_of, span_date
@@ -14,7 +15,6 @@ from rules.query.refusals import missing_measure, unused_words
 from rules.query.wishes import Figure
 from rules.reading.parts import Span, Threshold
 from rules.schema.links import METRIC, Link, column_link
-from rules.schema.schema import TableKey
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
 

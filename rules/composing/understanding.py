@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
@@ -34,7 +35,6 @@ from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from rules.words.talk import without_courtesy

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from common.meanings import TableKey
 from common.text import Text
 from rules.composing.asked import Asked
 from rules.query.query import Function
@@ -10,7 +11,6 @@ from rules.query.wishes import Figure
 from rules.reading.cover import Reading
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import Parts, Ranking
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from common.inquiry import Inquiry, StoredValue
+from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.composing.carrying import conditions_for
@@ -35,7 +36,6 @@ from rules.query.refusals import (
 from rules.query.years import year_of
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy

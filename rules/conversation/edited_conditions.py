@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
+from common.meanings import TableKey
 from common.text import Text
 from rules.composing.asked import Asked
 from rules.composing.carrying import listed, named
@@ -17,8 +18,8 @@ from rules.linking.dates import Period, Unit, unit_period
 from rules.query.query import OPPOSITE, ColumnRef, Comparison, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
+from rules.schema.facts import is_year, kind_of
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def with_restrictions(query: Query, change: Change) -> Query:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
@@ -16,7 +17,6 @@ from rules.query.wishes import Figure
 from rules.reading.grouping import column_dimension
 from rules.reading.shared import ref
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 Edited = tuple[Query, list[Dimension]]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import Lang, Text
 from rules.composing.assumptions import assumptions
 from rules.composing.carrying import conditions_for, listed, named
@@ -20,7 +21,6 @@ from rules.query.refusals import (
     which_one,
 )
 from rules.schema.joins import AmbiguousPath
-from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
 
 

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import language_of
 from rules.composing.asked import Asked
 from rules.composing.names import notes_on_values
@@ -28,7 +29,6 @@ from rules.reading.patterns import TABLE, Make, compiled
 from rules.reading.words import Question
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 from rules.words.talk import THANKS, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS

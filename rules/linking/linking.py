@@ -8,11 +8,11 @@ stay a question for the user.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from common.meanings import TableKey
 from rules.linking.marks import Mark
 from rules.schema.joins import Graph, is_default
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
 _TIE = 0.015
 # The context of a word may raise a candidate's quality by at most this share, so that a part of one name never beats

@@ -34,7 +34,7 @@ def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent
     intent = intents.get(base) if base != word else None
     if intent is not None and intent.kind in _INFLECTED:
         return replace(mark, intent=intent, is_unknown=False)
-    event = lexicon.events.get(base)
+    event = lexicon.spoken.verbs.get(base)
     return replace(mark, intent=Intent("verb"), links=(event,), is_unknown=False) if event is not None else mark
 
 
@@ -50,6 +50,10 @@ def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
 
 def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
     if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
-        return lexicon.verb_characters.get(mark.text[0])
+        return lexicon.spoken.verb_characters.get(mark.text[0])
     follows = mark.speech == "noun" and before is not None and before.end == mark.start
-    return lexicon.verb_characters.get(mark.text) if follows and before is not None and before.means("verb") else None
+    return (
+        lexicon.spoken.verb_characters.get(mark.text)
+        if follows and before is not None and before.means("verb")
+        else None
+    )

@@ -8,9 +8,9 @@ orders"); an adverb where it says nothing of how something was done.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from common.meanings import TableKey
 from knowledge.naming import has_han
 from rules.linking.mark import Mark
-from rules.schema.links import TableKey
 from rules.words import WORDS
 from rules.words.speech import Speech, is_gerund, is_participle, may_be_verb, part_of_speech
 

@@ -5,14 +5,15 @@ from functools import partial
 from itertools import islice
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from knowledge.atoms import Atom, atoms_of, normalise
 from knowledge.value_matching import Place
 from knowledge.value_patterns import Stretch
 from knowledge.value_search import Wanted
 from rules.linking.marks import Mark, marks_of
+from rules.schema.facts import kind_of
 from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of
-from rules.schema.schema import TableKey, kind_of
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import Kind
 

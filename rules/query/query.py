@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Literal
 
+from common.meanings import TableKey
 from rules.linking.dates import Period, Unit
 from rules.query.functions import Function as Function
 from rules.query.functions import Part as Part
-from rules.schema.schema import TableKey
 
 Operator = Literal[
     "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",

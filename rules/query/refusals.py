@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import FailureReason, NoSql
 from knowledge.naming import called, has_han
 from knowledge.spelling import alike, closest, did_you_mean
 from rules.query.pending import Missing, Pending
+from rules.schema.facts import Facts
 from rules.schema.lexicon import Lexicon
-from rules.schema.schema import Facts, TableKey
 
 
 def _in_both(name: str | Text) -> Text:
@@ -112,7 +113,7 @@ def similar_names(words: Iterable[str], lexicon: Lexicon, count: int = 3) -> lis
     found: dict[str, None] = {}
     for word in words:
         lowered = word.lower()
-        names = lexicon.names_like(lowered)
+        names = lexicon.suggested.names_like(lowered)
         close = closest(lowered, names, count, _LEAST_LIKENESS)
         if has_han(word):
             close += [name for name in names if len(set(name) & set(word)) >= 2 and name not in close][:count]

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
+from common.meanings import TableKey
 from rules.linking.dates import Unit
 from rules.query.query import Dimension, Function
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
 AGGREGATES: dict[str, Function] = {
     "sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median", "stddev": "stddev",

@@ -7,7 +7,7 @@ from rules.query.query import OPPOSITE, Condition, Operator, Related
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts
 from rules.reading.shared import is_negated, ref
-from rules.schema.schema import is_outcome
+from rules.schema.facts import is_outcome
 from rules.words import WORDS
 
 _NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.chinese.phrases("questions.not_done"))

@@ -2,6 +2,7 @@
 
 import re
 
+from common.meanings import TableKey
 from rules.query.query import Dimension, Function
 from rules.query.wishes import AGGREGATES, Figure
 from rules.reading.matching import Item, Match
@@ -10,7 +11,6 @@ from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
 from rules.reading.words import Question, Sense
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset((*WORDS.chinese.phrases("questions.how_much"), *WORDS.chinese.phrases("questions.money")))

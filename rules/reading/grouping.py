@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from common.meanings import TableKey
 from rules.query.query import Dimension
 from rules.query.wishes import Figure
 from rules.reading.matching import Match
@@ -9,7 +10,6 @@ from rules.reading.naming import doubts
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
 from rules.reading.words import Question
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")

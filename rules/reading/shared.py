@@ -1,9 +1,9 @@
 """x"""
 
+from common.meanings import TableKey
 from rules.query.query import ColumnRef
 from rules.reading.matching import Match
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
 
 def ref(link: Link) -> ColumnRef:

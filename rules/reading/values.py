@@ -7,7 +7,7 @@ from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts
 from rules.reading.shared import is_negated, ref
-from rules.schema.schema import flag_codes, kind_of
+from rules.schema.facts import flag_codes, kind_of
 from rules.words import WORDS
 
 _WHOLE_VALUE = 0.8

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from common.meanings import TableKey
 from common.values import Column
 from knowledge.atoms import key_of
 from knowledge.thesaurus import EVENTS_OF_VERBS
@@ -16,9 +17,9 @@ from rules.linking.linking import Linker, Noun
 from rules.linking.marks import Mark
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
+from rules.schema.facts import Facts, flag_codes, is_year, kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
-from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
@@ -92,7 +93,7 @@ class Question:
         senses = dict(self._named(noun)) if noun is not None else {}
         if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self.schema.persons) == 1:
             senses["tab"] = Sense(0.0, Link("table", self.schema.persons[0], None, None, 1.0, mark.text))
-        elif mark.is_unknown and (table := self.lexicon.short_names.get(mark.text)) is not None:
+        elif mark.is_unknown and (table := self.lexicon.spoken.short_names.get(mark.text)) is not None:
             senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)

@@ -1,8 +1,9 @@
 """Whether the rows of a table are in one state or another, which a verb may mean: "returned the most books"."""
 
+from common.meanings import TableKey
 from knowledge.stored_values import has_labels
-from rules.schema.links import TableKey
-from rules.schema.schema import Schema, kind_of
+from rules.schema.facts import kind_of
+from rules.schema.schema import Schema
 
 _MOST_STATES = 12
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from common.postgres.identifiers import quoted
 from rules.linking.dates import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
-from rules.schema.schema import kind_of
+from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.comparisons import comparison
 from rules.sql.identifiers import moment_sql

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.query import ColumnRef, Comparison, Query
 from rules.schema.joins import Graph
-from rules.schema.schema import Schema, TableKey
+from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.frame import Frame
 from rules.sql.growth import compared, grown, names_of, with_changes

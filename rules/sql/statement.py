@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
+from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
-from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame

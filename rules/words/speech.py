@@ -61,6 +61,16 @@ _CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
 }
 
 
+# Endings of nouns that are derived from verbs, each with what verbs have instead: `reservation`, `delivery`.
+_NOTHING = "-"
+_ENDINGS = tuple(
+    (ending, tuple("" if verb == _NOTHING else verb for verb in verbs))
+    for ending, verbs in WORDS.english.under("derivation.endings").items()
+)
+_IRREGULAR = WORDS.english.under("derivation.irregular")
+_LEAST_LEFT = 3  # letters of a noun without its ending
+
+
 @dataclass(frozen=True)
 class Word:
     """A Chinese word as the dictionary cuts it."""
@@ -146,6 +156,26 @@ def may_be_verb(word: str) -> bool:
     """Whether an English word, whatever it is most often, has forms that only verbs have: `rack`, `racked`."""
     base = lemma(word)
     return any(_tag(form).startswith("VB") for form in (word.lower(), base, *_forms(base)))
+
+
+@lru_cache(maxsize=4096)
+def verbs_of(noun: str) -> frozenset[str]:
+    """The lemmas of the verbs from which `noun`, in lower case and any number, is derived, itself if it is one.
+
+    What is left of a noun without its ending counts only if the lexicon knows it as a verb.
+    """
+    base = lemma(noun)
+    return frozenset(verb for form in {noun, base} for verb in _verbs(form))
+
+
+def _verbs(noun: str) -> Iterator[str]:
+    yield from _IRREGULAR.get(noun, ())
+    if is_verb(noun):
+        yield noun
+    for ending, verb_endings in _ENDINGS:
+        left = noun.removesuffix(ending)
+        if left != noun and len(left) >= _LEAST_LEFT:
+            yield from (left + verb for verb in verb_endings if is_verb(left + verb))
 
 
 def prepare() -> None:
