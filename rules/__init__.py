@@ -10,9 +10,15 @@ database is about, `linking` covers the question with marks: names and values of
 >>> [mark.intent.kind if mark.intent else mark.links[0].kind for mark in marks]
 ['column', 'of', 'value', 'table', 'by', 'column']
 
-`reading` covers the marks with patterns, each of which gives a part of the question in the terms of `query`.
+Given the other marks, each names one thing or nothing.
 
->>> [best, *others] = readings(Question(marks, lexicon_of(catalog), hint=None, is_chinese=False))
+>>> nouns = nouns_of(marks, lexicon_of(catalog))
+>>> [noun.table.table[1] for noun in nouns if noun and noun.is_table]
+['orders']
+
+`reading` covers them with patterns, each of which gives a part of the question in the terms of `query`.
+
+>>> [best, *others] = readings(Question(marks, nouns, lexicon_of(catalog), is_chinese=False))
 >>> [(one.column.column, one.operator, one.operands) for one in best.parts.conditions]
 [('status', '=', ('shipped',))]
 >>> [(one.dimension.table[1], one.dimension.column) for one in best.parts.groups]

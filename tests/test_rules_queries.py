@@ -13,7 +13,7 @@ import pytest
 from common.meanings import Metric, TableKey
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import (
     ColumnRef,
     Comparison,

@@ -9,7 +9,7 @@ from common.values import Catalog, Column
 from databases.date_bounds import days_of
 from knowledge.naming import spoken_name
 from knowledge.result_columns import as_period
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Condition
 from rules.schema.schema import Schema
 

@@ -15,8 +15,8 @@ from common.text import Lang, Text
 from common.values import Offer, Turn
 from knowledge.naming import spoken_name
 from rules.composing.understanding import Understanding
-from rules.conversation.conversation import understand_in_context
-from rules.linking.dates import Period, Unit
+from rules.conversation.conversation import earlier_query, understand_in_context
+from rules.linking.moments import Period, Unit
 from rules.query.query import Condition, Query
 from rules.query.query_json import query_to_json
 from rules.schema.facts import kind_of
@@ -114,7 +114,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     else:
         yield from _first_places(query, lang)
         yield from _splits_by_time(query, lexicon, lang)
-        yield from _splits(query, lexicon, lang)
+        yield from _splits_by_others(query, lexicon, lang)
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
 
@@ -156,22 +156,21 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
         )
 
 
-def _splits(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    for group in split_names(query, lexicon, lang):
+def _splits_by_others(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    for group in _split_names(query, lexicon, lang):
         yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
 
 
 def _is_split(read: Query, query: Query) -> bool:
     """Whether it is the same figure under the same conditions by other groups."""
-    same = read.measures == query.measures and read.conditions == query.conditions
-    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+    return read.measures == query.measures and read.conditions == query.conditions and _splits(read, query)
 
 
 def _has_bucket(read: Query, unit: Unit) -> bool:
     return any(one.bucket == unit for one in read.dimensions)
 
 
-def split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
     """What the measured rows may be grouped by beside time: what they belong to, and columns of few values."""
     schema = lexicon.schema
     table: TableKey = query.measures[0].table if query.measures else query.base
@@ -218,3 +217,31 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
     except (ValueError, OverflowError):
         return False
     return first < begins and (begins - last).days < _DAYS[grain]
+
+
+# ---------------------------------------------------------------------------------------------- splits of a last result
+
+
+def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
+    """Questions that split the figure of the last result, each of which the rules understand."""
+    query = earlier_query(inquiry)
+    for group in _groups(query, inquiry) if query is not None else ():
+        question = _SPLIT.to(inquiry.lang).format(group)
+        made = understand_in_context(replace(inquiry, question=question))
+        if query is not None and isinstance(made, Understanding) and _splits(made.query, query):
+            yield Offer(question, made.sql)
+
+
+def _splits(read: Query, query: Query) -> bool:
+    """Whether it is the same figure, or one of what was listed, by other groups."""
+    same = read.measures == (query.measures or read.measures)
+    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+
+
+def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
+    """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
+    lexicon = lexicon_for(inquiry)
+    facts = lexicon.schema.facts[query.measures[0].table if query.measures else query.base]
+    if facts.dates and not facts.is_entity:
+        yield _UNITS["month"].to(inquiry.lang)
+    yield from _split_names(query, lexicon, inquiry.lang)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from common.meanings import TableKey
-from rules.query.query import ColumnRef, Dimension, Order
+from rules.query.query import ColumnRef, Dimension, Figure, Order
 from rules.query.refusals import several_people
-from rules.query.wishes import Figure
 from rules.reading.parts import Named, Parts
 from rules.reading.words import Question
 from rules.schema.joins import is_default

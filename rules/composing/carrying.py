@@ -8,7 +8,7 @@ from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dating import event_date
-from rules.linking.dates import Unit
+from rules.linking.moments import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
 from rules.reading.words import Question

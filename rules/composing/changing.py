@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rules.composing.asked import Asked
 from rules.composing.dating import during, no_date_of, resolved, span_date
-from rules.linking.dates import Period, Unit
+from rules.linking.moments import Period, Unit
 from rules.query.query import Comparison, Condition, Dimension, Query
 from rules.query.refusals import unused_words
 from rules.reading.parts import NO_TABLE, Span

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from common.meanings import TableKey
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.dating import event_date, resolved
@@ -11,7 +10,7 @@ from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import Link, column_link
@@ -209,15 +208,6 @@ def _split_attributes(asked: Asked) -> Asked:
 
 def _link(group: Group) -> Link:
     return column_link(group.dimension.table, str(group.dimension.column))
-
-
-def touched(query: Query) -> set[TableKey]:
-    """The tables that the query names."""
-    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
-    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
-    keys |= {condition.column.table for condition in query.conditions}
-    keys |= {having.measure.table for having in query.having}
-    return keys | {related.table for related in query.related}
 
 
 def refuse_unplaced(asked: Asked, query: Query) -> None:

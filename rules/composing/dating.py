@@ -7,7 +7,7 @@ from decimal import Decimal
 from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.linking.dates import Moment, Period
+from rules.linking.moments import Moment, Period
 from rules.query.query import ColumnRef, Condition, Dimension, Operator
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column
 from rules.reading.parts import NO_TABLE, Span

@@ -4,7 +4,7 @@ from common.meanings import TableKey
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE
 from rules.schema.facts import kind_of
 from rules.words import WORDS

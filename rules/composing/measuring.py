@@ -8,12 +8,10 @@ from databases.expressions import expression
 from knowledge.naming import called
 from rules.composing.asked import Asked, table_of
 from rules.composing.dating import date_column, resolved, trend_dimension
-from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
-from rules.query.wishes import Figure
 from rules.reading.costs import CLEAR
-from rules.reading.counting import amount_of, figure_of_rows
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import amount_of, column_dimension, figure_of_rows
 from rules.reading.parts import NO_TABLE
 from rules.schema.links import METRIC, column_link
 from rules.words import WORDS

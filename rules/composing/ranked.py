@@ -9,14 +9,12 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dating import resolved
 from rules.composing.measuring import compared_columns, figures_query, measure_of
-from rules.query.query import ColumnRef, Dimension, Function, Order, Query
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Order, Query
 from rules.query.refusals import missing_measure, unused_words
-from rules.query.wishes import Figure
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import column_dimension, concept_column
 from rules.reading.parts import Ranking
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
-from rules.words.vocabulary import concept_names
 
 
 def ranked_query(asked: Asked) -> Query:
@@ -276,9 +274,9 @@ def _hinted(asked: Asked, ranking: Ranking, entity: Dimension | None) -> Figure:
     """The figure of the column that an adjective implies: the price of the cheapest, the date of the latest."""
     question = asked.question
     table = entity.table if entity is not None and entity.table != ("", "") else None
-    link = concept_column(asked, table, ranking.hint) if table is not None and ranking.hint else None
+    link = concept_column(asked.question, table, ranking.hint) if table is not None and ranking.hint else None
     if link is None and table is not None and ranking.hint == "age" and not question.facts(table).is_person:
-        link = concept_column(asked, table, "date")  # the oldest order is the one with the earliest date
+        link = concept_column(asked.question, table, "date")  # the oldest order is the one with the earliest date
     if link is None:
         facts = question.facts(table) if table is not None else None
         raise missing_measure(called(facts.table) if facts else question.words[ranking.at].mark.text, facts)
@@ -289,20 +287,6 @@ def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:
     """Whether the order is descending: the oldest person has the earliest date of birth."""
     flips = ranking.hint == "age" and link is not None and link.derived is None and asked.question.is_date(link)
     return not ranking.descending if flips else ranking.descending
-
-
-def concept_column(asked: Asked, table: TableKey, hint: str) -> Link | None:
-    """The table's column for a concept that an adjective implies, such as a price; None without one."""
-    question = asked.question
-    facts = question.facts(table)
-    if hint in ("date", "recent"):
-        return column_link(table, facts.dates[0]) if facts.dates else None
-    for name in concept_names(hint):
-        for link in question.lexicon.find(name):
-            suits = link.kind == "column" and link.table == table and link.quality >= 0.5
-            if suits and (question.is_measure(link) or question.is_date(link)):
-                return link
-    return None
 
 
 def _is_attribute(asked: Asked, link: Link, entity: Dimension) -> bool:

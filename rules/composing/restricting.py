@@ -8,11 +8,10 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.dating import during, no_date_of, span_date
 from rules.composing.measuring import measure_of
-from rules.composing.ranked import concept_column
 from rules.linking.units import in_stored_unit
-from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Having, Operator, Order, Query, Related
 from rules.query.refusals import missing_measure, unused_words
-from rules.query.wishes import Figure
+from rules.reading.implied import concept_column
 from rules.reading.parts import Span, Threshold
 from rules.schema.links import METRIC, Link, column_link
 
@@ -147,7 +146,7 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
     question = asked.question
     if threshold.hint:
         said = question.settled.figure
-        link = said.link if said is not None else concept_column(asked, query.base, threshold.hint)
+        link = said.link if said is not None else concept_column(question, query.base, threshold.hint)
         if link is None:
             raise missing_measure(called(question.schema.table(query.base)))
         is_age = threshold.hint == "age" and question.is_date(link)

@@ -13,7 +13,9 @@ from rules.composing.assumptions import assumptions
 from rules.composing.compose import composed
 from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
 from rules.composing.names import notes_on_values
-from rules.linking.marks import Mark, marks_of
+from rules.linking.linking import nouns_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
@@ -22,14 +24,13 @@ from rules.query.refusals import (
     missing_year,
     not_combinable,
     not_connected,
-    too_long,
     unknown_words,
-    unsupported,
     unused_words,
 )
 from rules.query.years import dated
 from rules.reading import costs
-from rules.reading.cover import Reading, readings
+from rules.reading.cover import readings
+from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
@@ -100,28 +101,33 @@ class _NoGroups(Exception):
 
 
 def _read(
-    inquiry: Inquiry,
-    lexicon: Lexicon,
-    marks: tuple[Mark, ...],
-    settled: Settled,
-    inclusion: Inclusion | None = None,
+    inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled, inclusion: Inclusion | None = None
 ) -> Understanding:
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
+
+    def best_of(marks: tuple[Mark, ...]) -> Understanding:
+        nouns = nouns_of(marks, lexicon, inquiry.table)
+        return best(Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled), lexicon, inclusion)
+
     try:
-        question = Question(marks, lexicon, inquiry.table, is_chinese, settled=settled)
-        return _told(best(question, lexicon, inclusion), inquiry.lang)
+        return _told(best_of(marks), inquiry.lang)
     except _Unconnected as failure:
         if not failure.measured:
             raise failure.refusal from failure
-        other = Question(marks, lexicon, inquiry.table, is_chinese, failure.measured, settled=settled)
         try:
-            understood = best(other, lexicon, inclusion)
+            understood = best_of(tuple(_without(mark, failure.measured) for mark in marks))
         except _Unconnected as again:
             raise failure.refusal from again
         if not understood.query.measures:
             raise failure.refusal from None  # the question asks for figures, and the query has only rows
         return _told(understood, inquiry.lang)
+
+
+def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
+    """The mark without its links to these columns, unless it links to no other column."""
+    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
+    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
 
 
 def _told(understood: Understanding, lang: Lang) -> Understanding:
@@ -148,7 +154,6 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
-    refuse_unsupported(question)
     found = readings(question)
     refusal: Refusal | None = None
     least = found[0].cost
@@ -163,19 +168,6 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
                 break
     assert refusal is not None
     raise refusal
-
-
-def refuse_unsupported(question: Question) -> None:
-    """Refuses what rules can't do.
-
-    Raises:
-        Refusal: the question asks for it, or is too long.
-    """
-    if len(question) > costs.MOST_WORDS:
-        raise too_long(len(question), costs.MOST_WORDS)
-    for word in question.words:
-        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
-            raise unsupported(word.mark.arg, word.mark.text)
 
 
 def refuse_lost(asked: Asked, reading: Reading) -> None:

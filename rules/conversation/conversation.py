@@ -15,17 +15,16 @@ from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.composing.carrying import conditions_for
-from rules.composing.compose import touched
 from rules.composing.understanding import Understanding
-from rules.conversation.before import Before, Earlier, understood_alone
-from rules.conversation.change import Change
+from rules.conversation.before import Before, understood_alone
+from rules.conversation.change import Change, Earlier
 from rules.conversation.finishing import asked_under, figured, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.conversation.resuming import settled_by
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
-from rules.query.query import Condition, Operand, Query
+from rules.query.query import Condition, Operand, Query, touched
 from rules.query.refusals import (
     Refusal,
     grounds,

@@ -14,7 +14,7 @@ from rules.composing.dating import resolved
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
 from rules.conversation.change import Change
-from rules.linking.dates import Period, Unit, unit_period
+from rules.linking.moments import Period, Unit, unit_period
 from rules.query.query import OPPOSITE, ColumnRef, Comparison, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold

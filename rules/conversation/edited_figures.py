@@ -1,6 +1,6 @@
 """Puts into the query before it what a follow-up wants measured, counted or shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
@@ -11,11 +11,9 @@ from rules.composing.carrying import carried, conditions_for
 from rules.composing.dating import date_column
 from rules.composing.measuring import group_order, measure_of
 from rules.conversation.change import Change
-from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
-from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
-from rules.query.wishes import Figure
-from rules.reading.grouping import column_dimension
-from rules.reading.shared import ref
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref
+from rules.query.refusals import not_combinable, nothing_to_change, unused_words
+from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
 from rules.words import WORDS
 
@@ -167,16 +165,16 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
             return counting(query)  # `一共多少`
         columns = [one.column for one in query.order if one.column is not None]
-        figures = figures_among(change, columns) or figures_among(change, query.columns)
+        figures = change.figures_among(columns) or change.figures_among(query.columns)
         if len(figures) != 1:
-            raise no_measure(change, query)
+            raise change.no_measure(query)
         return _measuring(query, [Measure(function, figures[0].table, figures[0].column)])
     if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
         return _measuring(query, [measure for measure in query.measures if not measure.is_share])
     if function == "avg" and query.dimensions and _is_count(query.measures[0]):
         return _measuring(query, [replace(query.measures[0], per=query.dimensions[-1])], query.dimensions[:-1])
     if any(_is_count(measure) for measure in query.measures):
-        raise no_measure(change, query)
+        raise change.no_measure(query)
     return _turned(query, lambda measure: replace(measure, function=function, per=None))
 
 
@@ -190,17 +188,6 @@ def _turned(query: Query, turned) -> Query:  # type: ignore[no-untyped-def]
 
 def _is_count(measure: Measure) -> bool:
     return measure.column is None or measure.function == "count_distinct"
-
-
-def figures_among(change: Change, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
-    """Those of the columns whose totals or averages mean something."""
-    return [one for one in columns if change.asked.question.is_measure(column_link(one.table, one.column))]
-
-
-def no_measure(change: Change, query: Query) -> Refusal:
-    """The refusal of a figure that could be any of the table's."""
-    facts = change.asked.question.facts(query.base)
-    return missing_measure(called(facts.table), facts)
 
 
 def _counted(query: Query, change: Change) -> Query:
@@ -290,7 +277,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
         return query, []
     key, graph = tables[-1].link.table, asked.question.graph
     shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
-    if change.parts.groups and change.parts.rankings and ranks_within(change):
+    if change.parts.groups and change.parts.rankings and change.ranks_within:
         return query, []
     if change.restricts or change.parts.groups or change.function or key in shown:
         _refuse_strangers(query, change)
@@ -336,9 +323,3 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
         limit=query.limit,
         with_deleted=query.with_deleted,
     )
-
-
-def ranks_within(change: Change) -> bool:
-    """Whether the limit applies within each group: `每个公司的前三名`."""
-    words = change.asked.question.words
-    return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)

@@ -8,14 +8,11 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried
 from rules.composing.measuring import group_order, measure_of
-from rules.composing.ranked import concept_column
 from rules.conversation.change import Change
-from rules.conversation.edited_figures import figures_among, no_measure
-from rules.query.query import Condition, Dimension, Having, Order, Query
+from rules.query.query import Condition, Dimension, Figure, Having, Order, Query, ref
 from rules.query.refusals import missing_measure, nothing_to_change
-from rules.query.wishes import Figure
+from rules.reading.implied import concept_column
 from rules.reading.parts import Ranking
-from rules.reading.shared import ref
 from rules.schema.links import Link
 
 
@@ -84,9 +81,9 @@ def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
     elif query.order and (query.order[0] not in ties or is_top):  # an order that only breaks ties has a first row
         key, keeps = query.order[0], is_top
     else:
-        shown = figures_among(change, query.columns)
+        shown = change.figures_among(query.columns)
         if len(shown) != 1:
-            raise no_measure(change, query)
+            raise change.no_measure(query)
         key, keeps = Order(column=shown[0]), is_top
     descending = ranking.descending if not keeps else key.descending == ranking.descending
     return _by(query, asked, replace(key, descending=descending))
@@ -138,7 +135,7 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
         if link is None or query.measures:
             return _by_what_is_there(query, change, ranking)
     else:
-        link = next(filter(None, (concept_column(asked, table, ranking.hint) for table in things)), None)
+        link = next(filter(None, (concept_column(asked.question, table, ranking.hint) for table in things)), None)
     if link is None and query.limit is not None:
         return _by_what_is_there(query, change, ranking)
     if link is None:

@@ -15,11 +15,11 @@ from rules.composing.empty_groups import grouped_table, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
-from rules.conversation.edited_figures import counting, ranks_within, with_figures
+from rules.conversation.edited_figures import counting, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
 from rules.query.query import Dimension, Query
 from rules.query.refusals import nothing_to_change, unused_words
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
 
 
@@ -99,7 +99,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
         raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
     base = query.measures[0].table
     dimensions = [resolved(asked, one, base) for one in wanted] or [trend_dimension(asked, base)]
-    if parts.rankings and query.dimensions and ranks_within(change):
+    if parts.rankings and query.dimensions and change.ranks_within:
         return _ranked_within(query, change, dimensions), False
     if "add" in change.cues or (asked.says("compare") and not parts.groups):
         dimensions = [*query.dimensions, *dimensions]

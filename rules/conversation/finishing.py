@@ -9,8 +9,7 @@ from rules.composing.assumptions import assumptions
 from rules.composing.carrying import conditions_for, listed, named
 from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
-from rules.conversation.before import Earlier
-from rules.conversation.change import Change
+from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
 from rules.query.query import Query
 from rules.query.refusals import (

@@ -13,15 +13,17 @@ from common.meanings import TableKey
 from common.text import language_of
 from rules.composing.asked import Asked
 from rules.composing.names import notes_on_values
-from rules.composing.understanding import refuse_unsupported
 from rules.conversation.change import Change
-from rules.linking.marks import Mark, marks_of
+from rules.linking.linking import nouns_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
+from rules.query.query import AGGREGATES, Figure
 from rules.query.refusals import Refusal, unknown_words
-from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
 from rules.reading import comparing, costs, grouping
-from rules.reading.cover import Reading, readings
+from rules.reading.cover import readings
+from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Match
 from rules.reading.parts import Named, Parts
@@ -95,8 +97,8 @@ def read_change(
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
-    read = Question(marks, lexicon, hint, is_chinese, context=context, settled=settled)
-    refuse_unsupported(read)
+    nouns = nouns_of(marks, lexicon, hint, context)
+    read = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
     found = readings(read, _PATTERNS)
     unknown = [marks[at].text for at in found[0].lost if marks[at].is_unknown]
     if unknown:

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from common.meanings import TableKey
-from rules.linking.marks import Mark
-from rules.schema.joins import Graph, is_default
+from rules.linking.mark import Mark, Noun
+from rules.schema.joins import is_default
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 
-_TIE = 0.015
 # The context of a word may raise a candidate's quality by at most this share, so that a part of one name never beats
 # the whole of another.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
@@ -34,61 +33,27 @@ class _Surroundings:
     columns_beside: set[tuple[TableKey, str | None]]
 
 
-@dataclass(frozen=True)
-class Noun:
-    """What one mark names; each sense may be missing.
+def nouns_of(
+    marks: Sequence[Mark], lexicon: Lexicon, hint: str | None = None, context: Mapping[TableKey, float] | None = None
+) -> list[Noun | None]:
+    """What each of the marks names, None for those that name nothing.
 
-    Attributes:
-        columns: candidates with their scores, best first.
-        values: stored values it may be, with their scores, best first.
+    Args:
+        hint: the table that the caller says the question is about.
+        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
     """
-
-    table: Link | None = None
-    columns: tuple[tuple[float, Link], ...] = ()
-    values: tuple[tuple[float, Link], ...] = ()
-
-    @property
-    def column(self) -> Link | None:
-        """The best column."""
-        return self.columns[0][1] if self.columns else None
-
-    @property
-    def value(self) -> Link | None:
-        """The best value."""
-        return self.values[0][1] if self.values else None
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it is a stored value rather than a table or column."""
-        best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
-        return self.value is not None and self.value.quality > best
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it is a table rather than a column or value."""
-        return self.table is not None and not self.is_value and self.table.quality >= self._column_quality - 0.1
-
-    @property
-    def _column_quality(self) -> float:
-        return self.columns[0][1].quality if self.columns else 0.0
-
-    def rivals(self) -> tuple[Link, ...]:
-        """Columns as good as the best one, in other tables; at least two when the word is ambiguous."""
-        best = self.columns[0][0]
-        return tuple(link for score, link in self.columns if score >= best - _TIE)
+    return _Linker(lexicon, hint, context or {}).nouns(marks)
 
 
-class Linker:
+class _Linker:
     """Resolves the marks of one question."""
 
-    def __init__(
-        self, lexicon: Lexicon, graph: Graph, hint: str | None, context: Mapping[TableKey, float] | None = None
-    ) -> None:
-        self._lexicon, self._graph, self._spoken_of = lexicon, graph, context or {}
+    def __init__(self, lexicon: Lexicon, hint: str | None, context: Mapping[TableKey, float]) -> None:
+        self._lexicon, self._graph, self._spoken_of = lexicon, lexicon.graph, context
         self._hint = hint.lower() if hint else None
 
     def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
-        """One noun per mark, None for marks that name nothing."""
+        """See `nouns_of`."""
         mentioned = self._mentioned_tables(marks)
         first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
         second = [

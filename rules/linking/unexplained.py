@@ -10,7 +10,8 @@ from knowledge.atoms import Atom, atoms_of, normalise
 from knowledge.value_matching import Place
 from knowledge.value_patterns import Stretch
 from knowledge.value_search import Wanted
-from rules.linking.marks import Mark, marks_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.schema.facts import kind_of
 from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of

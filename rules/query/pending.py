@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from common.meanings import TableKey
-from rules.query.wishes import Figure
+from rules.query.query import Figure
 
 Choice = tuple[TableKey, str | None]
 """A table (column None) or a column of which one is meant."""

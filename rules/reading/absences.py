@@ -3,10 +3,9 @@
 import re
 from decimal import Decimal
 
-from rules.query.query import OPPOSITE, Condition, Operator, Related
+from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts
-from rules.reading.shared import is_negated, ref
 from rules.schema.facts import is_outcome
 from rules.words import WORDS
 
@@ -19,7 +18,7 @@ def null(match: Match) -> Parts | None:
     link = match["tcol|mcol|dcol|flag"].link
     word = match.get("null", "notnull")
     operator: Operator = "null" if word is None or word.symbol == "null" else "not null"
-    if word is not None and is_negated(match):
+    if word is not None and match.is_negated:
         operator = OPPOSITE[operator]
     return Parts(conditions=(Condition(ref(link), operator),))
 

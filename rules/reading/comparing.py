@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rules.linking.dates import Moment, Period
-from rules.query.query import OPPOSITE, Condition, Operator
+from rules.linking.moments import Moment, Period
+from rules.query.query import OPPOSITE, Condition, Operator, ref
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts, Threshold
-from rules.reading.shared import is_negated, ref
 from rules.words import WORDS
 
 _TRAILING = frozenset(WORDS.both("questions.trailing"))
@@ -98,7 +97,7 @@ def columns_compared(match: Match) -> Parts | None:
     operator = {"after": ">", "before": "<"}.get(word.arg, word.arg)
     if operator not in (">", ">=", "<", "<=", "=", "!=") or columns[0].link.column == columns[1].link.column:
         return None
-    if is_negated(match):
+    if match.is_negated:
         operator = OPPOSITE[operator]  # type: ignore[index]
     left, right = (ref(one.link) for one in columns)
     return Parts(conditions=(Condition(left, operator, (right,)),))  # type: ignore[arg-type]

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from common.meanings import TableKey
-from rules.query.query import Dimension
-from rules.query.wishes import Figure
-from rules.reading.matching import Match
-from rules.reading.naming import doubts
+from rules.query.query import Dimension, Figure
+from rules.reading.implied import column_dimension
+from rules.reading.matching import Match, doubts
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
 from rules.reading.words import Question
 from rules.schema.links import Link
@@ -16,20 +15,6 @@ _WHO = WORDS.english.text("questions.who")
 _KINDS = WORDS.both("questions.kinds")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _LEAST_KIND = 0.6
-
-
-def column_dimension(question: Question, link: Link) -> Dimension:
-    """The group that a column stands for: a reference its table, a name its own table, a time its day."""
-    facts = question.facts(link.table)
-    assert link.column is not None
-    for edge in facts.edges:
-        if edge.columns == (link.column,):
-            return Dimension(edge.parent, via=link.column if edge.child != edge.parent else None)
-    if link.column in facts.display and facts.key:
-        return Dimension(link.table)
-    if question.kind(link) == "timestamp":
-        return Dimension(link.table, link.column, "day")
-    return Dimension(link.table, link.column)
 
 
 def groups(match: Match) -> Parts | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.words import Question, Sense, Word
@@ -81,6 +81,11 @@ class Match:
         """All items of these symbols."""
         return [item for item in self.items if item.symbol in symbols]
 
+    @property
+    def is_negated(self) -> bool:
+        """Whether the match has a word for "not"."""
+        return self.get("not", "except_end") is not None
+
     def beside(self, step: int) -> Word | None:
         """The word before (-1) or after (1) the match, past words that say nothing."""
         place = self.start - 1 if step < 0 else self.end
@@ -88,6 +93,11 @@ class Match:
         while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
             place += step
         return words[place] if 0 <= place < len(words) else None
+
+
+def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
+    """The words that may name several columns equally well."""
+    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from typing import Literal
 
 from common.meanings import TableKey
 from common.text import Text
-from rules.linking.dates import Period
-from rules.query.query import Condition, Dimension, Either, Operator, Part, Related
-from rules.query.wishes import Figure
+from rules.linking.moments import Period
+from rules.query.query import Condition, Dimension, Either, Figure, Operator, Part, Related
 from rules.schema.links import Link
 
 Flag = Literal[

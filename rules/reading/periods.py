@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from rules.linking.dates import Moment, Period
+from rules.linking.moments import Moment, Period
 from rules.reading.matching import Item, Match
 from rules.reading.parts import Named, Parts, Span, Weekday
-from rules.reading.shared import is_negated
 from rules.schema.links import Link
 from rules.words import WORDS
 
@@ -28,7 +27,7 @@ def weekday(match: Match) -> Parts:
     item, column = match["calendar"], match.get("dcol")
     part, value = item.arg.split(":")
     link = column.link if column is not None else None
-    return Parts(weekdays=(Weekday(part, int(value), item.first, is_negated(match), link),))  # type: ignore[arg-type]
+    return Parts(weekdays=(Weekday(part, int(value), item.first, match.is_negated, link),))  # type: ignore[arg-type]
 
 
 def workdays(match: Match) -> Parts:

@@ -6,15 +6,14 @@ likely meant costs more.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from common.meanings import TableKey
 from common.values import Column
 from knowledge.atoms import key_of
 from knowledge.thesaurus import EVENTS_OF_VERBS
-from rules.linking.linking import Linker, Noun
-from rules.linking.marks import Mark
+from rules.linking.mark import Mark, Noun
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
 from rules.schema.facts import Facts, flag_codes, is_year, kind_of
@@ -54,31 +53,32 @@ class Word:
         """As written, in lower case."""
         return self.mark.text.lower()
 
+    @property
+    def names_figure(self) -> bool:
+        """Whether it is the name of a figure rather than of the table that it names as well."""
+        figure, table = (self.senses[one].link if one in self.senses else None for one in ("mcol", "tab"))
+        return figure is not None and (table is None or figure.quality > table.quality)
+
 
 class Question:
     """The words of one question, and what the database says of them.
 
     Args:
-        hint: the table that the caller says the question is about.
-        avoided: columns that no word is taken for, unless it can mean nothing else.
-        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
+        nouns: what each mark names; see `nouns_of`.
         settled: what the user has said when asked back.
     """
 
     def __init__(
         self,
-        marks: tuple[Mark, ...],
+        marks: Sequence[Mark],
+        nouns: Sequence[Noun | None],
         lexicon: Lexicon,
-        hint: str | None,
+        *,
         is_chinese: bool,
-        avoided: frozenset[ColumnIdentity] = frozenset(),
-        context: Mapping[TableKey, float] | None = None,
         settled: Settled = NOTHING_SETTLED,
     ) -> None:
-        marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
-        nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
             Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
@@ -251,9 +251,3 @@ def _year(marks: Sequence[Mark], at: int) -> dict[str, Sense]:
     if mark.date is None or not mark.date.is_bare or before not in _BEFORE_YEARS:
         return {}
     return {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
-
-
-def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
-    """The mark without its links to these columns, unless it links to no other column."""
-    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
-    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.query import Operand, Operator
 from rules.schema.facts import kind_of
 from rules.schema.schema import Schema

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from common.postgres.identifiers import quoted
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
