@@ -18,6 +18,7 @@ from rules.linking.marks import marks_of
 from rules.linking.moments import Moment, Period, unit_period
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Measure, Order, Query
 from rules.reading.cover import readings
+from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import lexicon_of
@@ -29,8 +30,9 @@ CUSTOMERS: TableKey = ("public", "customers")
 
 
 def test_a_question_passes_through_the_stages() -> None:
-    names = {one.__name__: one for one in (Inquiry, Question, lexicon_of, marks_of, nouns_of, readings, understand)}
-    example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", {**names, "catalog": SHOP}, "rules", None, 0)
+    names = {"BY_SYMBOL": BY_SYMBOL, "catalog": SHOP}
+    names |= {one.__name__: one for one in (Inquiry, Question, lexicon_of, marks_of, nouns_of, readings, understand)}
+    example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", names, "rules", None, 0)
     assert len(example.examples) > 5
     assert doctest.DocTestRunner().run(example).failed == 0
 
@@ -187,7 +189,7 @@ def test_a_month_without_its_year_is_marked() -> None:
     ],
 )
 def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:
-    best = readings(read(question))[0]
+    best = readings(read(question), BY_SYMBOL)[0]
     assert best.lost == ()
     covered = sorted(place for one in best.fragments for place in range(one.start, one.end))
     assert len(covered) == len(set(covered))
@@ -196,7 +198,7 @@ def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:
 
 def test_a_word_that_no_pattern_takes_is_lost() -> None:
     question = read("purple orders")
-    best = readings(question)[0]
+    best = readings(question, BY_SYMBOL)[0]
     assert [question.words[place].mark.text for place in best.lost] == ["purple"]
 
 

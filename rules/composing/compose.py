@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
-from rules.composing.dating import event_date, resolved
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
-from rules.composing.ranked import ranked_query
+from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
@@ -36,12 +35,13 @@ def composed(asked: Asked) -> Query:
     if asked.parts.rankings:
         if asked.says("per_entity"):
             raise unused_words(asked.question.texts("per_entity"))
-        query = ranked_query(asked)
+        found = ranked_query(asked)
+        query = figures_query(found.asked, found.figures) if isinstance(found, Extremes) else found
     elif asks_for_periods(asked):
         (threshold,) = asked.parts.thresholds
         assert threshold.link is not None
         table = threshold.link.table
-        dimension = resolved(asked, asked.parts.groups[0].dimension, table)
+        dimension = asked.resolved(asked.parts.groups[0].dimension, table)
         query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
     elif wants_figures(asked):
         query = figures_query(asked)
@@ -139,7 +139,7 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
             continue
         ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
         columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
-        known = {*metric.grain, getattr(event_date(asked, metric.table), "column", None)}
+        known = {*metric.grain, getattr(asked.event_date(metric.table), "column", None)}
         if not all(known.issuperset(names) for names in columns):
             raise not_combinable()
 

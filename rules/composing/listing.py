@@ -2,7 +2,7 @@
 
 from common.meanings import TableKey
 from rules.composing.asked import Asked
-from rules.query.query import ColumnRef, Dimension, Order, Query
+from rules.query.query import ColumnRef, Dimension, Order, Query, ref
 from rules.query.refusals import not_understood, unused_words
 from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE
@@ -136,7 +136,7 @@ def _tells_apart(asked: Asked, base: TableKey) -> bool:
     named = {one.column.column for one in asked.parts.conditions}
     if named & {*facts.display, *facts.key} or any(one.role == "asked" for one in asked.parts.columns):
         return False
-    keyed = any(_is_display(asked, ColumnRef(one.link.table, str(one.link.column))) for one in asked.parts.columns)
+    keyed = any(_is_display(asked, ref(one.link)) for one in asked.parts.columns)
     return asked.question.is_chinese and owned and not keyed and bool(asked.parts.columns or asked.parts.bare)
 
 

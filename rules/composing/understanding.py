@@ -32,6 +32,7 @@ from rules.reading import costs
 from rules.reading.cover import readings
 from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
+from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
@@ -154,7 +155,7 @@ def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = Non
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
-    found = readings(question)
+    found = readings(question, BY_SYMBOL)
     refusal: Refusal | None = None
     least = found[0].cost
     for reading in found:
@@ -198,9 +199,7 @@ def _understood(
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
-        parts = asked.parts
-        figures = (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure))
-        measured = frozenset((one.link.table, one.link.column) for one in figures if one.link)
+        measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
         raise _Unconnected(_unconnected(question, lexicon), measured) from failure
     return Understanding(query, sql, asked=asked)
 

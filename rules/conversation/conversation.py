@@ -25,13 +25,7 @@ from rules.conversation.resuming import settled_by
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, touched
-from rules.query.refusals import (
-    Refusal,
-    grounds,
-    not_by_rules,
-    not_continued,
-    which_one,
-)
+from rules.query.refusals import Refusal, grounds, not_by_rules, not_continued, which_one
 from rules.query.years import year_of
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
-from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried, conditions_for
-from rules.composing.dating import date_column
-from rules.composing.measuring import group_order, measure_of
+from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref
 from rules.query.refusals import not_combinable, nothing_to_change, unused_words
@@ -51,7 +49,7 @@ def _rows_of(query: Query, change: Change) -> Query:
         counted = replace(query, counts_rows=False)
         return replace(counted, order=group_order(counted)) if counted.measures else counted
     if not query.measures or query.dimensions or query.having:
-        raise nothing_to_change(Text("可以列出的明细", "rows to list"))
+        raise nothing_to_change("可以列出的明细", "rows to list")
     asked, table = change.asked, query.measures[0].table
     columns = tuple(ColumnRef(table, name) for name in asked.all_columns(table))
     return replace(
@@ -78,7 +76,7 @@ def _measured(query: Query, change: Change) -> Query:
     if not query.measures:
         return _listed_figures(query, change, measures)
     if query.counts_rows:
-        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
+        raise nothing_to_change("可以替换的指标", "figure to replace")
     if "add" in change.cues:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
@@ -91,13 +89,13 @@ def _measured(query: Query, change: Change) -> Query:
 
 def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
     """The measure of a figure; if it names no function, it gets that of the earlier figure where that makes sense."""
-    measure = measure_of(asked, figure)
+    measure = asked.measure(figure)
     old = query.measures[0] if query.measures else None
     if old is None or old.function == "metric" or figure.function or figure.per_unit or figure.link is None:
         return measure
     if old.per is not None and old.per.bucket is not None and measure.function == "sum":
-        return replace(measure, per=Dimension(measure.table, date_column(asked, measure.table), old.per.bucket))
-    own = measure_of(asked, Figure(None, column_link(old.table, old.column))) if old.column else old
+        return replace(measure, per=Dimension(measure.table, asked.date_column(measure.table), old.per.bucket))
+    own = asked.measure(Figure(None, column_link(old.table, old.column))) if old.column else old
     said = old.function if old.column and old.function != own.function else None
     return replace(measure, function=said) if said in ("avg", "min", "max", "sum", "median") else measure
 
@@ -110,9 +108,7 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     if plain and all(measure.table in above for measure in measures):
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
     if query.limit is not None:
-        raise nothing_to_change(
-            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
-        )
+        raise nothing_to_change("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
     table = measures[0].table
     is_total = not plain and all(measure.table in above for measure in measures)
     each = question.facts(query.base).is_entity and query.base in question.graph.above(table)
@@ -143,7 +139,7 @@ def _reordered(query: Query, before: Query) -> Query:
     )
     having = tuple(one for one in query.having if one.measure in query.measures)
     if len(having) < len(before.having):
-        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
+        raise nothing_to_change("适用于新指标的比较条件", "comparison that fits the new figure")
     return replace(query, order=order, having=having)
 
 
@@ -200,7 +196,7 @@ def _counted(query: Query, change: Change) -> Query:
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     if not query.dimensions or (is_count and not picked):
-        raise nothing_to_change(Text("可以计数的对象", "things to count"))
+        raise nothing_to_change("可以计数的对象", "things to count")
     return replace(query, counts_rows=True, order=(), limit=None, top_per=())
 
 
@@ -220,7 +216,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     ]
     things = said or [one for one in query.dimensions if one.column is None]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
-        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
+        raise nothing_to_change("可以按它求平均的单个指标", "single figure to average so")
     change.asked = replace(change.asked, parts=replace(change.parts, groups=()))
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
@@ -229,9 +225,9 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
 def _averaged_over(query: Query, change: Change) -> Query:
     """The query for the average of totals over periods: `日均呢`."""
     if len(query.measures) != 1 or query.measures[0].per is not None:
-        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
+        raise nothing_to_change("可以求平均的单个指标", "single figure to average")
     table = query.measures[0].table
-    per = Dimension(table, date_column(change.asked, table), change.per_unit)  # type: ignore[arg-type]
+    per = Dimension(table, change.asked.date_column(table), change.per_unit)  # type: ignore[arg-type]
 
     def averaged(measure: Measure) -> Measure:
         return replace(measure, function="count" if measure.column is None else "sum", per=per)
@@ -312,7 +308,7 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
     asked = change.asked
     facts, before = asked.question.facts(key), asked.question.facts(query.base)
     if query.order != asked.tie_break(query.base) and query.order:
-        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
+        raise nothing_to_change("可以沿用的排序", f"order that fits {called(facts.table).en}")
     named = {column.column for column in query.columns} <= {*before.display}
     names = facts.display if named and facts.display else asked.all_columns(key)
     return Query(

@@ -6,19 +6,13 @@ from dataclasses import replace
 from common.meanings import TableKey
 from common.text import Lang, Text
 from rules.composing.assumptions import assumptions
-from rules.composing.carrying import conditions_for, listed, named
+from rules.composing.carrying import conditions_for, named
 from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
 from rules.query.query import Query
-from rules.query.refusals import (
-    Refusal,
-    ambiguous_way,
-    not_combinable,
-    unused_words,
-    which_one,
-)
+from rules.query.refusals import Refusal, ambiguous_way, enumerated, not_combinable, unused_words, which_one
 from rules.schema.joins import AmbiguousPath
 from rules.sql.statement import Unrenderable
 
@@ -65,11 +59,10 @@ def asked_under(
         if few and (earlier.query.limit is not None or earlier.query.having):
             raise unused_words(few)  # no condition tells the three rows that 它们 means after "top 3" from others
         return alone
-    names = listed(named(change.asked.question, one.column.table, one.column.column) for one in kept)
+    names = enumerated(dict.fromkeys(named(change.asked.question, one.column.table, one.column.column) for one in kept))
     change.notes = [
         Text(
-            f"沿用了上一个问题对“{names.zh}”的限定。",
-            f'Still restricted by "{names.en}", as in the previous question.',
+            f"沿用了上一个问题对“{names.zh}”的限定。", f'Still restricted by "{names.en}", as in the previous question.'
         )
     ]
     return finished(change, replace(query, conditions=(*query.conditions, *kept)), earlier, lang)

@@ -25,10 +25,10 @@ from rules.reading import comparing, costs, grouping
 from rules.reading.cover import readings
 from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
-from rules.reading.matching import Match
+from rules.reading.matching import Make
 from rules.reading.parts import Named, Parts
-from rules.reading.patterns import TABLE, Make, compiled
-from rules.reading.words import Question
+from rules.reading.patterns import TABLE, compiled
+from rules.reading.words import Match, Question
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.words import WORDS

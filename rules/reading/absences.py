@@ -4,8 +4,8 @@ import re
 from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
-from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts
+from rules.reading.words import Item, Match
 from rules.schema.facts import is_outcome
 from rules.words import WORDS
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from rules.linking.moments import Moment, Period
 from rules.query.query import OPPOSITE, Condition, Operator, ref
-from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts, Threshold
+from rules.reading.words import Item, Match
 from rules.words import WORDS
 
 _TRAILING = frozenset(WORDS.both("questions.trailing"))

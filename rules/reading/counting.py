@@ -4,9 +4,9 @@ import re
 
 from rules.query.query import AGGREGATES, Dimension, Figure, Function
 from rules.reading.implied import amount_of, figure_of_rows
-from rules.reading.matching import Item, Match, doubts
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
+from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset((*WORDS.chinese.phrases("questions.how_much"), *WORDS.chinese.phrases("questions.money")))

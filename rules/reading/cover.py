@@ -8,10 +8,9 @@ from knowledge.naming import has_han
 from rules.query.refusals import too_long, unsupported
 from rules.reading import costs, values
 from rules.reading.fragments import Fragment, Reading
-from rules.reading.matching import Match, matches
+from rules.reading.matching import Pattern, Patterns, matches
 from rules.reading.parts import Parts
-from rules.reading.patterns import BY_SYMBOL, Pattern, Patterns
-from rules.reading.words import Question, Word
+from rules.reading.words import Match, Question, Word
 from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
@@ -54,7 +53,7 @@ def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
     )  # fmt: skip
 
 
-def readings(question: Question, patterns: Patterns = BY_SYMBOL) -> list[Reading]:
+def readings(question: Question, patterns: Patterns) -> list[Reading]:
     """The cheapest readings, the cheapest first.
 
     Raises:

@@ -5,9 +5,8 @@ from dataclasses import replace
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
 from rules.reading.implied import column_dimension
-from rules.reading.matching import Match, doubts
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
-from rules.reading.words import Question
+from rules.reading.words import Match, Question, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 

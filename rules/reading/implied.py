@@ -1,13 +1,18 @@
 """What is implied where it is not said: the group of a column, the figure of a table, the column of an adjective."""
 
+import re
+
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
+from rules.reading import costs
 from rules.reading.words import Question
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
 from rules.words.vocabulary import concept_names
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
+_INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
+_EARNS = re.compile(WORDS.any_of("questions.earns"))
 
 
 def column_dimension(question: Question, link: Link) -> Dimension:
@@ -62,3 +67,19 @@ def concept_column(question: Question, table: TableKey, hint: str) -> Link | Non
             if suits and (question.is_measure(link) or question.is_date(link)):
                 return link
     return None
+
+
+def income_asked(question: Question) -> Figure | None:
+    """The income, where only a verb says that money is meant: "how much did it bring in"."""
+    asks = any(word.text in _HOW_MUCH_MONEY for word in question.words if word.mark.means("count", "sum"))
+    earns = any(_EARNS.fullmatch(word.text) for word in question.words if word.mark.means("verb"))
+    if not asks or not earns:
+        return None
+    links = {
+        (link.table, link.column): link
+        for name in _INCOME
+        for link in question.lexicon.find(name)
+        if link.kind == "column" and link.quality >= costs.CLEAR and question.schema.table(link.table).kind == "table"
+        and question.is_measure(link)
+    }  # fmt: skip
+    return Figure("sum", next(iter(links.values()))) if len(links) == 1 else None

@@ -1,7 +1,7 @@
 """What patterns of names give: the things and columns that are spoken of."""
 
-from rules.reading.matching import Item, Match, doubts
 from rules.reading.parts import Named, Parts
+from rules.reading.words import Item, Match, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 

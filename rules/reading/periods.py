@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from rules.linking.moments import Moment, Period
-from rules.reading.matching import Item, Match
 from rules.reading.parts import Named, Parts, Span, Weekday
+from rules.reading.words import Item, Match
 from rules.schema.links import Link
 from rules.words import WORDS
 

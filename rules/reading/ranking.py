@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from rules.query.query import AGGREGATES, Dimension, Figure
 from rules.reading.implied import figure_of_rows
-from rules.reading.matching import Item, Match, doubts
 from rules.reading.naming import role_of
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.reading.values import values
+from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")

@@ -4,8 +4,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
-from rules.reading.matching import Item, Match
 from rules.reading.parts import Parts
+from rules.reading.words import Item, Match
 from rules.schema.facts import flag_codes, kind_of
 from rules.words import WORDS
 

@@ -1,4 +1,4 @@
-"""The words of one question with everything each of them may mean: what patterns are made of.
+"""The words of one question with everything each of them may mean, and stretches of them that patterns match.
 
 A word has symbols: `tab`, `mcol` (a measure), `dcol` (a date), `tcol` (another column), `flag`, `val`, `num`, `date`,
 `lit` (a quotation), `unk`, and the kind of its intent, alone and with its argument (`cmp`, `cmp:=`). What is less
@@ -14,6 +14,7 @@ from common.values import Column
 from knowledge.atoms import key_of
 from knowledge.thesaurus import EVENTS_OF_VERBS
 from rules.linking.mark import Mark, Noun
+from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
 from rules.schema.facts import Facts, flag_codes, is_year, kind_of
@@ -243,6 +244,84 @@ class Question:
     def named_tables(self) -> list[TableKey]:
         """The tables that words of the question name, in order."""
         return [word.noun.table.table for word in self.words if word.noun and word.noun.is_table and word.noun.table]
+
+
+@dataclass(frozen=True)
+class Item:
+    """What an element of a pattern matched: words `first` to `last`.
+
+    Attributes:
+        links: of `vals`, one for each value, all of one column; else what the word names.
+        periods: of `dates`.
+        joint: kind of the word that joins several of them: `and`, `or`, `compare`.
+        rivals: what the word may name as well.
+    """
+
+    symbol: str
+    first: int
+    last: int
+    word: Word
+    links: tuple[Link, ...] = ()
+    periods: tuple[Period, ...] = ()
+    joint: str = ""
+    rivals: tuple[Link, ...] = ()
+
+    @property
+    def link(self) -> Link:
+        """What it names."""
+        return self.links[0]
+
+    @property
+    def arg(self) -> str:
+        """The argument of its intent."""
+        return self.word.mark.arg
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where a pattern matches: words `start` up to `end`, and what each element took.
+
+    `inner` is a value or flag that stands between two elements and says more of the second: "how many *Jazz* tracks".
+    """
+
+    question: Question
+    start: int
+    end: int
+    cost: float
+    items: tuple[Item, ...] = ()
+    inner: tuple[Item, ...] = ()
+
+    def get(self, *symbols: str) -> Item | None:
+        """The first item of one of these symbols."""
+        return next((item for item in self.items if item.symbol in symbols), None)
+
+    def __getitem__(self, symbols: str) -> Item:
+        found = self.get(*symbols.split("|"))
+        if found is None:
+            raise KeyError(symbols)
+        return found
+
+    def all(self, *symbols: str) -> list[Item]:
+        """All items of these symbols."""
+        return [item for item in self.items if item.symbol in symbols]
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether the match has a word for "not"."""
+        return self.get("not", "except_end") is not None
+
+    def beside(self, step: int) -> Word | None:
+        """The word before (-1) or after (1) the match, past words that say nothing."""
+        place = self.start - 1 if step < 0 else self.end
+        words = self.question.words
+        while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
+            place += step
+        return words[place] if 0 <= place < len(words) else None
+
+
+def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
+    """The words that may name several columns equally well."""
+    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
 
 
 def _year(marks: Sequence[Mark], at: int) -> dict[str, Sense]:
