@@ -10,8 +10,7 @@ from knowledge.written_values import is_number, written
 from rules.answering.named_columns import columns_of
 from rules.query.query import Query
 from rules.schema.looked_up import lexicon_for
-from rules.words.result_questions import Doubt, kind_of_doubt
-from rules.words.series_questions import Course, course_asked
+from rules.words.result_questions import Course, Doubt, course_asked, kind_of_doubt
 
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300

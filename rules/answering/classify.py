@@ -14,8 +14,7 @@ from rules.linking.marks import marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import Doubt, kind_of_doubt
-from rules.words.series_questions import Course
+from rules.words.result_questions import Course, Doubt, kind_of_doubt
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql

@@ -174,16 +174,18 @@ def _with_whole_names(asked: Asked) -> Asked:
     """First and last name side by side name one person, in one role: "whose manager is Nancy Fuller"."""
     parts, question = asked.parts, asked.question
     places = {(link.table, link.column, link.value): at for at, link in parts.said if question.display(link)}
-    roles = {}
-    for one in parts.conditions:
-        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
-        if at is not None and one.column.via is not None:
-            roles[at] = one.column
+
+    def place(one: Condition) -> int | None:
+        value = one.operands[0] if one.operands else None
+        return places.get((one.column.table, one.column.column, value if isinstance(value, str) else None))
+
+    found = ((place(one), one.column) for one in parts.conditions if one.column.via is not None)
+    roles = {at: column for at, column in found if at is not None}
     if not roles:
         return asked
 
     def in_role(one: Condition) -> Condition:
-        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
+        at = place(one)
         beside = next((roles[near] for near in (at - 1, at + 1) if near in roles), None) if at is not None else None
         same = beside is not None and beside.table == one.column.table and one.column.via is None
         return replace(one, column=replace(one.column, via=beside.via)) if same and beside is not None else one
@@ -236,20 +238,13 @@ def refuse_unplaced(asked: Asked, query: Query) -> None:
         grouped = {dim.table for dim in query.dimensions if dim.column is None}
         if not any((ref.table, ref.column) in dims or ref.table in grouped for ref in refs):
             lost.append(words[one.at].mark.text)
-    people = asked.says("person")
-    if people:
-        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
-        keys |= {dim.table for dim in query.dimensions}
-        if not any(question.facts(key).is_person for key in keys):
-            lost += [word.mark.text for word in words if word.mark.arg == "person"]
+    rows = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+    answering = rows | {dim.table for dim in query.dimensions}
+    if asked.says("person") and not any(question.facts(key).is_person for key in answering):
+        lost += [word.mark.text for word in words if word.mark.arg == "person"]
     for one in asked.tables:
-        if one.role != "asked" or not question.has("which"):
-            continue
-        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
-        keys |= {dim.table for dim in query.dimensions}
-        if one.link.table not in keys and question.facts(one.link.table).display:
-            before = words[one.at - 1].mark if one.at else None
-            if before is not None and before.means("which"):
-                lost.append(words[one.at].mark.text)
+        is_asked = one.role == "asked" and one.at > 0 and words[one.at - 1].mark.means("which")
+        if is_asked and one.link.table not in answering and question.facts(one.link.table).display:
+            lost.append(words[one.at].mark.text)
     if lost:
         raise unused_words(lost)

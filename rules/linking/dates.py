@@ -79,17 +79,34 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else chinese_number(text) or 0
 
 
+def _among(number: int, least: int, most: int) -> int:
+    """The number; raises ValueError where the calendar has no such part."""
+    if not least <= number <= most:
+        raise ValueError("no such part of the calendar")
+    return number
+
+
 def _month(text: str) -> int:
-    return _MONTH_NAMES.get(text, 0) or _number(text)
+    return _among(_MONTH_NAMES.get(text, 0) or _number(text), 1, 12)
 
 
 def _quarter(text: str) -> int:
-    return _ORDINALS.get(text, 0) or _number(text)
+    return _among(_ORDINALS.get(text, 0) or _number(text), 1, 4)
+
+
+def _day(text: str) -> int:
+    return _among(_number(text), 1, 31)
 
 
 def _half(text: str) -> int:
     """The first month of the half."""
     return 6 * (_HALVES.get(text, 0) or _number(text)) - 5
+
+
+def _length(first: int, last: int) -> int:
+    if last < first:
+        raise ValueError("no such period")
+    return last - first + 1
 
 
 def _at(year: str, month: int = 1, day: int = 1) -> datetime.date:
@@ -100,62 +117,44 @@ def _one_day(year: str, month: str, day: str) -> Period:
     return _from(_at(year, _month(month), _number(day)), "day")
 
 
-def _in_order(first: int, last: int, least: int, most: int) -> None:
-    """Raises ValueError where a part of the calendar begins before `least`, ends after `most` or before it begins."""
-    if not least <= first <= last <= most:
-        raise ValueError("no such period")
-
-
 def _months(year: str, month: str, last_month: str) -> Period:
-    _in_order(_month(month), _month(last_month), 1, 12)
-    return _from(_at(year, _month(month)), "month", _month(last_month) - _month(month) + 1)
+    return _from(_at(year, _month(month)), "month", _length(_month(month), _month(last_month)))
 
 
 def _days(year: str, month: str, day: str, last_day: str, last_month: str | None = None) -> Period:
-    return _between(_one_day(year, month, day), _one_day(year, last_month or month, last_day))
-
-
-def _between(first: Period, last: Period) -> Period:
-    if first.start and first.start.day and last.end and last.end.day and last.end.day <= first.start.day:
-        raise ValueError("no such period")
-    return Period(first.start, last.end)
+    first, last = _at(year, _month(month), _number(day)), _at(year, _month(last_month or month), _number(last_day))
+    return replace(_from(first, "day", _length(first.toordinal(), last.toordinal())), grain=None)
 
 
 def _relative_month(relative_year: str, month: str) -> Period:
-    _in_order(_month(month), _month(month), 1, 12)
     return _within_year(_YEARS[relative_year], _month(month), 1, "month")
 
 
 def _relative_months(relative_year: str, month: str, last_month: str) -> Period:
-    _in_order(_month(month), _month(last_month), 1, 12)
-    return _between(_relative_month(relative_year, month), _relative_month(relative_year, last_month))
+    return _within_year(_YEARS[relative_year], _month(month), _length(_month(month), _month(last_month)), None)
 
 
 def _relative_quarter(relative_year: str, quarter: str) -> Period:
-    _in_order(_quarter(quarter), _quarter(quarter), 1, 4)
     return _within_year(_YEARS[relative_year], _quarter(quarter) * 3 - 2, 3, "quarter")
 
 
 def _days_within(start: Moment, first: int, last: int) -> Period:
     begin = start.shifted("day", first)
-    return Period(begin, begin.shifted("day", last - first + 1), "day" if first == last else None)
+    return Period(begin, begin.shifted("day", _length(first, last)), "day" if first == last else None)
 
 
 def _day_of_year(relative_year: str, month: str, day: str) -> Period:
     start = _relative_month(relative_year, month).start
-    _in_order(_number(day), _number(day), 1, 31)
     assert start is not None
-    return _days_within(start, _number(day) - 1, _number(day) - 1)
+    return _days_within(start, _day(day) - 1, _day(day) - 1)
 
 
 def _days_of_month(relative_month: str, day: str, last_day: str | None = None) -> Period:
-    first, last = _number(day), _number(last_day or day)
-    _in_order(first, last, 1, 31)
-    return _days_within(Moment(trunc="month", months=_RELATIVE_MONTHS[relative_month]), first - 1, last - 1)
+    start = Moment(trunc="month", months=_RELATIVE_MONTHS[relative_month])
+    return _days_within(start, _day(day) - 1, _day(last_day or day) - 1)
 
 
 def _weekdays(week: int, first: int, last: int) -> Period:
-    _in_order(first, last, 0, 6)
     return _days_within(Moment(trunc="week", days=7 * week), first, last)
 
 

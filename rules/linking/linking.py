@@ -23,6 +23,9 @@ _LEAST_QUALITY = 0.4
 _WHOLE_NAME = 0.9
 
 
+_Scored = Sequence[tuple[float, Link]]
+
+
 @dataclass(frozen=True)
 class _Surroundings:
     """What stands around a word: tables mentioned anywhere or leant to, and what is named right before or after it."""
@@ -81,36 +84,28 @@ class _Linker:
 
         `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
         """
-        noun, before = nouns[index], nouns[index - 1] if index else None
-        if noun is not None and index and marks[index].means("unit") and marks[index - 1].number is not None:
+        noun, mark, before = nouns[index], marks[index], nouns[index - 1] if index else None
+        if noun is None:
+            return False
+        if index and mark.means("unit") and marks[index - 1].number is not None:
             return True  # "over 1200 kg", where a column is called payload_kg
-        if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
+        if mark.means("bucket") and not self._describes(noun, marks, nouns, index):
             return True
-        if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
+        if mark.means("sum", "avg", "max", "min", "count") and not noun.is_value:
             after = self._next_noun(marks, nouns, index)
             if after is not None and not after.is_value and self._is_measured(noun, after):
                 return True
-        if (
-            noun is None
-            or not marks[index].means("count")
-            or before is None
-            or before.table is None
-            or not before.is_table
-        ):
+        if not mark.means("count") or before is None or before.table is None or not before.is_table:
             return False
         return not any(link.table == before.table.table and link.quality >= 0.9 for _, link in noun.columns)
 
     def _describes(self, noun: Noun, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
         """Whether a word such as `annual` is a stored value there: right before its table or beside its column."""
         after, before = self._next_noun(marks, nouns, index), nouns[index - 1] if index else None
-        for _, link in noun.values:
-            if after is not None and after.is_table and after.table is not None and after.table.table == link.table:
-                return True
-            for other in (after, before):
-                if other is not None and any(
-                    (one.table, one.column) == (link.table, link.column) for _, one in other.columns
-                ):
-                    return True
+        named = {after.table.table} if after is not None and after.is_table and after.table is not None else set()
+        beside = {(one.table, one.column) for other in (after, before) if other for _, one in other.columns}
+        if any(link.table in named or (link.table, link.column) in beside for _, link in noun.values):
+            return True
         return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
 
     def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
@@ -169,30 +164,26 @@ class _Linker:
         scored.sort(key=lambda item: -item[0])
         columns = tuple(item for item in scored if item[1].kind == "column")
         values = tuple(item for item in scored if item[1].kind == "value")
-        role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
-        if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
+        if values and self._is_role(mark, columns, values, mentioned):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
         names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
         if names >= _WHOLE_NAME and not self._is_said_as_value(mark, index, values, around):
             # What a table or column is called is not one of the values that happen to read the same.
             values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
-        noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
-        noun = self._as_entity(noun)
         referenced = self._referenced(columns)
+        noun = self._as_entity(Noun(self._best_table(tables, mentioned) or referenced, columns, values))
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
 
-    def _is_said_as_value(
-        self, mark: Mark, index: int, values: Sequence[tuple[float, Link]], around: "_Surroundings"
-    ) -> bool:
+    def _is_said_as_value(self, mark: Mark, index: int, values: _Scored, around: _Surroundings) -> bool:
         """Whether a word that is a name as well is a value there: beside its column, or capitalised as it is stored."""
         if any((link.table, link.column) in around.columns_beside for _, link in values):
             return True
         is_proper = index > 0 and mark.text != mark.text.lower()
         return is_proper and any(link.value == mark.text for _, link in values)
 
-    def _context_within(self, link: Link, around: "_Surroundings") -> float:
+    def _context_within(self, link: Link, around: _Surroundings) -> float:
         """How much the context adds: most to the columns of a thing that is named itself."""
         most = _MOST_CONTEXT[link.kind]
         if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
@@ -210,19 +201,17 @@ class _Linker:
             return noun
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
 
-    def _is_role(
-        self, mark: Mark, reference: Link, values: Sequence[Link], mentioned: Mapping[TableKey, float]
-    ) -> bool:
+    def _is_role(self, mark: Mark, columns: _Scored, values: _Scored, mentioned: Mapping[TableKey, float]) -> bool:
         """Whether a word is what a reference points to, not a value: "devices without an owner"."""
-        if mark.text != mark.text.lower():
+        column = columns[0][1] if columns else None
+        if column is None or column.quality < 0.5 or mark.text != mark.text.lower():
             return False
-        of_another = reference.table in mentioned and all(link.table not in mentioned for link in values)
-        return of_another or all(link.value != mark.text for link in values)
+        if column.column not in self._lexicon.schema.facts[column.table].reference_columns:
+            return False
+        of_another = column.table in mentioned and all(link.table not in mentioned for _, link in values)
+        return of_another or all(link.value != mark.text for _, link in values)
 
-    def _is_reference(self, link: Link) -> bool:
-        return link.column in self._lexicon.schema.facts[link.table].reference_columns
-
-    def _referenced(self, columns: tuple[tuple[float, Link], ...]) -> Link | None:
+    def _referenced(self, columns: _Scored) -> Link | None:
         """The entity that the best column points to by its plain reference: `所属分类` names the category."""
         if not columns or columns[0][1].quality < 0.6:
             return None
@@ -252,7 +241,7 @@ class _Linker:
                 columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
         return tables, columns
 
-    def _context(self, link: Link, around: "_Surroundings") -> float:
+    def _context(self, link: Link, around: _Surroundings) -> float:
         mentioned, leaning = around.mentioned, around.leaning
         score = 0.25 if link.table in around.tables_beside else 0.0
         if link.kind == "value":
