@@ -104,15 +104,10 @@ class _Words:
         )
 
 
-def _read(said: str) -> set[str]:
-    """Words of a question that resemble a stored value, as they are and together."""
-    return {said, *said.split()}
-
-
 def _words_of(inquiry: Inquiry) -> _Words:
     lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question.strip(), lexicon)
-    near = {word for said, _ in lexicon.offered for word in _read(said)}
+    near = {word for said, _ in lexicon.offered for word in (said, *said.split())}
     return _Words(
         tuple(mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")),
         tuple(mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None),

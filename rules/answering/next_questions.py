@@ -107,31 +107,24 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if query.counts_rows:
         return
     if not query.measures:
-        yield _Candidate("count", _COUNT.to(lang), lambda read: _counts(read, query), _LONG)
+
+        def is_count(read: Query) -> bool:
+            counts = any(one.function == "count" for one in read.measures[:1])
+            return counts and read.conditions == query.conditions
+
+        yield _Candidate("count", _COUNT.to(lang), is_count, _LONG)
         return
     if query.limit is not None or query.having or query.top_per:  # groups of a few chosen ones would be others
-        yield from _more_places(query, lang)
+        if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
+            text = _MORE.to(lang).format(_TOP_OF_MORE)
+            yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
     else:
-        yield from _first_places(query, lang)
+        if _is_ranking(query):
+            yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
         yield from _splits_by_time(query, lexicon, lang)
         yield from _splits_by_others(query, lexicon, lang)
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
-
-
-def _counts(read: Query, query: Query) -> bool:
-    return bool(read.measures) and read.measures[0].function == "count" and read.conditions == query.conditions
-
-
-def _first_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
-    if _is_ranking(query):
-        yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
-
-
-def _more_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
-    if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
-        text = _MORE.to(lang).format(_TOP_OF_MORE)
-        yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
 
 
 def _is_ranking(query: Query) -> bool:
@@ -150,10 +143,11 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
     dated = [one for one in query.conditions if one.operator == "during"]
     finer = _FINER.get(_grain(dated[0]) if dated else None)
     if facts.dates and (dated or not facts.is_entity) and not buckets and finer is not None:
-        unit = _UNITS[finer].to(lang)
-        yield _Candidate(
-            "time", _SPLIT.to(lang).format(unit), lambda read: _is_split(read, query) and _has_bucket(read, finer)
-        )
+
+        def is_meant(read: Query) -> bool:
+            return _is_split(read, query) and any(one.bucket == finer for one in read.dimensions)
+
+        yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
 
 
 def _splits_by_others(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
@@ -164,10 +158,6 @@ def _splits_by_others(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_C
 def _is_split(read: Query, query: Query) -> bool:
     """Whether it is the same figure under the same conditions by other groups."""
     return read.measures == query.measures and read.conditions == query.conditions and _splits(read, query)
-
-
-def _has_bucket(read: Query, unit: Unit) -> bool:
-    return any(one.bucket == unit for one in read.dimensions)
 
 
 def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:

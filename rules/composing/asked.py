@@ -3,15 +3,17 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 from common.meanings import TableKey
 from databases.expressions import expression
 from knowledge.naming import called
-from rules.linking.moments import Period
-from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Order, ref
+from rules.linking.moments import Moment, Period
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Operator, Order, ref
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column, several_people, unused_words
-from rules.reading.parts import NO_TABLE, Named, Parts
+from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import Question
 from rules.schema.facts import is_averaged, is_birth_date, is_year, tells_days
 from rules.schema.joins import is_default
@@ -34,6 +36,10 @@ class Asked:
     def says(self, flag: str) -> bool:
         """Whether the question has this wish."""
         return flag in self.parts.flags
+
+    def with_parts(self, **parts: Any) -> "Asked":
+        """The same with other parts of these names."""
+        return replace(self, parts=replace(self.parts, **parts))
 
     @cached_property
     def tables(self) -> tuple[Named, ...]:
@@ -228,6 +234,26 @@ class Asked:
         metrics = [self.question.schema.metric(link.table, link.column) for link in links if link.table == table]
         return next((metric.date_column for metric in metrics if metric.date_column), None)
 
+    def during(self, date: ColumnRef, span: Span) -> list[Condition]:
+        """The periods as conditions on a date column, or on a column of years.
+
+        Raises:
+            Refusal: a period begins or ends within a month or year, and the column tells nothing finer apart.
+        """
+        column = self.question.schema.column(date.table, date.column)
+        name = called(self.question.schema.table(date.table))
+        if not is_year(column):
+            bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
+            if not tells_days(column) and not all(moment.begins_month for moment in bounds):
+                raise no_date_column(name)
+            return [Condition(date, "not during" if span.negated else "during", span.periods)]
+        found = [one for period in span.periods for one in _year_conditions(date, period)]
+        if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
+            raise no_date_column(name)
+        if len(found) > 1 and len(span.periods) > 1:
+            return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+        return found
+
     def no_date_of(self, table: TableKey) -> Refusal:
         """The refusal of a period for rows of a table that have no date, or several that may be meant."""
         facts = self.question.facts(table)
@@ -291,3 +317,18 @@ def _is_short(period: Period) -> bool:
     start = period.start
     is_of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
     return is_of_days and start is not None and start.days >= _SHORT_DAYS
+
+
+def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
+    """A period of whole years as conditions on a column of years; none if its bounds are no whole years."""
+    bounds = [moment for moment in (period.start, period.end) if moment is not None]
+    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
+        return []
+    ends: list[tuple[Operator, Moment | None]] = [(">=", period.start), ("<", period.end)]
+    if period.grain == "year":
+        ends = [("=", period.start)]
+    return [
+        Condition(column, operator, (Decimal(moment.day.year),))
+        for operator, moment in ends
+        if moment is not None and moment.day is not None
+    ]

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from rules.composing.asked import Asked
-from rules.composing.dating import during
 from rules.linking.moments import Period, Unit
 from rules.query.query import Comparison, Condition, Dimension, Query
 from rules.query.refusals import unused_words
@@ -57,7 +56,7 @@ def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[C
     date = asked.span_date(query.base)
     if date is None:
         raise asked.no_date_of(query.base)
-    first, second = (tuple(during(asked.question, date, Span((period,), span.at))) for span, period in periods)
+    first, second = (tuple(asked.during(date, Span((period,), span.at))) for span, period in periods)
     return first, second
 
 

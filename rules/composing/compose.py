@@ -11,8 +11,8 @@ from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
-from rules.reading.parts import NO_TABLE, Group, Named, Span
-from rules.schema.links import Link, column_link
+from rules.reading.parts import NO_TABLE, Named, Span
+from rules.schema.links import column_link
 
 
 def composed(asked: Asked) -> Query:
@@ -109,7 +109,7 @@ def _without_deeds(asked: Asked) -> Asked:
     words, columns = asked.question.words, asked.parts.columns
     kept = tuple(one for one in columns if not words[one.at].mark.means("verb") or not asked.question.is_date(one.link))
     ranks = asked.says("person") and asked.parts.rankings
-    return replace(asked, parts=replace(asked.parts, columns=kept)) if ranks else asked
+    return asked.with_parts(columns=kept) if ranks else asked
 
 
 def _with_people(asked: Asked, query: Query) -> Query:
@@ -131,8 +131,9 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
         Refusal: a group of the query is none of the metric's grain, or single rows are ranked by it.
     """
     question = asked.question
-    if any(_is_metric(asked, one.column) for one in query.order if one.column is not None):
-        raise not_combinable()
+    ordered = [one.column for one in query.order if one.column is not None]
+    if any(question.schema.table(one.table).column(one.column) is None for one in ordered):
+        raise not_combinable()  # rows have no figure of their own
     for measure in query.measures:
         metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
         if metric is None or not metric.grain:
@@ -142,10 +143,6 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
         known = {*metric.grain, getattr(asked.event_date(metric.table), "column", None)}
         if not all(known.issuperset(names) for names in columns):
             raise not_combinable()
-
-
-def _is_metric(asked: Asked, column: ColumnRef) -> bool:
-    return asked.question.schema.table(column.table).column(column.column) is None
 
 
 def refuse_doubts(asked: Asked) -> None:
@@ -167,7 +164,7 @@ def _with_one_span(asked: Asked) -> Asked:
     if not plain or not (asked.says("compare") or asked.says("growth")):
         return asked
     whole = Span(tuple(period for one in spans for period in one.periods), spans[0].at, compares=True)
-    return replace(asked, parts=replace(asked.parts, spans=(whole,)))
+    return asked.with_parts(spans=(whole,))
 
 
 def _with_whole_names(asked: Asked) -> Asked:
@@ -190,7 +187,7 @@ def _with_whole_names(asked: Asked) -> Asked:
         same = beside is not None and beside.table == one.column.table and one.column.via is None
         return replace(one, column=replace(one.column, via=beside.via)) if same and beside is not None else one
 
-    return replace(asked, parts=replace(parts, conditions=tuple(map(in_role, parts.conditions))))
+    return asked.with_parts(conditions=tuple(map(in_role, parts.conditions)))
 
 
 def _split_attributes(asked: Asked) -> Asked:
@@ -204,12 +201,8 @@ def _split_attributes(asked: Asked) -> Asked:
     ]
     if table == NO_TABLE or len(own) != len(groups) - 1:
         return asked
-    columns = tuple(Named(one.at, _link(one)) for one in own)
-    return replace(asked, parts=replace(parts, groups=groups[:1], columns=(*columns, *parts.columns)))
-
-
-def _link(group: Group) -> Link:
-    return column_link(group.dimension.table, str(group.dimension.column))
+    columns = tuple(Named(one.at, column_link(table, str(one.dimension.column))) for one in own)
+    return asked.with_parts(groups=groups[:1], columns=(*columns, *parts.columns))
 
 
 def refuse_unplaced(asked: Asked, query: Query) -> None:

@@ -122,11 +122,9 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
 
 def _is_joined(asked: Asked, key: TableKey) -> bool:
     """Whether the table is named after "and"."""
-    words = asked.question.words
-    at = next(one.at for one in asked.tables if one.link.table == key) - 1
-    while at >= 0 and words[at].mark.means("noise", "of"):
-        at -= 1
-    return at >= 0 and words[at].mark.means("and")
+    at = next(one.at for one in asked.tables if one.link.table == key)
+    before = asked.question.nearest(at - 1, -1, "noise", "of")
+    return before is not None and before.mark.means("and")
 
 
 def _tells_apart(asked: Asked, base: TableKey) -> bool:

@@ -9,6 +9,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function,
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.reading.implied import amount_of, column_dimension, figure_of_rows, income_asked
 from rules.reading.parts import NO_TABLE
+from rules.schema.facts import is_averaged
 from rules.schema.links import column_link
 from rules.words import WORDS
 
@@ -116,7 +117,7 @@ def _is_of_parts(asked: Asked, measure: Measure) -> bool:
         return False
     column = question.schema.column(measure.table, measure.column)
     records = any(word.mark.arg == "rows" for word in question.words)
-    return facts.is_measure(column) and not facts.is_averaged(column) and not records
+    return facts.is_measure(column) and not is_averaged(column) and not records
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
@@ -220,14 +221,10 @@ def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[D
 
 def dated_groups(asked: Asked) -> tuple[Condition, ...]:
     """Rows without a date are in no group of it: `各月完成的工单数` counts only completed ones."""
-    found = []
-    for one in asked.parts.groups:
-        dimension = one.dimension
-        if dimension.bucket is not None and dimension.column is not None:
-            column = asked.question.schema.column(dimension.table, dimension.column)
-            if column.nullable:
-                found.append(Condition(ColumnRef(dimension.table, dimension.column), "not null"))
-    return tuple(found)
+    grouped = [one.dimension for one in asked.parts.groups if one.dimension.bucket is not None]
+    dates = [ColumnRef(one.table, one.column) for one in grouped if one.column is not None]
+    schema = asked.question.schema
+    return tuple(Condition(one, "not null") for one in dates if schema.column(one.table, one.column).nullable)
 
 
 def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
@@ -263,13 +260,10 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
 
 def _leads(asked: Asked, at: int) -> bool:
     """Whether a noun is followed by "and" with a figure of its own: "customers and their number of orders"."""
-    words = asked.question.words
-    place = at + 1
-    while place < len(words) and words[place].mark.means("noise"):
-        place += 1
-    figures = (*asked.parts.figures, *asked.parts.bare)
-    is_followed = not figures or any(figure.position > place for figure in figures)
-    return is_followed and place < len(words) and words[place].mark.means("and", "with")
+    after, figures = asked.question.nearest(at + 1, 1, "noise"), (*asked.parts.figures, *asked.parts.bare)
+    if after is None or not after.mark.means("and", "with"):
+        return False
+    return not figures or any(figure.position > after.at for figure in figures)
 
 
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:

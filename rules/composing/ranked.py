@@ -11,6 +11,7 @@ from rules.query.query import ColumnRef, Dimension, Figure, Function, Order, Que
 from rules.query.refusals import missing_measure, unused_words
 from rules.reading.implied import column_dimension, concept_column
 from rules.reading.parts import Ranking
+from rules.schema.facts import is_averaged
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
 
@@ -38,7 +39,7 @@ def ranked_query(asked: Asked) -> Query | Extremes:
         merged = _merged(_of_one_figure(asked, rankings))
         if merged is None:
             return _both_ends(asked)
-        asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
+        asked = asked.with_parts(rankings=(merged,))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
     asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
@@ -123,7 +124,7 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         if named:
             figures = tuple(one for one in parts.figures if one is not named[0])
             bare = tuple(one for one in parts.bare if one is not named[0])
-            asked = replace(asked, parts=replace(parts, figures=figures, bare=bare))
+            asked = asked.with_parts(figures=figures, bare=bare)
             return asked, replace(ranking, figure=named[0], hint="")
     return asked, ranking
 
@@ -142,7 +143,7 @@ def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
     owners = [one for one in asked.tables if one is not thing and one.link.table in above]
     if len(owners) != 1 or len(asked.tables) != 2:
         raise unused_words([asked.question.words[place].mark.text])
-    return replace(asked, parts=replace(asked.parts, tables=(thing,))), owners[0].link.table
+    return asked.with_parts(tables=(thing,)), owners[0].link.table
 
 
 def _ranked_thing(asked: Asked, ranking: Ranking) -> int | None:
@@ -250,7 +251,7 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
         follows = named.at > ranking.at if question.is_chinese else named.at < ranking.at
         if not groups or named.role == "asked" or follows:
             rest = tuple(one for one in parts.columns if one is not named)
-            return replace(asked, parts=replace(parts, columns=rest)), column_dimension(question, named.link)
+            return asked.with_parts(columns=rest), column_dimension(question, named.link)
     if groups:
         return _without(asked, groups[-1]), groups[-1].dimension
     return asked, Dimension(head) if head is not None else None
@@ -266,7 +267,7 @@ def _without(asked: Asked, group: object) -> Asked:
     dimension = getattr(group, "dimension", None)
     if getattr(group, "is_ranked", False):
         groups = tuple(one for one in groups if one.dimension != dimension)
-    return replace(asked, parts=replace(asked.parts, groups=groups))
+    return asked.with_parts(groups=groups)
 
 
 def _hinted(asked: Asked, ranking: Ranking, entity: Dimension | None) -> Figure:
@@ -327,7 +328,7 @@ def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, l
     if link is not None:
         if not question.is_measure(link) and not question.is_date(link):
             raise missing_measure(question.words[ranking.at].mark.text)
-        if not question.is_measure(link) or question.facts(link.table).is_averaged(question.column_of(link)):
+        if not question.is_measure(link) or is_averaged(question.column_of(link)):
             default = "max" if ranking.descending else "min"
     measure = asked.measure(figure, default)
     entity = asked.resolved(entity, measure.table)

@@ -6,7 +6,6 @@ from decimal import Decimal
 from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dating import during
 from rules.linking.units import in_stored_unit
 from rules.query.query import ColumnRef, Condition, Dimension, Figure, Having, Operator, Order, Query, Related, ref
 from rules.query.refusals import missing_measure, unused_words
@@ -94,12 +93,9 @@ def _with_existence(asked: Asked, query: Query, related: list[Related]) -> list[
     used |= {measure.table for measure in query.measures} | {one.table for one in related}
     used |= {condition.column.table for condition in query.conditions}
     above = asked.question.graph.above(query.base)
-    words = asked.question.words
     for one in asked.tables:
-        key, before = one.link.table, one.at - 1
-        while before >= 0 and words[before].mark.means("noise", "of", "unit"):
-            before -= 1
-        tied = before >= 0 and words[before].mark.means("with", "and", "verb", "which")
+        key, before = one.link.table, asked.question.nearest(one.at - 1, -1, "noise", "of", "unit")
+        tied = before is not None and before.mark.means("with", "and", "verb", "which")
         if key not in used and key not in above and tied:
             related.append(Related(key))
     return related
@@ -206,7 +202,7 @@ def _with_spans(asked: Asked, query: Query) -> Query:
             date = ref(span.link) if span.link else asked.span_date(base)
             if date is None or _is_of_another(asked, date, base):
                 raise asked.no_date_of(base)
-            query = replace(query, conditions=(*query.conditions, *during(asked.question, date, span)))
+            query = replace(query, conditions=(*query.conditions, *asked.during(date, span)))
     return query
 
 

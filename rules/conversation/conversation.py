@@ -69,7 +69,8 @@ def is_understood(inquiry: Inquiry) -> bool:
 
 def continues(inquiry: Inquiry) -> bool:
     """Whether the question continues an earlier one about the data, or answers a question back."""
-    return _asked_before(inquiry) and _outcome(inquiry).goes_on
+    asked_before = any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    return asked_before and _outcome(inquiry).goes_on
 
 
 def is_complete(inquiry: Inquiry) -> bool:
@@ -102,10 +103,6 @@ def earlier_query(inquiry: Inquiry) -> Query | None:
     """The query of the last answered question about the data; None where rules don't know it."""
     earlier = _Conversation(inquiry).before.earlier
     return earlier.query if earlier is not None else None
-
-
-def _asked_before(inquiry: Inquiry) -> bool:
-    return any(turn.question_type == "DATABASE" for turn in inquiry.history)
 
 
 def _outcome(inquiry: Inquiry) -> Outcome:

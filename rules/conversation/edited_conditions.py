@@ -33,8 +33,8 @@ def with_restrictions(query: Query, change: Change) -> Query:
     if change.shift is not None and change.may_be_from_today and not _dates(query, asked):
         unit, count = change.shift
         since_today = Span((unit_period(cast(Unit, unit), count),), 0)
-        parts = replace(parts, spans=(*parts.spans, since_today))
-        change.asked = asked = replace(asked, parts=parts)
+        change.asked = asked = asked.with_parts(spans=(*parts.spans, since_today))
+        parts = asked.parts
     elif change.shift is not None:
         query = _shifted(query, asked, *change.shift)
         if asked.says("compare"):

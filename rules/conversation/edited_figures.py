@@ -67,8 +67,7 @@ def _say_value(query: Query, change: Change) -> None:
     if link is None or named or not question.is_measure(link) or not query.measures:
         return
     figure = Figure("max" if ranking.descending else "min", link, position=ranking.figure.position)
-    parts = replace(change.parts, rankings=(), figures=(*change.parts.figures, figure))
-    change.asked = replace(change.asked, parts=parts)
+    change.asked = change.asked.with_parts(rankings=(), figures=(*change.parts.figures, figure))
 
 
 def _measured(query: Query, change: Change) -> Query:
@@ -152,7 +151,7 @@ def _extreme(query: Query, change: Change) -> Function | None:
     single = len(query.measures) == 1 and not query.dimensions and query.measures[0].column is not None
     if not single or ranking is None or change.parts.groups or ranking.figure or ranking.limit or ranking.hint:
         return None
-    change.asked = replace(change.asked, parts=replace(change.parts, rankings=()))
+    change.asked = change.asked.with_parts(rankings=())
     return "max" if ranking.descending else "min"
 
 
@@ -217,7 +216,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     things = said or [one for one in query.dimensions if one.column is None]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
         raise nothing_to_change("可以按它求平均的单个指标", "single figure to average so")
-    change.asked = replace(change.asked, parts=replace(change.parts, groups=()))
+    change.asked = change.asked.with_parts(groups=())
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
 

@@ -25,7 +25,7 @@ def renumbered(query: Query, change: Change) -> Query:
     compared = [one for one in all_of if one.operator in _COMPARED]
     if len(compared) != 1:
         return query
-    change.asked = replace(change.asked, parts=replace(change.parts, limits=()))
+    change.asked = change.asked.with_parts(limits=())
     new = replace(compared[0], operands=(Decimal(limit),))
     return replace(
         query,

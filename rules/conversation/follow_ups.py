@@ -201,7 +201,9 @@ def _say_tie(change: Change) -> None:
     first = words[0]
     leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
     ends = any(
-        one.mark.means("of") and one.text in _OF and (after is None or _ends(after.mark))
+        one.mark.means("of")
+        and one.text in _OF
+        and (after is None or after.mark.means("count") or after.mark.arg == "end")
         for one, after in zip(words, [*words[1:], None], strict=True)
     )
     asked_of = any(
@@ -215,16 +217,8 @@ def _say_tie(change: Change) -> None:
 _OF = WORDS.chinese.phrases("names.of")
 
 
-def _ends(mark: Mark) -> bool:
-    return mark.means("count") or mark.arg == "end"
-
-
 _COPULAS = frozenset(WORDS.both("follow_ups_begin.copulas"))
 _PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
-
-
-def _with_parts(change: Change, parts: Parts) -> None:
-    change.asked = replace(change.asked, parts=parts)
 
 
 def _say_function(change: Change) -> None:
@@ -237,7 +231,7 @@ def _say_function(change: Change) -> None:
     if counts:
         change.function = "count"
         change.counts_value = _counts_value(question)
-        _with_parts(change, replace(parts, figures=tuple(one for one in parts.figures if one not in counts)))
+        change.asked = change.asked.with_parts(figures=tuple(one for one in parts.figures if one not in counts))
         return
     words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
     said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
@@ -245,7 +239,7 @@ def _say_function(change: Change) -> None:
         change.function, change.counts_value = "count" if words else None, _counts_value(question)
     elif said and parts.bare:
         first = replace(parts.bare[0], function=said[0])
-        _with_parts(change, replace(parts, bare=(first, *parts.bare[1:])))
+        change.asked = change.asked.with_parts(bare=(first, *parts.bare[1:]))
     elif said:
         change.function = said[0]
 
@@ -265,12 +259,12 @@ def _say_direction(change: Change) -> None:
         return
     if len(columns) == len(parts.groups) == 1:  # "by" in "sorted by opening date" is no group
         figure = Figure(None, column_link(columns[0].table, str(columns[0].column)), position=ranking.at)
-        _with_parts(change, replace(parts, groups=(), rankings=(replace(ranking, figure=figure),)))
+        change.asked = change.asked.with_parts(groups=(), rankings=(replace(ranking, figure=figure),))
         return
     said = [word.mark.arg for word in words if word.mark.means("rank") and word.mark.arg]
     if said or "reverse" not in change.cues:
         change.direction = said[-1] if said else "desc"
-    _with_parts(change, replace(parts, rankings=()))
+    change.asked = change.asked.with_parts(rankings=())
 
 
 def _say_settled(change: Change) -> None:
@@ -280,8 +274,8 @@ def _say_settled(change: Change) -> None:
         return
     if ranking is not None:
         ranking = replace(ranking, figure=replace(figure, position=ranking.at), hint="")
-        _with_parts(change, replace(change.parts, rankings=(ranking,)))
+        change.asked = change.asked.with_parts(rankings=(ranking,))
     else:
         bare = replace(figure, function=figure.function or change.function)
-        _with_parts(change, replace(change.parts, bare=(*change.parts.bare, bare)))
+        change.asked = change.asked.with_parts(bare=(*change.parts.bare, bare))
         change.function = None

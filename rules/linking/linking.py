@@ -171,7 +171,8 @@ class _Linker:
             # What a table or column is called is not one of the values that happen to read the same.
             values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
         referenced = self._referenced(columns)
-        noun = self._as_entity(Noun(self._best_table(tables, mentioned) or referenced, columns, values))
+        best = max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=referenced)
+        noun = self._as_entity(Noun(best, columns, values))
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
@@ -221,9 +222,6 @@ class _Linker:
             if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
                 return Link("table", edge.parent, None, None, link.quality, link.spelling)
         return None
-
-    def _best_table(self, tables: list[Link], mentioned: dict[TableKey, float]) -> Link | None:
-        return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
 
     def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
         """Tables and columns named right before or after the word; words that only connect are skipped."""

@@ -13,9 +13,8 @@ from knowledge.atoms import Atom, atoms_of, join, normalise
 from knowledge.naming import has_han
 from rules.linking.dates import spans_of
 from rules.linking.mark import Mark
-from rules.linking.other_forms import with_characters, with_other_forms
 from rules.linking.skipping import with_speech
-from rules.linking.unknown_words import cut, dictionary_words
+from rules.linking.unknown_words import cut, dictionary_words, with_characters, with_other_forms
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
 from rules.words import WORDS
@@ -276,7 +275,11 @@ def _cost(mark: Mark) -> float:
         best = mark.links[0]
         split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
         partial = 2.5 * max(0.0, 0.8 - best.quality)
-        if " " in mark.text and not split and any(_is_whole_name(link) for link in mark.links):
+        if (
+            " " in mark.text
+            and not split
+            and any(link.kind == "table" and link.quality >= _WHOLE_NAME for link in mark.links)
+        ):
             partial = _NAME_OF_WORDS
         costs.append(
             1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
@@ -288,10 +291,6 @@ def _cost(mark: Mark) -> float:
     if mark.literal is not None:
         costs.append(1.0)
     return min(costs)
-
-
-def _is_whole_name(link: Link) -> bool:
-    return link.kind == "table" and link.quality >= _WHOLE_NAME
 
 
 def _cheapest(found: _Candidates) -> list[Mark]:

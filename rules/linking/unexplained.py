@@ -37,7 +37,9 @@ def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> Wanted:
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
     if not stretches and not (stretches := _pending_stretches(inquiry, lexicon)):
         return Wanted()
-    is_data = is_data or any(_is_named(mark) or mark.means(*_ASKS) for mark in marks)
+    is_data = is_data or any(
+        mark.means(*_ASKS) or (mark.quality >= _CLEAR and not mark.means("noise")) for mark in marks
+    )
     is_data = is_data or any(turn.question_type == "DATABASE" for turn in inquiry.history)
     return Wanted(stretches, partial(_places, marks, lexicon)) if is_data else Wanted()
 
@@ -58,10 +60,6 @@ def _marks_and_stretches(question: str, lexicon: Lexicon) -> tuple[tuple[Mark, .
     named = {mark.start for mark in marks if mark.quality >= _WHOLE}
     quoted = (_quoted(atom.text) for at, atom in enumerate(atoms) if atom.kind == "quote" and at not in named)
     return marks, (*(stretch for stretch in quoted if stretch.atoms), *_stretches(text, atoms, unknown))
-
-
-def _is_named(mark: Mark) -> bool:
-    return mark.quality >= _CLEAR and not mark.means("noise")
 
 
 def _is_unexplained(mark: Mark) -> bool:
@@ -98,7 +96,8 @@ def _places(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Place]:
     for key in tables:
         yield from ((key, name) for name in lexicon.schema.facts[key].display)
     for key in tables:
-        yield from _texts(key, lexicon)
+        columns = lexicon.schema.table(key).columns
+        yield from ((key, column.name) for column in columns if kind_of(column) == "text")
 
 
 def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
@@ -111,7 +110,3 @@ def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
             steps[below] = min(down, steps.get(below, down))
     near = sorted(steps, key=lambda other: (other not in named, steps[other]))
     return near[:_MOST_TABLES]
-
-
-def _texts(key: TableKey, lexicon: Lexicon) -> Iterator[Place]:
-    return ((key, column.name) for column in lexicon.schema.table(key).columns if kind_of(column) == "text")

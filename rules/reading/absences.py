@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.parts import Parts
-from rules.reading.words import Item, Match
+from rules.reading.words import Match
 from rules.schema.facts import is_outcome
 from rules.words import WORDS
 
@@ -85,21 +85,9 @@ def having_each(match: Match) -> Parts | None:
     return Parts(related=tuple(Related(one.link.table, said) for (one, _), said in zip(pairs, conditions, strict=True)))
 
 
-def undone(match: Match) -> Parts | None:
-    """A value that a column dates as well, negated: orders not shipped have no date of shipping."""
-    link = match["dcol"].link
-    if link.quality < 0.65:
-        return None
-    return lacking(match)
-
-
 def done(match: Match) -> Parts | None:
     """The verb of a date beside its table: `shipped orders`, `完成的工单`: those that have that date."""
     item, table = match["dcol"], match["tab"].link.table
-    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or not _is_done(item):
+    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or _STATE.search(item.word.text):
         return None
     return Parts(conditions=(Condition(ref(item.link), "not null"),))
-
-
-def _is_done(item: Item) -> bool:
-    return not _STATE.search(item.word.text)

@@ -1,7 +1,5 @@
 """What patterns of groups give: by tables, columns, kinds and units of time."""
 
-from dataclasses import replace
-
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
 from rules.reading.implied import column_dimension
@@ -45,15 +43,6 @@ def _is_agent(match: Match) -> bool:
     after = match.beside(1)
     said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
     return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
-
-
-def owned_group(match: Match) -> Parts | None:
-    """`each customer's city`, `按客户城市`: a column of the table before it."""
-    table, column = match["tab"], match["tcol"]
-    via = None
-    if column.link.table != table.link.table:
-        return None
-    return Parts(groups=(Group(replace(column_dimension(match.question, column.link), via=via), column.first),))
 
 
 def role_group(match: Match) -> Parts | None:

@@ -6,6 +6,7 @@ from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
 from rules.reading import costs
 from rules.reading.words import Question
+from rules.schema.facts import is_averaged
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
 from rules.words.vocabulary import concept_names
@@ -37,7 +38,7 @@ def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | Non
     facts = question.facts(table)
     if not facts.is_report:
         return Figure("count", table=table, position=at)
-    if len(facts.measures) != 1 or facts.is_averaged(facts.measures[0]):
+    if len(facts.measures) != 1 or is_averaged(facts.measures[0]):
         return None
     return Figure("sum", column_link(table, facts.measures[0].name), position=at)
 
@@ -45,7 +46,7 @@ def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | Non
 def amount_of(question: Question, table: TableKey) -> Link | None:
     """The amount of money in a table: its only one, else the one that is called so; None if it is not known which."""
     facts = question.facts(table)
-    added = {one.name for one in facts.measures if not facts.is_averaged(one) and not facts.is_count(one)}
+    added = {one.name for one in facts.measures if not is_averaged(one) and not facts.is_count(one)}
     if len(added) == 1:
         return column_link(table, added.pop())
     for name in _MONEY:

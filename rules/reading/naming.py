@@ -41,10 +41,8 @@ def attribute(match: Match) -> Parts | None:
 
 def _is_of_event(match: Match, column: Item) -> bool:
     """Whether the verb before a column names events of another table."""
-    question, place = match.question, column.first - 1
-    while place >= 0 and question.words[place].mark.means("noise"):
-        place -= 1
-    events = question.events_of(question.words[place]) if place >= 0 else []
+    before = match.question.nearest(column.first - 1, -1, "noise")
+    events = match.question.events_of(before) if before is not None else []
     return bool(events) and column.link.table not in events
 
 

@@ -64,7 +64,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("{column} cmp:=? not? null|notnull", 0.4, absences.null),
     ("not? null|notnull {column}", 0.4, absences.null),
     ("not with? tcol|mcol|dcol", 0.6, absences.lacking),
-    ("not dcol", 0.55, absences.undone),
     ("not with? verb? tab", 0.5, absences.without),
     ("not with? verb? tab vals", 0.5, absences.without),
     ("not with? verb? vals tab", 0.6, absences.without),
@@ -151,7 +150,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     # groups
     ("each|by each? {group}", 0.45, grouping.groups),
     ("each|by each? {group} and each? {group}", 0.5, grouping.groups),
-    ("each|by each? tab tcol|flag", 0.5, grouping.owned_group),
     ("each|by tcol tcol", 0.3, grouping.role_group),
     ("{group} by_end", 0.5, grouping.groups),
     ("tcol|flag by_end", 0.45, grouping.distribution),

@@ -29,7 +29,8 @@ def ranking(match: Match) -> Parts | None:
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = _limit(match)
-    if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
+    is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
+    if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
     few = 1
     if hint == "recent":
@@ -85,10 +86,6 @@ def ordering(match: Match) -> Parts | None:
 def _number_follows(match: Match) -> bool:
     words = match.question.words
     return match.end < len(words) and words[match.end].mark.number is not None
-
-
-def _says_first(word: Item) -> bool:
-    return word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
 
 
 def _limit(match: Match) -> int | None:

@@ -225,6 +225,12 @@ class Question:
         """Whether any word has such an intent."""
         return any(word.mark.means(*kinds) for word in self.words)
 
+    def nearest(self, place: int, step: int, *passed: str) -> Word | None:
+        """The first word from a place on, forwards (1) or backwards (-1), past those with such an intent."""
+        while 0 <= place < len(self) and self.words[place].mark.means(*passed):
+            place += step
+        return self.words[place] if 0 <= place < len(self) else None
+
     def texts(self, *kinds: str) -> list[str]:
         """The words with such an intent, as written."""
         return [word.mark.text for word in self.words if word.mark.means(*kinds)]

@@ -231,10 +231,6 @@ class Facts:
         """The columns whose totals or averages mean something."""
         return tuple(column for column in self.table.columns if self.is_measure(column))
 
-    def is_averaged(self, column: Column) -> bool:
-        """Whether the column is a rate, price, age or score, whose plain sum means nothing."""
-        return is_averaged(column)
-
     def is_housekeeping(self, column: Column) -> bool:
         """Whether the column serves the application rather than the reader."""
         return is_housekeeping(column) or column.name == self.deleted

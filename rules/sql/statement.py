@@ -6,7 +6,7 @@ from decimal import Decimal
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
-from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
+from rules.query.query import ColumnRef, Dimension, Measure, Order, Query
 from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
@@ -250,12 +250,10 @@ class Statement:
         return ["GROUP BY " + ", ".join(columns)]
 
     def _having(self, frame: Frame) -> list[str]:
-        if not self.query.having:
-            return []
-        return ["HAVING " + " AND ".join(self._having_sql(frame, having) for having in self.query.having)]
-
-    def _having_sql(self, frame: Frame, having: Having) -> str:
-        return comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
+        having = [
+            comparison(self.aggregate_sql(frame, one.measure), one.operator, one.operands) for one in self.query.having
+        ]
+        return ["HAVING " + " AND ".join(having)] if having else []
 
     def _order_by(self, frame: Frame) -> list[str]:
         keys = [self._order_sql(frame, order) for order in self.query.order]

@@ -93,7 +93,9 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
-    words = [Word(said, _chinese(said, tag)) for said, tag in _DICTIONARIES.tagged(text)]
+    words = [
+        Word(said, _CLOSED["zh"].get(said) or _by_tag(tag, _CHINESE_TAGS)) for said, tag in _DICTIONARIES.tagged(text)
+    ]
     for size in (1, 2):
         words = _doubled(words, size)
     return tuple(_named(words))
@@ -181,10 +183,6 @@ def _verbs(noun: str) -> Iterator[str]:
 def prepare() -> None:
     """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
     _DICTIONARIES.prepare()
-
-
-def _chinese(word: str, tag: str) -> Speech:
-    return _CLOSED["zh"].get(word) or _by_tag(tag, _CHINESE_TAGS)
 
 
 @lru_cache(maxsize=4096)
