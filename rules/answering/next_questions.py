@@ -17,7 +17,7 @@ from knowledge.naming import spoken_name
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
-from rules.query.query import Condition, Query
+from rules.query.query import Condition, Query, measured_table
 from rules.query.query_json import query_to_json
 from rules.schema.facts import kind_of
 from rules.schema.lexicon import Lexicon
@@ -163,7 +163,7 @@ def _is_split(read: Query, query: Query) -> bool:
 def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
     """What the measured rows may be grouped by beside time: what they belong to, and columns of few values."""
     schema = lexicon.schema
-    table: TableKey = query.measures[0].table if query.measures else query.base
+    table: TableKey = measured_table(query)
     fixed = {(one.column.table, one.column.column) for one in query.conditions}
     for key, steps in sorted(lexicon.graph.above(table).items(), key=lambda item: item[1]):
         facts = schema.facts[key]
@@ -231,7 +231,7 @@ def _splits(read: Query, query: Query) -> bool:
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
     """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
     lexicon = lexicon_for(inquiry)
-    facts = lexicon.schema.facts[query.measures[0].table if query.measures else query.base]
+    facts = lexicon.schema.facts[measured_table(query)]
     if facts.dates and not facts.is_entity:
         yield _UNITS["month"].to(inquiry.lang)
     yield from _split_names(query, lexicon, inquiry.lang)

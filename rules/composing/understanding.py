@@ -28,7 +28,6 @@ from rules.query.refusals import (
     unused_words,
 )
 from rules.query.years import dated
-from rules.reading import costs
 from rules.reading.cover import readings
 from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
@@ -50,7 +49,6 @@ class Understanding:
     sql: str
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Text, ...] = ()
-    asked: Asked | None = None
 
 
 def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
@@ -109,10 +107,11 @@ def _read(
 
     def best_of(marks: tuple[Mark, ...]) -> Understanding:
         nouns = nouns_of(marks, lexicon, inquiry.table)
-        return best(Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled), lexicon, inclusion)
+        question = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
+        return _best(question, inquiry.lang, inclusion)
 
     try:
-        return _told(best_of(marks), inquiry.lang)
+        return best_of(marks)
     except _Unconnected as failure:
         if not failure.measured:
             raise failure.refusal from failure
@@ -122,23 +121,13 @@ def _read(
             raise failure.refusal from again
         if not understood.query.measures:
             raise failure.refusal from None  # the question asks for figures, and the query has only rows
-        return _told(understood, inquiry.lang)
+        return understood
 
 
 def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
     """The mark without its links to these columns, unless it links to no other column."""
     links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
     return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
-
-
-def _told(understood: Understanding, lang: Lang) -> Understanding:
-    """The understanding with what the answer says of it, and without the question, which holds the catalogue."""
-    asked = understood.asked
-    assert asked is not None
-    notes = (*notes_on_values(asked), *asked.parts.notes)
-    warnings = tuple(note.to(lang) for note in notes)
-    told = (*notes, *assumptions(asked, understood.query))
-    return replace(understood, warnings=warnings, assumptions=told, asked=None)
 
 
 class _Unconnected(Exception):
@@ -149,20 +138,16 @@ class _Unconnected(Exception):
         self.refusal, self.measured = refusal, measured
 
 
-def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = None) -> Understanding:
+def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     """What the best reading that can be composed gives.
 
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
-    found = readings(question, BY_SYMBOL)
     refusal: Refusal | None = None
-    least = found[0].cost
-    for reading in found:
-        if reading.cost > least + costs.MARGIN:
-            break
+    for reading in readings(question, BY_SYMBOL):
         try:
-            return _understood(question, lexicon, reading, inclusion)
+            return _understood(question, reading, lang, inclusion)
         except Refusal as one:
             refusal = refusal or one
             if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
@@ -188,24 +173,24 @@ def refuse_lost(asked: Asked, reading: Reading) -> None:
         raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
 
 
-def _understood(
-    question: Question, lexicon: Lexicon, reading: Reading, inclusion: Inclusion | None = None
-) -> Understanding:
+def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     asked = Asked(question, reading.parts)
     refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
         query, sql = rendered(question, query, inclusion)
     except AmbiguousPath as ambiguity:
-        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+        raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
-        raise _Unconnected(_unconnected(question, lexicon), measured) from failure
-    return Understanding(query, sql, asked=asked)
+        raise _Unconnected(_unconnected(question), measured) from failure
+    notes = (*notes_on_values(asked), *asked.parts.notes)
+    told = (*notes, *assumptions(asked, query))
+    return Understanding(query, sql, tuple(note.to(lang) for note in notes), told)
 
 
-def _unconnected(question: Question, lexicon: Lexicon) -> Refusal:
-    names = [called(lexicon.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
+def _unconnected(question: Question) -> Refusal:
+    names = [called(question.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
     return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
 
 

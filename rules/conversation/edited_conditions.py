@@ -45,7 +45,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
     one_period = len(spans) == 1 and len(spans[0].periods) == 1
     compared = asked.says("compare") and len(spans) == 1 and len(_dates(query, asked)) == 1 and bool(query.measures)
     if asked.says("compare") and one_period and not compared:
-        raise nothing_to_change("可以对比的时间范围", "period to compare with")
+        raise nothing_to_change(Text("可以对比的时间范围", "period to compare with"))
     thresholds = tuple(_on_same_figure(query, one) for one in parts.thresholds)
     deleted = (*parts.with_deleted, *query.with_deleted)
     parts = replace(parts, spans=spans, thresholds=thresholds, with_deleted=deleted, limits=())
@@ -216,7 +216,7 @@ def _by_period(query: Query, asked: Asked) -> Query:
     grains = {period.grain for period in periods}
     grain = grains.pop() if len(grains) == 1 else None
     if grain is None:
-        raise nothing_to_change("与之可比的时间范围", "period that could be compared with it")
+        raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
     unit = asked.resolved(Dimension(NO_TABLE, None, grain), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
@@ -226,11 +226,11 @@ def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
     """The query with every period moved: `去年同期`."""
     columns = _dates(query, asked)
     if not columns or not query.measures and asked.says("compare"):
-        raise nothing_to_change("时间范围", "period")
+        raise nothing_to_change(Text("时间范围", "period"))
     try:
         moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
     except (ValueError, OverflowError) as failure:
-        raise nothing_to_change("可以这样移动的时间范围", "period that can be moved so") from failure
+        raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
     if asked.says("compare"):
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
@@ -244,7 +244,7 @@ def with_growth(query: Query, asked: Asked) -> Query:
     """
     columns = _dates(query, asked)
     if not query.measures or query.counts_rows or query.having:
-        raise nothing_to_change("可以比较变化的指标", "figure whose change could be computed")
+        raise nothing_to_change(Text("可以比较变化的指标", "figure whose change could be computed"))
     if asked.parts.spans or not columns or any(one.bucket for one in query.dimensions):
         return changing(asked, query)
     now = tuple(one for one in query.conditions if one.column in columns)
@@ -252,7 +252,7 @@ def with_growth(query: Query, asked: Asked) -> Query:
     try:
         before = tuple(_moved(one, unit, -1) for one in now)
     except (ValueError, OverflowError) as failure:
-        raise nothing_to_change("可以这样比较的时间范围", "period that can be compared so") from failure
+        raise nothing_to_change(Text("可以这样比较的时间范围", "period that can be compared so")) from failure
     rest = tuple(one for one in query.conditions if one not in now)
     order = query.order if query.dimensions else ()
     return replace(query, conditions=rest, comparison=Comparison(before, now), order=order)
@@ -326,14 +326,14 @@ def _without(query: Query, change: Change) -> Query:
         return replace(query, having=())
     columns = {condition.column for condition in query.conditions}
     if len(columns) != 1 or query.having:
-        raise nothing_to_change("唯一可以取消的限制", "single restriction to lift")
+        raise nothing_to_change(Text("唯一可以取消的限制", "single restriction to lift"))
     return _dropped(query, asked, columns, Text("限制", "restriction"), change.notes)
 
 
 def _dropped(query: Query, asked: Asked, columns: set[ColumnRef], what: Text, notes: list[Text]) -> Query:
     kept = tuple(one for one in query.conditions if one.column not in columns)
     if len(kept) == len(query.conditions):
-        raise nothing_to_change(*what)
+        raise nothing_to_change(what)
     names = enumerated(dict.fromkeys(named(asked.question, one.table, one.column) for one in columns))
     notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
+from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried, conditions_for
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
-from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref, shown_things
 from rules.query.refusals import not_combinable, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
@@ -49,7 +50,7 @@ def _rows_of(query: Query, change: Change) -> Query:
         counted = replace(query, counts_rows=False)
         return replace(counted, order=group_order(counted)) if counted.measures else counted
     if not query.measures or query.dimensions or query.having:
-        raise nothing_to_change("可以列出的明细", "rows to list")
+        raise nothing_to_change(Text("可以列出的明细", "rows to list"))
     asked, table = change.asked, query.measures[0].table
     columns = tuple(ColumnRef(table, name) for name in asked.all_columns(table))
     return replace(
@@ -75,7 +76,7 @@ def _measured(query: Query, change: Change) -> Query:
     if not query.measures:
         return _listed_figures(query, change, measures)
     if query.counts_rows:
-        raise nothing_to_change("可以替换的指标", "figure to replace")
+        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
     if "add" in change.cues:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
@@ -107,7 +108,9 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     if plain and all(measure.table in above for measure in measures):
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
     if query.limit is not None:
-        raise nothing_to_change("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        raise nothing_to_change(
+            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+        )
     table = measures[0].table
     is_total = not plain and all(measure.table in above for measure in measures)
     each = question.facts(query.base).is_entity and query.base in question.graph.above(table)
@@ -138,7 +141,7 @@ def _reordered(query: Query, before: Query) -> Query:
     )
     having = tuple(one for one in query.having if one.measure in query.measures)
     if len(having) < len(before.having):
-        raise nothing_to_change("适用于新指标的比较条件", "comparison that fits the new figure")
+        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
     return replace(query, order=order, having=having)
 
 
@@ -195,7 +198,7 @@ def _counted(query: Query, change: Change) -> Query:
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     if not query.dimensions or (is_count and not picked):
-        raise nothing_to_change("可以计数的对象", "things to count")
+        raise nothing_to_change(Text("可以计数的对象", "things to count"))
     return replace(query, counts_rows=True, order=(), limit=None, top_per=())
 
 
@@ -215,7 +218,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     ]
     things = said or [one for one in query.dimensions if one.column is None]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
-        raise nothing_to_change("可以按它求平均的单个指标", "single figure to average so")
+        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
     change.asked = change.asked.with_parts(groups=())
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
@@ -224,7 +227,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
 def _averaged_over(query: Query, change: Change) -> Query:
     """The query for the average of totals over periods: `日均呢`."""
     if len(query.measures) != 1 or query.measures[0].per is not None:
-        raise nothing_to_change("可以求平均的单个指标", "single figure to average")
+        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
     table = query.measures[0].table
     per = Dimension(table, change.asked.date_column(table), change.per_unit)  # type: ignore[arg-type]
 
@@ -271,7 +274,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
     if not tables or change.lifts:
         return query, []
     key, graph = tables[-1].link.table, asked.question.graph
-    shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    shown = shown_things(query)
     if change.parts.groups and change.parts.rankings and change.ranks_within:
         return query, []
     if change.restricts or change.parts.groups or change.function or key in shown:
@@ -307,7 +310,7 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
     asked = change.asked
     facts, before = asked.question.facts(key), asked.question.facts(query.base)
     if query.order != asked.tie_break(query.base) and query.order:
-        raise nothing_to_change("可以沿用的排序", f"order that fits {called(facts.table).en}")
+        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
     named = {column.column for column in query.columns} <= {*before.display}
     names = facts.display if named and facts.display else asked.all_columns(key)
     return Query(

@@ -9,7 +9,7 @@ from rules.composing.asked import Asked
 from rules.composing.carrying import carried
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
-from rules.query.query import Condition, Dimension, Figure, Having, Order, Query, ref
+from rules.query.query import Condition, Dimension, Figure, Having, Order, Query, ref, shown_things
 from rules.query.refusals import missing_measure, nothing_to_change
 from rules.reading.implied import concept_column
 from rules.reading.parts import Ranking
@@ -42,12 +42,12 @@ def with_order(query: Query, change: Change) -> Query:
     ranking, limit = change.ranking, next(iter(change.parts.limits), None)
     turns = ranking or change.direction or limit or "reverse" in change.cues
     if turns and query.measures and not query.dimensions:
-        raise nothing_to_change("可以排序的多行结果", "rows that could be put in order")
+        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
     if ranking is not None:
         query = _ranked(query, change, ranking)
     if change.direction or "reverse" in change.cues:
         if not query.order:
-            raise nothing_to_change("可以颠倒的顺序", "order to turn round")
+            raise nothing_to_change(Text("可以颠倒的顺序", "order to turn round"))
         first = query.order[0]
         descending = change.direction == "desc" if change.direction else first.descending
         turned = replace(first, descending=descending != ("reverse" in change.cues))
@@ -109,7 +109,7 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:
         if not question.facts(query.base).is_entity:
-            raise nothing_to_change("可以排序的对象", "things to rank")
+            raise nothing_to_change(Text("可以排序的对象", "things to rank"))
         dimensions = tuple(dict.fromkeys((*query.top_per, Dimension(query.base))))
         query = replace(query, columns=(), distinct=False, dimensions=dimensions, measures=(measure,))
         query = replace(query, base=measure.table, order=())
@@ -120,7 +120,7 @@ def _by_name(query: Query, asked: Asked, link: Link) -> Query:
     """The query ordered by the names of its groups: `sort by name`."""
     first = query.dimensions[0] if query.dimensions else None
     if first is None or first.table != link.table or link.column not in asked.shown_names(first):
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     descending = any(word.mark.means("rank") and word.mark.arg == "desc" for word in asked.question.words)
     return replace(query, order=(Order(descending=descending),))
 
@@ -128,7 +128,7 @@ def _by_name(query: Query, asked: Asked, link: Link) -> Query:
 def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     """The query ordered by what an adjective implies: the price of the cheapest, the date of the latest."""
     asked = change.asked
-    things = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    things = shown_things(query)
     adjectives = asked.question.lexicon.adjectives.get(ranking.hint)
     if adjectives is not None:
         link = next((one for one in adjectives if one.table in things), None)
@@ -147,7 +147,7 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
 def _by_link(query: Query, asked: Asked, link: Link, *, descending: bool) -> Query:
     column = ref(link)
     if query.measures:
-        raise nothing_to_change("可以按它排序的列", "column to order by")
+        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     shown = query.columns if column in query.columns else (*query.columns, column)
     return _by(replace(query, columns=shown, distinct=False), asked, Order(column=column, descending=descending))
 

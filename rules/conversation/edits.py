@@ -95,7 +95,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     if not query.measures:
         query = counting(query)
     if query.counts_rows:
-        raise nothing_to_change("可以分组的数据", "figure that can be grouped")
+        raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
     base = query.measures[0].table
     dimensions = [asked.resolved(one, base) for one in wanted] or [asked.trend(base)]
     if parts.rankings and query.dimensions and change.ranks_within:
@@ -116,7 +116,7 @@ def _told_apart(query: Query, change: Change) -> list[Dimension]:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
     if not columns:
-        raise nothing_to_change("可以分别统计的多个取值", "several values to tell apart")
+        raise nothing_to_change(Text("可以分别统计的多个取值", "several values to tell apart"))
     return [column_dimension(change.asked.question, column_link(one.table, one.column)) for one in columns]
 
 
@@ -149,6 +149,6 @@ def _with_shares(query: Query) -> Query:
     """The query with every figure also as a share of the total: `占比呢`."""
     measures = [measure for measure in query.measures if not measure.is_share and measure.per is None]
     if not measures or not query.dimensions:
-        raise nothing_to_change("可以计算占比的分组", "groups to take shares of")
+        raise nothing_to_change(Text("可以计算占比的分组", "groups to take shares of"))
     shares = [replace(measure, is_share=True) for measure in measures]
     return replace(query, measures=tuple(dict.fromkeys((*query.measures, *shares))))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from common.meanings import TableKey
 from common.text import Lang, Text
 from rules.composing.assumptions import assumptions
 from rules.composing.carrying import conditions_for, named
@@ -11,7 +10,7 @@ from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
-from rules.query.query import Query
+from rules.query.query import Query, measured_table
 from rules.query.refusals import Refusal, ambiguous_way, enumerated, not_combinable, unused_words, which_one
 from rules.schema.joins import AmbiguousPath
 from rules.sql.statement import Unrenderable
@@ -50,7 +49,7 @@ def asked_under(
     """
     query = alone.query
     said = {condition.column for condition in query.conditions}
-    carried = conditions_for(change.asked, replace(earlier.query, base=figured(earlier.query)), query.base, [])
+    carried = conditions_for(change.asked, replace(earlier.query, base=measured_table(earlier.query)), query.base, [])
     kept = tuple(one for one in carried if one.column not in said)
     if not kept:
         if pronoun is not None:
@@ -83,11 +82,6 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
     warnings = tuple(one.to(lang) for one in _warnings(change, earlier))
     told = (*notes_on_values(change.asked), *assumptions(change.asked, query))
     return Understanding(query, sql, warnings, told)
-
-
-def figured(query: Query) -> TableKey:
-    """The table whose rows are measured or listed."""
-    return query.measures[0].table if query.measures else query.base
 
 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:

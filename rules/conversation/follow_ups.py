@@ -21,22 +21,20 @@ from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import AGGREGATES, Figure
 from rules.query.refusals import Refusal, unknown_words
 from rules.query.years import dated, this_year
-from rules.reading import comparing, costs, grouping
+from rules.reading import comparing, grouping
 from rules.reading.cover import readings
 from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Make
 from rules.reading.parts import Named, Parts
 from rules.reading.patterns import TABLE, compiled
+from rules.reading.ranking import limit_of
 from rules.reading.words import Match, Question
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.words import WORDS
 from rules.words.talk import THANKS, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS
-
-_MOST_LIMIT = 10_000
-
 
 _HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 _RECORDS = frozenset(WORDS.both("questions.rows"))
@@ -46,14 +44,10 @@ _RECORDS = frozenset(WORDS.both("questions.rows"))
 
 def _limited(match: Match) -> Parts | None:
     """A number that belongs to nothing else: `只要10个`, "just 5 of them"; "one more" is no limit."""
-    word = match["num"].word
-    value = word.mark.number.value if word.mark.number is not None else None
+    limit, is_date = limit_of(match), "date" in match["num"].word.senses
     cues = {other.mark.arg for other in match.question.words if other.mark.means("noise")}
     said = match.get("unit", "noise") is not None or cues & {"only", "replace"}
-    is_limit = (
-        said and "date" not in word.senses and value is not None and value == int(value) and 1 < value <= _MOST_LIMIT
-    )
-    return Parts(limits=(int(value),)) if is_limit and value is not None else None
+    return Parts(limits=(limit,)) if limit is not None and limit > 1 and said and not is_date else None
 
 
 def _lifted(match: Match) -> Parts:
@@ -104,7 +98,7 @@ def read_change(
     if unknown:
         notes_on_values(Asked(read, found[0].parts))
         raise unknown_words(unknown, lexicon)
-    return [_change(read, one, inclusion) for one in found if one.cost <= found[0].cost + costs.MARGIN]
+    return [_change(read, one, inclusion) for one in found]
 
 
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:

@@ -209,6 +209,16 @@ class Query:
     share_of_top: int | None = None
 
 
+def measured_table(query: Query) -> TableKey:
+    """The table whose rows are measured or listed."""
+    return query.measures[0].table if query.measures else query.base
+
+
+def shown_things(query: Query) -> list[TableKey]:
+    """The tables whose rows are the groups of figures, or listed."""
+    return [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+
+
 def touched(query: Query) -> set[TableKey]:
     """The tables that the query names."""
     columns = {one.table for one in (*query.columns, *(one.column for one in query.conditions))}

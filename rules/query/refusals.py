@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
 
 from common.meanings import TableKey
 from common.text import Lang, Text
@@ -69,25 +69,20 @@ _UNSUPPORTED = {
 }
 
 
-def _not_done(zh: str, en: str, **more: Any) -> Refusal:
-    return Refusal("unknown_generation_failure", Text(zh, en), **more)
-
-
-def _not_there(zh: str, en: str, **more: Any) -> Refusal:
-    return Refusal("missing_database_info", Text(zh, en), **more)
-
-
-def _unclear(zh: str, en: str, **more: Any) -> Refusal:
-    return Refusal("ambiguous_question", Text(zh, en), **more)
+_not_done = partial(Refusal, "unknown_generation_failure")
+_not_there = partial(Refusal, "missing_database_info")
+_unclear = partial(Refusal, "ambiguous_question")
 
 
 def unsupported(kind: str, word: str) -> Refusal:
     """A construct that rules don't cover; `kind` is the argument of the `unsupported` intent."""
     what = _UNSUPPORTED[kind]
     return _not_done(
-        f"“{word}”：离线规则无法{what.zh}。请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
-        f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group instead, '
-        "or configure a language model.",
+        Text(
+            f"“{word}”：离线规则无法{what.zh}。请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
+            f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group instead, '
+            "or configure a language model.",
+        )
     )
 
 
@@ -98,15 +93,17 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
     if near:
         hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
     return _not_there(
-        f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
-        f"Nothing in the database is called {shown.en}. {hint.en}",
+        Text(
+            f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
+            f"Nothing in the database is called {shown.en}. {hint.en}",
+        ),
         words=words,
     )
 
 
 def nobody_called(said: str, choices: Sequence[str]) -> Refusal:
     """A name that nobody bears; `choices` are stored ones that resemble it."""
-    return _not_there(*did_you_mean(said, choices))
+    return _not_there(did_you_mean(said, choices))
 
 
 def similar_names(words: Sequence[str], lexicon: Lexicon, count: int = 3) -> list[str]:
@@ -150,8 +147,10 @@ def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], 
     named, word = enumerated(_described(lexicon, key, column) for key, column in choices), _in_both(word)
     columns = [lexicon.schema.table(key).column(column) for key, column in choices]
     return _unclear(
-        f"“{word.zh}”可以指多个字段：{named.zh}。请说明是哪一个。",
-        f'"{word.en}" can mean several columns: {named.en}. Please say which one.',
+        Text(
+            f"“{word.zh}”可以指多个字段：{named.zh}。请说明是哪一个。",
+            f'"{word.en}" can mean several columns: {named.en}. Please say which one.',
+        ),
         words=dict.fromkeys((word.zh, word.en)),
         choices=[called(column) for column in columns if column is not None],
         missing=Missing("choice", tuple(choices)),
@@ -168,8 +167,7 @@ def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> R
     kinds = [called(lexicon.schema.table(key)) for key in tables]
     named = enumerated(kinds)
     return _unclear(
-        f"“{word}”可以指：{named.zh}。请说明是哪一个。",
-        f'"{word}" can be one of: {named.en}. Please say which.',
+        Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
         words=(word,),
         choices=[Text(f"哪个{kind.zh}", f"which {kind.en}") for kind in kinds],
         missing=Missing("choice", tuple((key, None) for key in tables)),
@@ -181,8 +179,10 @@ def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexi
     named = enumerated(_described(lexicon, key, column) for key, column in choices)
     target = called(lexicon.schema.table(table))
     return _unclear(
-        f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
-        f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
+        Text(
+            f"与“{target.zh}”有多种关联方式：{named.zh}。请说明按哪一种。",
+            f'There are several ways to relate to "{target.en}": {named.en}. Please say which one.',
+        ),
         missing=Missing("choice", tuple(choices)),
     )
 
@@ -203,8 +203,10 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
     entity, named = _in_both(entity), enumerated(choices)
     examples = Text(f"，例如：{named.zh}", f", for example: {named.en}") if choices else Text("", "")
     return _unclear(
-        f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
-        f'Please say by which figure "{entity.en}" should be ranked{examples.en}.',
+        Text(
+            f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
+            f'Please say by which figure "{entity.en}" should be ranked{examples.en}.',
+        ),
         choices=choices,
         missing=Missing("figure", ((facts.table.key, None),) if facts is not None else ()),
     )
@@ -216,9 +218,11 @@ def unused_words(words: Sequence[str]) -> Refusal:
     if words:
         shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
     return _not_done(
-        f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。请把问题拆开或换一种说法。",
-        f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
-        "Please split or rephrase the question.",
+        Text(
+            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。请把问题拆开或换一种说法。",
+            f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
+            "Please split or rephrase the question.",
+        ),
         words=words,
     )
 
@@ -226,8 +230,7 @@ def unused_words(words: Sequence[str]) -> Refusal:
 def missing_year(word: str) -> Refusal:
     """A month or quarter without its year."""
     return _unclear(
-        f"“{word}”是哪一年的？请补充年份。",
-        f'Which year is "{word}" in? Please add the year.',
+        Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
         words=(word,),
         choices=years_of(word),
         missing=Missing("year", word=word),
@@ -242,15 +245,17 @@ def years_of(word: str) -> tuple[Text, ...]:
 def no_date_column(what: Text) -> Refusal:
     """A period was given, but the rows asked about carry no date."""
     return _not_there(
-        f"“{what.zh}”没有可用于时间筛选的日期字段。", f'"{what.en}" has no date column to apply the period to.'
+        Text(f"“{what.zh}”没有可用于时间筛选的日期字段。", f'"{what.en}" has no date column to apply the period to.')
     )
 
 
 def too_long(words: int, most: int) -> Refusal:
     """A question of more words than rules read."""
     return _not_done(
-        f"问题太长（{words}个词），离线规则最多读取{most}个词。请缩短问题。",
-        f"The question has {words} words; the offline rules read up to {most}. Please shorten it.",
+        Text(
+            f"问题太长（{words}个词），离线规则最多读取{most}个词。请缩短问题。",
+            f"The question has {words} words; the offline rules read up to {most}. Please shorten it.",
+        )
     )
 
 
@@ -258,36 +263,42 @@ def not_understood(lexicon: Lexicon) -> Refusal:
     """Nothing in the question names anything of the database."""
     tables = _tables(lexicon)
     return _not_there(
-        f"没有从问题中识别出要查询的内容。可以查询的内容有：{tables.zh}。",
-        f"The question names nothing in the database. There is data about: {tables.en}.",
+        Text(
+            f"没有从问题中识别出要查询的内容。可以查询的内容有：{tables.zh}。",
+            f"The question names nothing in the database. There is data about: {tables.en}.",
+        )
     )
 
 
 def not_connected(first: Text, second: Text) -> Refusal:
     """Nothing relates two tables."""
     return _not_there(
-        f"数据库中没有“{first.zh}”与“{second.zh}”之间的关联关系。",
-        f'Nothing in the database relates "{first.en}" to "{second.en}".',
+        Text(
+            f"数据库中没有“{first.zh}”与“{second.zh}”之间的关联关系。",
+            f'Nothing in the database relates "{first.en}" to "{second.en}".',
+        )
     )
 
 
 def not_combinable() -> Refusal:
     """The tables needed can't be joined without counting rows several times."""
     return _not_done(
-        "这个问题涉及的数据无法在不重复计算的情况下合并成一条查询。请把问题拆成几个分别提问。",
-        "The data this question needs can't be combined in one query without counting rows twice. "
-        "Please ask for the parts separately.",
+        Text(
+            "这个问题涉及的数据无法在不重复计算的情况下合并成一条查询。请把问题拆成几个分别提问。",
+            "The data this question needs can't be combined in one query without counting rows twice. "
+            "Please ask for the parts separately.",
+        )
     )
 
 
 def not_carried(name: Text, what: Text) -> Refusal:
     """Groups of the earlier question mean nothing for the new figure."""
-    return _not_done(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"')
+    return _not_done(Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"'))
 
 
-def nothing_to_change(zh: str, en: str) -> Refusal:
+def nothing_to_change(what: Text) -> Refusal:
     """A follow-up changes what the earlier question does not have."""
-    return _unclear(f"上一个问题没有{zh}", f"the previous question has no {en}")
+    return _unclear(Text(f"上一个问题没有{what.zh}", f"the previous question has no {what.en}"))
 
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:
@@ -316,12 +327,14 @@ def grounds(refusal: Refusal) -> Text:
 def not_by_rules(question: str) -> Refusal:
     """Rules can't tell what the earlier answer is about: a model or SQL gave it, or the database has changed since."""
     return _unclear(
-        f"离线规则不清楚上一个回答（“{question}”）查询的是什么，无法接着它追问。请把问题说完整。",
-        f'The offline rules can\'t tell what the previous answer ("{question}") is about and go on from it. '
-        "Please ask the whole question.",
+        Text(
+            f"离线规则不清楚上一个回答（“{question}”）查询的是什么，无法接着它追问。请把问题说完整。",
+            f'The offline rules can\'t tell what the previous answer ("{question}") is about and go on from it. '
+            "Please ask the whole question.",
+        )
     )
 
 
 def which_one(words: str) -> Refusal:
     """A thing is pointed at, but the result before is not about one such thing."""
-    return _unclear(f"“{words}”指的是哪一个？请写出它的名称。", f'Which one is "{words}"? Please give its name.')
+    return _unclear(Text(f"“{words}”指的是哪一个？请写出它的名称。", f'Which one is "{words}"? Please give its name.'))

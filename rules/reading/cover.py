@@ -54,7 +54,7 @@ def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
 
 
 def readings(question: Question, patterns: Patterns) -> list[Reading]:
-    """The cheapest readings, the cheapest first.
+    """The cheapest reading, and those that cost little more, in this order.
 
     Raises:
         Refusal: the question is too long, or asks for what rules can't do.
@@ -70,7 +70,8 @@ def readings(question: Question, patterns: Patterns) -> list[Reading]:
             states[place + 1].append(Reading(state.cost + cost, state.fragments, lost))
             for one in starting[place]:
                 states[one.end].append(Reading(state.cost + one.cost, (*state.fragments, one), state.lost))
-    return heapq.nsmallest(costs.READINGS, states[len(question)])
+    found = heapq.nsmallest(costs.READINGS, states[len(question)])
+    return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
 
 def _refuse_unsupported(question: Question) -> None:

@@ -28,7 +28,7 @@ def ranking(match: Match) -> Parts | None:
         arg = "+"
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
-    limit = _limit(match)
+    limit = limit_of(match)
     is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
     if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
@@ -88,7 +88,8 @@ def _number_follows(match: Match) -> bool:
     return match.end < len(words) and words[match.end].mark.number is not None
 
 
-def _limit(match: Match) -> int | None:
+def limit_of(match: Match) -> int | None:
+    """How many the number of the match says; None where it has none, or one that counts nothing."""
     number = match.get("num")
     value = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
     return int(value) if value is not None and value == int(value) and 0 < value <= _MOST_LIMIT else None
@@ -128,5 +129,5 @@ def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure
 
 def limited(match: Match) -> Parts | None:
     """A number of rows: "list 10 customers"."""
-    limit, table = _limit(match), match["tab"]
+    limit, table = limit_of(match), match["tab"]
     return None if limit is None else Parts(limits=(limit,), tables=(Named(table.first, table.link, role_of(match)),))

@@ -6,7 +6,7 @@ from decimal import Decimal
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
-from rules.query.query import ColumnRef, Dimension, Measure, Order, Query
+from rules.query.query import ColumnRef, Dimension, Measure, Order, Query, measured_table
 from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
@@ -43,7 +43,7 @@ class Statement:
     def frame(self) -> Frame:
         """The FROM and WHERE that the query needs."""
         query = self.query
-        base = query.measures[0].table if query.measures else query.base
+        base = measured_table(query)
         frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
