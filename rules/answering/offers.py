@@ -137,10 +137,8 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
 def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
     """The question how many rows have the value that the link means."""
     assert link.column is not None and link.value is not None
-    name, column = (
-        spoken_name(lexicon.schema.table(link.table), lang),
-        spoken_name(lexicon.schema.column(link.table, link.column), lang),
-    )
+    name = spoken_name(lexicon.schema.table(link.table), lang)
+    column = spoken_name(lexicon.schema.column(link.table, link.column), lang)
     asked = Text(
         f"{column}为“{link.value}”的{name}有多少？", f'How many {plural(name)} have the {column} "{link.value}"?'
     )

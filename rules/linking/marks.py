@@ -275,11 +275,8 @@ def _cost(mark: Mark) -> float:
         best = mark.links[0]
         split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
         partial = 2.5 * max(0.0, 0.8 - best.quality)
-        if (
-            " " in mark.text
-            and not split
-            and any(link.kind == "table" and link.quality >= _WHOLE_NAME for link in mark.links)
-        ):
+        is_whole = any(link.kind == "table" and link.quality >= _WHOLE_NAME for link in mark.links)
+        if " " in mark.text and not split and is_whole:
             partial = _NAME_OF_WORDS
         costs.append(
             1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)

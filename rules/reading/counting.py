@@ -42,11 +42,7 @@ def count(match: Match) -> Parts | None:
     if _rows_follow(match) or word.arg == "money" or not _counts(word, table):
         return None
     tables = match.all("tab")
-    if (
-        any("mcol" in one.word.senses for one in tables if one is not table)
-        or "mcol" in tables[0].word.senses
-        and len(tables) > 1
-    ):
+    if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
         return None  # `车流量和店铺数量`: the other noun is a figure already, which is not counted
     return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
 

@@ -48,9 +48,8 @@ def span(match: Match) -> Parts | None:
     elif bound:
         periods = (_BOUNDS[bound](periods[0]),)
     link = column.link if column is not None else None
-    negation = match.get("not")
     compares = item.joint == "compare"
-    found = Span(periods, item.first, link, negated=negation is not None, compares=compares)
+    found = Span(periods, item.first, link, negated=match.is_negated, compares=compares)
     others = tuple(replace(found, link=one.link) for one in match.all("dcol")[1:])
     return Parts(spans=(found, *others), flags=("compare",) if compares else ())
 

@@ -176,12 +176,11 @@ def text(match: Match) -> Parts | None:
     said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
     value = said.links[0] if said.symbol == "val" else None
     contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
-    if value is not None and value.quality >= _WHOLE_VALUE and contains and said.word.mark.literal is None:
-        target = _text_column(match, said)
-        if target is None or (value.table, value.column) != (target.table, target.column):
-            return None
     target = _text_column(match, said)
     if target is None:
+        return None
+    is_whole = value is not None and value.quality >= _WHOLE_VALUE and said.word.mark.literal is None
+    if value is not None and is_whole and contains and (value.table, value.column) != (target.table, target.column):
         return None
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
     if match.is_negated and operator in OPPOSITE:

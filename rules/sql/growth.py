@@ -135,12 +135,8 @@ def _begins(moment: Moment, unit: Unit) -> bool:
 def with_changes(statement: Statement, figures: str, shown: Iterable[str] = ()) -> str:
     """The statement that adds the changes to `figures`, keeps the rows that are asked for, and puts them in order."""
     query = statement.query
-    if (
-        query.top_per
-        or query.columns
-        or query.distinct
-        or not all(_is_number(one, statement) for one in query.measures)
-    ):
+    are_numbers = all(_is_number(one, statement) for one in query.measures)
+    if query.top_per or query.columns or query.distinct or not are_numbers:
         raise Unrenderable("only figures change")
     groups = statement.group_names()
     outputs = [Output(name) for names in groups for name in names]
