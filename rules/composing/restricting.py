@@ -171,9 +171,10 @@ def _implied(asked: Asked, query: Query) -> Link | None:
     own = asked.question.facts(query.base).measures
     if measure is None and len(own) == 1:
         return column_link(query.base, own[0].name)  # "invoices over 15"
-    if measure is None or measure.column is None:
+    link = column_link(measure.table, str(measure.column)) if measure is not None and measure.column else None
+    if link is None or asked.question.kind(link) in ("date", "timestamp"):
         raise unused_words(asked.question.texts("cmp", "between") or ["?"])
-    return column_link(measure.table, measure.column)
+    return link
 
 
 def _with_having(asked: Asked, query: Query, having: Having) -> Query:
