@@ -1,6 +1,6 @@
 """Puts into the query before it what a follow-up wants measured, counted or shown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
@@ -179,7 +179,7 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 
 
-def _turned(query: Query, turned) -> Query:  # type: ignore[no-untyped-def]
+def _turned(query: Query, turned: Callable[[Measure], Measure]) -> Query:
     order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
     return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
 

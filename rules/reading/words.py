@@ -120,10 +120,9 @@ class Question:
             lacking = 0.0 if noun.is_table else costs.SECOND + max(0.0, best - noun.table.quality)
             if lacking <= costs.DEAREST:
                 yield "tab", Sense(lacking, noun.table)
-        column = costs.SECOND if noun.is_value else 0.0
-        is_clear = noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR)
-        if not is_clear and (entity := self._entity_named(noun)) is not None:
+        elif (entity := self._entity_named(noun)) is not None:
             yield "tab", Sense(-costs.SLIGHT, entity)
+        column = costs.SECOND if noun.is_value else 0.0
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
         ):  # fmt: skip
@@ -136,8 +135,8 @@ class Question:
                 if cost <= costs.DEAREST:
                     yield symbol, Sense(cost, link, rivals)
         if noun.value is not None:
-            own = noun.column is not None and noun.column.column == noun.value.column
-            is_listed = own and noun.column is not None and noun.column.table == noun.value.table
+            own = (noun.value.table, noun.value.column)
+            is_listed = noun.column is not None and (noun.column.table, noun.column.column) == own
             # A comment that lists the values of its column does not give it their names.
             cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
             yield "val", Sense(cost, noun.value)
@@ -175,15 +174,11 @@ class Question:
 
     def _same_key(self, first: Link, second: Link) -> bool:
         """Whether it doesn't matter which is meant, because one references the other, or both reference the same."""
-        for one, other in ((first, second), (second, first)):
-            for edge in self.facts(one.table).edges:
-                if edge.columns == (one.column,) and edge.parent == other.table:
-                    return True
-        ways = [
+        parents, others = (
             {edge.parent for edge in self.facts(one.table).edges if edge.columns == (one.column,)}
             for one in (first, second)
-        ]
-        return bool(ways[0] & ways[1])
+        )
+        return second.table in parents or first.table in others or not parents.isdisjoint(others)
 
     # ---------------------------------------------------------------------------------------------- about the database
 
