@@ -3,16 +3,23 @@
 A question passes through the packages of this one in this order. `words` says what words ask for, `schema` what the
 database is about, `linking` covers the question with marks: names and values of the database, words, numbers, dates.
 
->>> question = "total amount of shipped orders by city"
->>> marks = marks_of(question, lexicon_of(catalog))
+>>> text = "total amount of shipped orders by city"
+>>> marks = marks_of(text, lexicon_of(catalog))
 >>> [mark.text for mark in marks]
 ['total amount', 'of', 'shipped', 'orders', 'by', 'city']
 >>> [mark.intent.kind if mark.intent else mark.links[0].kind for mark in marks]
 ['column', 'of', 'value', 'table', 'by', 'column']
 
-`reading` covers the marks with patterns, each of which gives a part of the question in the terms of `query`.
+Given the other marks, each names one thing or nothing.
 
->>> [best, *others] = readings(Question(marks, lexicon_of(catalog), hint=None, is_chinese=False))
+>>> nouns = nouns_of(marks, lexicon_of(catalog))
+>>> [noun.table.table[1] for noun in nouns if noun and noun.is_table]
+['orders']
+
+`reading` covers them with patterns, each of which gives a part of the question in the terms of `query`.
+
+>>> question = Question(marks, nouns, lexicon_of(catalog), is_chinese=False)
+>>> [best, *others] = readings(question, BY_SYMBOL)
 >>> [(one.column.column, one.operator, one.operands) for one in best.parts.conditions]
 [('status', '=', ('shipped',))]
 >>> [(one.dimension.table[1], one.dimension.column) for one in best.parts.groups]
@@ -21,7 +28,7 @@ database is about, `linking` covers the question with marks: names and values of
 `composing` decides which table answers and gives everything its place in one `Query`. What found no place makes the
 rules refuse: an answer to another question is worse than none.
 
->>> understood = understand(Inquiry(question, "en", catalog))
+>>> understood = understand(Inquiry(text, "en", catalog))
 >>> [(one.function, one.table[1], one.column) for one in understood.query.measures]
 [('sum', 'orders', 'total_amount')]
 

@@ -15,13 +15,7 @@ from rules.answering.dated import dated_by, dated_in
 from rules.answering.named_columns import columns_of
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
-from rules.answering.summarize import (
-    Answered,
-    cuts_rows,
-    notes_on,
-    spoken_assumptions,
-    summary_pieces,
-)
+from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
 from rules.query.query_json import pending_to_json, query_to_json

@@ -2,13 +2,13 @@
 
 from datetime import date
 
+from common.meanings import TableKey
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import ColumnRef, Comparison, Condition, Dimension, Measure, Part, Query
 from rules.query.query_json import query_from_json, query_to_json
 from rules.schema.lexicon import lexicon_of
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from tests.databases import run
 from tests.offline_questions import FIXTURES, same_rows

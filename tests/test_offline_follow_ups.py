@@ -19,7 +19,7 @@ from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import Lang, language_of
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn
-from rules.answering.about_results import splits_of_last
+from rules.answering.next_questions import splits_of_last
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.catalogs import CATALOG

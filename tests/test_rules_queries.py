@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from common.meanings import Metric
+from common.meanings import Metric, TableKey
 from common.values import Catalog
 from databases import GuardedDatabase
-from rules.linking.dates import Moment, Period, Unit, whole_period
-from rules.query.earlier import earlier
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import (
     ColumnRef,
     Comparison,
@@ -29,7 +28,6 @@ from rules.query.query import (
     Related,
 )
 from rules.schema.lexicon import lexicon_of
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from tests.databases import open_asked
@@ -626,40 +624,6 @@ def test_relative_periods_reach_back_where_they_begin_with_a_bucket(
         growth="bucket",
     )
     assert ("AS figures\nWHERE" in render(query, lexicon.schema, lexicon.graph)) == begins
-
-
-TODAY = date(2024, 5, 15)
-
-
-@pytest.mark.parametrize(
-    ("said", "before", "year_before"),
-    [
-        ("2024年3月", ("2024-02-01", "2024-03-01"), ("2023-03-01", "2023-04-01")),
-        ("2024年1月到3月", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
-        ("2024年1月5日到7日", ("2024-01-02", "2024-01-05"), ("2023-01-05", "2023-01-08")),
-        ("上个月", ("2024-03-01", "2024-04-01"), ("2023-04-01", "2023-05-01")),
-        ("2024 q1", ("2023-10-01", "2024-01-01"), ("2023-01-01", "2023-04-01")),
-        ("this week", ("2024-05-06", "2024-05-13"), ("2023-05-15", "2023-05-22")),
-        ("last 7 days", ("2024-05-01", "2024-05-08"), ("2023-05-08", "2023-05-15")),
-        ("year to date", ("2023-01-01", "2023-05-16"), ("2023-01-01", "2023-05-16")),
-        ("month to date", ("2024-04-01", "2024-04-16"), ("2023-05-01", "2023-05-16")),
-        ("february 29, 2024", ("2024-02-28", "2024-02-29"), None),
-    ],
-)
-def test_a_period_is_compared_with_an_earlier_one(
-    said: str, before: tuple[str, str], year_before: tuple[str, str] | None
-) -> None:
-    period = whole_period(said)
-    assert period is not None
-    assert (_on(earlier(period, "bucket")), _on(earlier(period, "year"))) == (before, year_before)
-    assert earlier(replace(period, end=None), "year") is None
-
-
-def _on(period: Period | None) -> tuple[str, str] | None:
-    if period is None:
-        return None
-    assert period.start is not None and period.end is not None
-    return str(period.start.on(TODAY)), str(period.end.on(TODAY))
 
 
 # ------------------------------------------------------------------------------------------------------------- metrics

@@ -21,7 +21,7 @@ from rules.answering.compared import changes_of
 from rules.answering.dated import dated_by
 from rules.answering.named_columns import columns_of
 from rules.answering.summarize import Answered, notes_on, summary_pieces
-from rules.linking.dates import Moment, Period
+from rules.linking.moments import Moment, Period
 from rules.query.query import (
     ColumnRef,
     Comparison,

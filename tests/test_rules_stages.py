@@ -7,18 +7,21 @@ import pytest
 
 import rules
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.values import Catalog
 from rules.composing.understanding import understand
-from rules.linking.dates import Moment, Period, spans_of, unit_period, whole_period
-from rules.linking.linking import Linker
+from rules.linking.dates import spans_of, whole_period
+from rules.linking.linking import nouns_of
 from rules.linking.longer_names import longer_name, longer_word
-from rules.linking.marks import Mark, marks_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
+from rules.linking.moments import Moment, Period, unit_period
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Measure, Order, Query
 from rules.reading.cover import readings
+from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import lexicon_of
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from tests.offline_catalogs import AIR, CHINESE, ITEMS, SHOP, STORES
 
@@ -27,8 +30,9 @@ CUSTOMERS: TableKey = ("public", "customers")
 
 
 def test_a_question_passes_through_the_stages() -> None:
-    names = {one.__name__: one for one in (Inquiry, Question, lexicon_of, marks_of, readings, understand)}
-    example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", {**names, "catalog": SHOP}, "rules", None, 0)
+    names = {"BY_SYMBOL": BY_SYMBOL, "catalog": SHOP}
+    names |= {one.__name__: one for one in (Inquiry, Question, lexicon_of, marks_of, nouns_of, readings, understand)}
+    example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", names, "rules", None, 0)
     assert len(example.examples) > 5
     assert doctest.DocTestRunner().run(example).failed == 0
 
@@ -93,6 +97,13 @@ def test_marks_cover_a_question(question: str, marks: list[tuple[str, str]]) -> 
     assert marked(question) == marks
 
 
+def read(question: str) -> Question:
+    """The words of an English question about the shop."""
+    lexicon = lexicon_of(SHOP)
+    marks = marks_of(question, lexicon)
+    return Question(marks, nouns_of(marks, lexicon), lexicon, is_chinese=False)
+
+
 def test_chinese_is_covered_without_blanks() -> None:
     assert marked("门店的租金", CHINESE) == [("门店", "table"), ("的", "of"), ("租金", "column")]
     assert marked("各门店租金", CHINESE)[0] == ("各", "each")
@@ -101,7 +112,7 @@ def test_chinese_is_covered_without_blanks() -> None:
 def test_nouns_are_chosen_by_what_stands_around_them() -> None:
     lexicon = lexicon_of(STORES)
     marks = marks_of("门店的租金", lexicon)
-    nouns = Linker(lexicon, lexicon.graph, None).nouns(marks)
+    nouns = nouns_of(marks, lexicon)
     found = nouns[-1]
     assert found is not None and found.column is not None and found.column.table == ("public", "store")
 
@@ -178,16 +189,16 @@ def test_a_month_without_its_year_is_marked() -> None:
     ],
 )
 def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:
-    best = readings(Question(marks_of(question, lexicon_of(SHOP)), lexicon_of(SHOP), None, is_chinese=False))[0]
+    best = readings(read(question), BY_SYMBOL)[0]
     assert best.lost == ()
     covered = sorted(place for one in best.fragments for place in range(one.start, one.end))
     assert len(covered) == len(set(covered))
-    assert [one.pattern.text for one in best.fragments] == patterns
+    assert [one.pattern for one in best.fragments] == patterns
 
 
 def test_a_word_that_no_pattern_takes_is_lost() -> None:
-    question = Question(marks_of("purple orders", lexicon_of(SHOP)), lexicon_of(SHOP), None, is_chinese=False)
-    best = readings(question)[0]
+    question = read("purple orders")
+    best = readings(question, BY_SYMBOL)[0]
     assert [question.words[place].mark.text for place in best.lost] == ["purple"]
 
 

@@ -10,8 +10,7 @@ from common.word_files import Languages, Words, WordsError
 from knowledge.atoms import atoms_of
 from rules.words import WORDS
 from rules.words.numerals import numerals_of
-from rules.words.result_questions import kind_of_doubt
-from rules.words.series_questions import Course, course_asked
+from rules.words.result_questions import Course, course_asked, kind_of_doubt
 from rules.words.talk import signs_of_talk, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
 

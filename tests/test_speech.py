@@ -7,8 +7,7 @@ import pytest
 from common.values import Catalog, Column, ForeignKey, Table
 from rules.linking.marks import marks_of
 from rules.schema.lexicon import lexicon_of
-from rules.words.derivation import verbs_of
-from rules.words.speech import Speech, is_participle, lemma, may_be_verb, part_of_speech, segmented
+from rules.words.speech import Speech, is_participle, lemma, may_be_verb, part_of_speech, segmented, verbs_of
 from tests.offline_catalogs import CHINESE, SHOP
 
 MEMBERS = Table(

@@ -9,7 +9,7 @@ from common.errors import InvalidRequest
 from common.text import Text
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn
-from rules.schema.schema import is_averaged
+from rules.schema.facts import is_averaged
 
 _TIMESTAMPS = ("date", "timestamp", "timestamptz")
 _NO_SUCH = Text("{field} 无效：结果中可选的列是：{names}。", "{field} is not valid: of this result choose {names}.")

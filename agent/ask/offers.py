@@ -18,8 +18,8 @@ from common.ports import Database
 from common.text import Lang, Text
 from common.values import NoSql, Offer, QueryResult
 from knowledge.second_look import looks_empty
-from rules.answering.about_results import is_about_last, splits_of_last
-from rules.answering.next_questions import NextQuestion, next_questions
+from rules.answering.about_results import is_about_last
+from rules.answering.next_questions import NextQuestion, next_questions, splits_of_last
 from rules.schema.lexicon import LEXICON
 
 _log = logging.getLogger(__name__)

@@ -3,21 +3,14 @@
 Reasons, meanings and the truth of the data can't be read from rows, and nothing is made up in their place.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import Offer, QueryResult, Turn
+from common.values import QueryResult, Turn
 from knowledge.written_values import is_number, written
 from rules.answering.named_columns import columns_of
-from rules.answering.next_questions import split_names
-from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.query.query import Query
-from rules.query.refusals import Refusal
 from rules.schema.looked_up import lexicon_for
-from rules.words.result_questions import Doubt, kind_of_doubt
-from rules.words.series_questions import Course, course_asked
+from rules.words.result_questions import Course, Doubt, course_asked, kind_of_doubt
 
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
@@ -63,22 +56,15 @@ def course_of_last(inquiry: Inquiry) -> Course | None:
     return course_asked(inquiry.question, periods[0] if periods else None, rows)
 
 
-def result_pieces(inquiry: Inquiry, turn: Turn, doubt: Doubt | Course) -> list[str]:
-    """An answer about the result of `turn`, in pieces that concatenate to it."""
-    return [_was(turn, earlier_query(inquiry), inquiry), *_computed(inquiry, doubt)]
+def result_pieces(inquiry: Inquiry, turn: Turn, query: Query | None, doubt: Doubt | Course) -> list[str]:
+    """An answer about the result of `turn`, in pieces that concatenate to it; `query` is what gave it, if known."""
+    return [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
 
 
 def is_about_last(inquiry: Inquiry) -> bool:
     """Whether the question is about the last result."""
     is_doubt = kind_of_doubt(inquiry.question) is not None and last_result(inquiry) is not None
     return is_doubt or course_of_last(inquiry) is not None
-
-
-def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
-    """Questions that split the figure of the last result, each of which the rules understand."""
-    query = earlier_query(inquiry)
-    if query is not None:
-        yield from _offers(inquiry, query)
 
 
 def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
@@ -115,34 +101,3 @@ def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     pairs = list(zip(columns, turn.rows[0], strict=True))[:_MOST_SHOWN]
     fields = [f"{column.label}{sign}{written(value, column, inquiry.lang)}" for column, value in pairs]
     return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
-
-
-# -------------------------------------------------------------------------------------------------------------- offers
-
-
-def _offers(inquiry: Inquiry, query: Query) -> Iterator[Offer]:
-    for group in _groups(query, inquiry):
-        question = Text(f"按{group}拆分", f"split by {group}").to(inquiry.lang)
-        sql = _answering(question, query, inquiry)
-        if sql is not None:
-            yield Offer(question, sql)
-
-
-def _answering(question: str, query: Query, inquiry: Inquiry) -> str | None:
-    """The SQL that splits the figure as the question says; None when it is understood as something else."""
-    understanding = understand_in_context(replace(inquiry, question=question))
-    if isinstance(understanding, Refusal):
-        return None
-    split = understanding.query
-    figures = query.measures or split.measures
-    is_split = bool(split.dimensions) and split.dimensions != query.dimensions and split.measures == figures
-    return understanding.sql if is_split else None
-
-
-def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
-    """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
-    lexicon = lexicon_for(inquiry)
-    facts = lexicon.schema.facts[query.measures[0].table if query.measures else query.base]
-    if facts.dates and not facts.is_entity:
-        yield Text("月", "month").to(inquiry.lang)
-    yield from split_names(query, lexicon, inquiry.lang)

@@ -4,13 +4,13 @@ from common.inquiry import Inquiry
 from common.text import Text
 from knowledge.naming import spoken_name
 from rules.answering.about_results import course_of_last, last_result, result_pieces
-from rules.answering.classify import ABOUT_CITU
 from rules.answering.offers import about_mentioned, example_questions, main_tables
+from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
-from rules.words.talk import SMALL_TALK
+from rules.words.talk import ABOUT_CITU, SMALL_TALK
 
 _THANKS, _FAREWELL = WORDS.found("talk.small.gratitude"), WORDS.found("talk.small.farewells")
 _MAX_TABLES = 6
@@ -44,7 +44,7 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
     doubt, result = kind_of_doubt(question) or course_of_last(inquiry), last_result(inquiry)
     if doubt is not None and result is not None:
-        return result_pieces(inquiry, result, doubt)
+        return result_pieces(inquiry, result, earlier_query(inquiry), doubt)
     if ABOUT_CITU.search(question):
         return [
             Text(

@@ -9,13 +9,13 @@ from common.text import Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
 from rules.answering.about_results import course_of_last
 from rules.conversation.conversation import continues, is_understood, written_operation
-from rules.linking.marks import Mark, marks_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import Doubt, kind_of_doubt
-from rules.words.series_questions import Course
-from rules.words.talk import SMALL_TALK, signs_of_talk
+from rules.words.result_questions import Course, Doubt, kind_of_doubt
+from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
 
@@ -26,7 +26,7 @@ _FIGURES: tuple[Kind, ...] = (
 _DATA_INTENTS: tuple[Kind, ...] = (*_FIGURES, "list", "which", "distinct")
 _CLEAR_QUALITY = 0.6
 
-ABOUT_CITU, _TO_CITU = WORDS.found("talk.citu.about"), WORDS.found("talk.citu.to")
+_TO_CITU = WORDS.found("talk.citu.to")
 _THANKS, _TO_SOMEBODY = WORDS.opens("talk.small.thanks"), WORDS.found("talk.citu.to_somebody")
 _GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
 _GENERAL = WORDS.found("talk.general.subjects")
@@ -104,15 +104,10 @@ class _Words:
         )
 
 
-def _read(said: str) -> set[str]:
-    """Words of a question that resemble a stored value, as they are and together."""
-    return {said, *said.split()}
-
-
 def _words_of(inquiry: Inquiry) -> _Words:
     lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question.strip(), lexicon)
-    near = {word for said, _ in lexicon.offered for word in _read(said)}
+    near = {word for said, _ in lexicon.offered for word in (said, *said.split())}
     return _Words(
         tuple(mark for mark in marks if mark.quality >= _CLEAR_QUALITY and not mark.means("noise")),
         tuple(mark for mark in marks if mark.means(*_DATA_INTENTS) or mark.date is not None),

@@ -9,11 +9,10 @@ from common.values import Catalog, Column
 from databases.date_bounds import days_of
 from knowledge.naming import spoken_name
 from knowledge.result_columns import as_period
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Condition
 from rules.schema.schema import Schema
 
-_MONTHS: dict[Unit, int] = {"year": 12, "quarter": 3, "month": 1}
 _UNITS: tuple[Unit, ...] = ("year", "quarter", "month", "day")
 _CLAUSE = Text("（按{}，{}）", " (by {}, {})")
 _OPEN = Text("{}，尚未结束", "{}, not over yet")
@@ -98,12 +97,8 @@ def _grain(start: date | None, end: date | None) -> Unit | None:
     """The unit of which the days are exactly one; None when they are another span."""
     if start is None or end is None:
         return None
-    return next((unit for unit in _UNITS if _begins(start, unit) and Moment(start).shifted(unit, 1).day == end), None)
-
-
-def _begins(day: date, unit: Unit) -> bool:
-    months = _MONTHS.get(unit)
-    return months is None or (day.day == 1 and (day.month - 1) % months == 0)
+    begun = (unit for unit in _UNITS if Moment(trunc=unit).on(start) == start)
+    return next((unit for unit in begun if Moment(start).shifted(unit, 1).day == end), None)
 
 
 def _day(moment: Moment | None, today: date) -> date | None:

@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import Offer, Turn
 from knowledge.naming import spoken_name
 from rules.composing.understanding import Understanding
-from rules.conversation.conversation import understand_in_context
-from rules.linking.dates import Period, Unit
-from rules.query.query import Condition, Query
+from rules.conversation.conversation import earlier_query, understand_in_context
+from rules.linking.moments import Period, Unit
+from rules.query.query import Condition, Query, measured_table
 from rules.query.query_json import query_to_json
+from rules.schema.facts import kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey, kind_of
 
 _MOST = 3
 _MOST_TRIED = 8
@@ -106,31 +107,24 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if query.counts_rows:
         return
     if not query.measures:
-        yield _Candidate("count", _COUNT.to(lang), lambda read: _counts(read, query), _LONG)
+
+        def is_count(read: Query) -> bool:
+            counts = any(one.function == "count" for one in read.measures[:1])
+            return counts and read.conditions == query.conditions
+
+        yield _Candidate("count", _COUNT.to(lang), is_count, _LONG)
         return
     if query.limit is not None or query.having or query.top_per:  # groups of a few chosen ones would be others
-        yield from _more_places(query, lang)
+        if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
+            text = _MORE.to(lang).format(_TOP_OF_MORE)
+            yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
     else:
-        yield from _first_places(query, lang)
+        if _is_ranking(query):
+            yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
         yield from _splits_by_time(query, lexicon, lang)
-        yield from _splits(query, lexicon, lang)
+        yield from _splits_by_others(query, lexicon, lang)
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
-
-
-def _counts(read: Query, query: Query) -> bool:
-    return bool(read.measures) and read.measures[0].function == "count" and read.conditions == query.conditions
-
-
-def _first_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
-    if _is_ranking(query):
-        yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
-
-
-def _more_places(query: Query, lang: Lang) -> Iterator[_Candidate]:
-    if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
-        text = _MORE.to(lang).format(_TOP_OF_MORE)
-        yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
 
 
 def _is_ranking(query: Query) -> bool:
@@ -149,31 +143,27 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
     dated = [one for one in query.conditions if one.operator == "during"]
     finer = _FINER.get(_grain(dated[0]) if dated else None)
     if facts.dates and (dated or not facts.is_entity) and not buckets and finer is not None:
-        unit = _UNITS[finer].to(lang)
-        yield _Candidate(
-            "time", _SPLIT.to(lang).format(unit), lambda read: _is_split(read, query) and _has_bucket(read, finer)
-        )
+
+        def is_meant(read: Query) -> bool:
+            return _is_split(read, query) and any(one.bucket == finer for one in read.dimensions)
+
+        yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
 
 
-def _splits(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    for group in split_names(query, lexicon, lang):
+def _splits_by_others(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    for group in _split_names(query, lexicon, lang):
         yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
 
 
 def _is_split(read: Query, query: Query) -> bool:
     """Whether it is the same figure under the same conditions by other groups."""
-    same = read.measures == query.measures and read.conditions == query.conditions
-    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+    return read.measures == query.measures and read.conditions == query.conditions and _splits(read, query)
 
 
-def _has_bucket(read: Query, unit: Unit) -> bool:
-    return any(one.bucket == unit for one in read.dimensions)
-
-
-def split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
+def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
     """What the measured rows may be grouped by beside time: what they belong to, and columns of few values."""
     schema = lexicon.schema
-    table: TableKey = query.measures[0].table if query.measures else query.base
+    table: TableKey = measured_table(query)
     fixed = {(one.column.table, one.column.column) for one in query.conditions}
     for key, steps in sorted(lexicon.graph.above(table).items(), key=lambda item: item[1]):
         facts = schema.facts[key]
@@ -217,3 +207,31 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
     except (ValueError, OverflowError):
         return False
     return first < begins and (begins - last).days < _DAYS[grain]
+
+
+# ---------------------------------------------------------------------------------------------- splits of a last result
+
+
+def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
+    """Questions that split the figure of the last result, each of which the rules understand."""
+    query = earlier_query(inquiry)
+    for group in _groups(query, inquiry) if query is not None else ():
+        question = _SPLIT.to(inquiry.lang).format(group)
+        made = understand_in_context(replace(inquiry, question=question))
+        if query is not None and isinstance(made, Understanding) and _splits(made.query, query):
+            yield Offer(question, made.sql)
+
+
+def _splits(read: Query, query: Query) -> bool:
+    """Whether it is the same figure, or one of what was listed, by other groups."""
+    same = read.measures == (query.measures or read.measures)
+    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+
+
+def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
+    """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
+    lexicon = lexicon_for(inquiry)
+    facts = lexicon.schema.facts[measured_table(query)]
+    if facts.dates and not facts.is_entity:
+        yield _UNITS["month"].to(inquiry.lang)
+    yield from _split_names(query, lexicon, inquiry.lang)

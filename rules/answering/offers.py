@@ -17,10 +17,10 @@ from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
 from rules.query.refusals import Refusal
+from rules.schema.facts import Facts, is_averaged, kind_of
 from rules.schema.lexicon import LEXICON, Lexicon, lexicon_of
 from rules.schema.links import Link
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import Facts, kind_of
 
 _EXAMPLES = 3
 _MAX_TRIED = 40  # tables
@@ -96,7 +96,7 @@ def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example
     count = Measure("count", key)
     if measures and parents and not facts.is_entity:
         measure, parent = spoken_name(measures[0], lang), spoken_name(parents[0], lang)
-        function: Function = "avg" if facts.is_averaged(measures[0]) else "sum"
+        function: Function = "avg" if is_averaged(measures[0]) else "sum"
         asked = Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}")
         if function == "avg":
             asked = Text(f"各{parent}的平均{measure}", f"average {measure} by {parent}")
@@ -137,10 +137,8 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
 def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
     """The question how many rows have the value that the link means."""
     assert link.column is not None and link.value is not None
-    name, column = (
-        spoken_name(lexicon.schema.table(link.table), lang),
-        spoken_name(lexicon.schema.column(link.table, link.column), lang),
-    )
+    name = spoken_name(lexicon.schema.table(link.table), lang)
+    column = spoken_name(lexicon.schema.column(link.table, link.column), lang)
     asked = Text(
         f"{column}为“{link.value}”的{name}有多少？", f'How many {plural(name)} have the {column} "{link.value}"?'
     )

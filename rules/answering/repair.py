@@ -55,8 +55,7 @@ def _unknown_name(error: InvalidSql) -> str | None:
 
 
 def _ranked(name: str, choices: dict[str, str]) -> list[tuple[float, str]]:
-    names = list(choices)
-    likely = [names[number] for number in LikeNames(names).like(name)]
+    likely = LikeNames(list(choices)).names_like(name)
     scored = [(likeness(name.lower(), choice.lower()), choice) for choice in likely]
     return sorted((item for item in scored if item[0] >= _LEAST_RATIO and item[1] != name), reverse=True)
 

@@ -12,7 +12,7 @@ from knowledge.result_columns import ResultColumn, as_period
 from knowledge.written_values import about_apart, is_number, joined, written
 from rules.answering.compared import Changes
 from rules.answering.dated import Dated
-from rules.linking.dates import Moment, Unit
+from rules.linking.moments import Moment, Unit
 from rules.query.functions import PARTS
 from rules.query.query import Query, references
 

@@ -1,19 +1,27 @@
-"""What a question asks for as far as it is known from its parts, and what all composers need of it."""
+"""What a question asks for, as far as its parts tell: which table answers, when its rows happened, what is measured."""
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
-from rules.query.query import ColumnRef, Dimension, Order
-from rules.query.refusals import several_people
-from rules.query.wishes import Figure
-from rules.reading.parts import Named, Parts
+from common.meanings import TableKey
+from databases.expressions import expression
+from knowledge.naming import called
+from rules.linking.moments import Moment, Period
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Operator, Order, ref
+from rules.query.refusals import Refusal, ambiguous_column, no_date_column, several_people, unused_words
+from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import Question
+from rules.schema.facts import is_averaged, is_birth_date, is_year, tells_days
 from rules.schema.joins import is_default
-from rules.schema.links import Link
-from rules.schema.schema import TableKey
+from rules.schema.links import METRIC, Link
 from rules.words import WORDS
 
+_REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)
+_SHORT_DAYS = -62
 _KEY_WORDS = WORDS.found("columns.said.keys")
 
 
@@ -28,6 +36,10 @@ class Asked:
     def says(self, flag: str) -> bool:
         """Whether the question has this wish."""
         return flag in self.parts.flags
+
+    def with_parts(self, **parts: Any) -> "Asked":
+        """The same with other parts of these names."""
+        return replace(self, parts=replace(self.parts, **parts))
 
     @cached_property
     def tables(self) -> tuple[Named, ...]:
@@ -80,6 +92,11 @@ class Asked:
         found = self.question.spoken_events()
         return tuple(key for key in found if not self.question.facts(key).is_entity)
 
+    @property
+    def compared_columns(self) -> list[ColumnRef]:
+        """The columns of which the question names several values."""
+        return [one.column for one in self.parts.conditions if one.operator == "in"]
+
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
         """The tables of the figures and conditions."""
@@ -131,7 +148,158 @@ class Asked:
             if edge.columns == (link.column,) and display and not is_key_said(text):
                 via = link.column if edge.parent == link.table or not is_default(edge) else None
                 return [ColumnRef(edge.parent, name, via) for name in display]
-        return [ColumnRef(link.table, str(link.column), is_age=link.derived == "age")]
+        return [ref(link)]
+
+    # ---------------------------------------------------------------------------------------------------------- dates
+
+    def resolved(self, dimension: Dimension, base: TableKey) -> Dimension:
+        """The dimension; one that only names a unit of time gets a date column.
+
+        Raises:
+            Refusal: the rows of `base` carry no date.
+        """
+        if dimension.table != NO_TABLE:
+            return dimension
+        date = self.span_date(base) or self._said_date(base)
+        if date is None:
+            raise self.no_date_of(base)
+        column, bucket = self.question.schema.column(date.table, date.column), dimension.bucket
+        if dimension.part is not None:
+            return replace(dimension, table=date.table, column=date.column)
+        if (bucket != "year" and is_year(column)) or (bucket in ("day", "week") and not tells_days(column)):
+            raise no_date_column(called(self.question.schema.table(base)))
+        return Dimension(date.table, date.column, None if is_year(column) else bucket)
+
+    def _said_date(self, base: TableKey) -> ColumnRef | None:
+        """The only date of these rows that the question names: "areas opened per year"."""
+        links = [word.senses["dcol"].link for word in self.question.words if "dcol" in word.senses]
+        found = {link.column for link in links if link is not None and link.table == base}
+        return ColumnRef(base, str(found.pop())) if len(found) == 1 else None
+
+    def trend(self, base: TableKey) -> Dimension:
+        """The dimension of a trend: days in a short period, else months."""
+        periods = [span.periods[0] for span in self.parts.spans]
+        short = any(period.grain in ("day", "week", "month") or _is_short(period) for period in periods)
+        return self.resolved(Dimension(NO_TABLE, None, "day" if short else "month"), base)
+
+    def date_column(self, table: TableKey) -> str:
+        """The column of `table` that says when its rows happened.
+
+        Raises:
+            Refusal: there is none.
+        """
+        found = self.event_date(table)
+        if found is None or found.table != table:
+            raise no_date_column(called(self.question.schema.table(table)))
+        return found.column
+
+    def span_date(self, base: TableKey) -> ColumnRef | None:
+        """The date that a period is about: of events that the question names below the base, else of the base's own."""
+        below = self.question.graph.below(base)
+        named = [one.link.table for one in self.parts.tables] + [one.table for one in self.parts.related]
+        for key in named:
+            if key != base and key in below and (found := self.event_date(key)) is not None:
+                return found  # "customers who placed orders in 2024" asks when the orders were placed
+        return self.event_date(base)
+
+    def event_date(self, table: TableKey) -> ColumnRef | None:
+        """When a row happened: its date, else its year, else the date of the only event that it is a part of."""
+        question = self.question
+        own = self._default_date(table) or question.facts(table).year
+        if own is not None:
+            return ColumnRef(table, own)
+        steps = sorted(question.graph.above(table).items(), key=lambda item: item[1])
+        parents = [key for key, distance in steps if 0 < distance < 2 and not question.facts(key).is_entity]
+        dated = [ColumnRef(key, date) for key in parents if (date := self._default_date(key)) is not None]
+        return dated[0] if len(dated) == 1 else None
+
+    def _default_date(self, table: TableKey) -> str | None:
+        """The date that is meant if none is named: the first of events; of things only the date of their registration.
+
+        Things have several dates, none of which is more likely than the others.
+        """
+        facts = self.question.facts(table)
+        if (said := self.question.settled.among((table, name) for name in facts.dates)) is not None:
+            return said[1]
+        if (meant := self._metric_date(table) or facts.date) is not None:
+            return meant
+        if not facts.is_entity:
+            return next(iter(facts.dates), None)
+        registered = [name for name in facts.dates if _REGISTERED.search(name)]
+        events = [name for name in facts.dates if not is_birth_date(self.question.schema.column(table, name))]
+        return registered[0] if registered else events[0] if len(events) == 1 else None
+
+    def _metric_date(self, table: TableKey) -> str | None:
+        links = [one.link for one in self.figures if one.link is not None and one.link.derived == METRIC]
+        metrics = [self.question.schema.metric(link.table, link.column) for link in links if link.table == table]
+        return next((metric.date_column for metric in metrics if metric.date_column), None)
+
+    def during(self, date: ColumnRef, span: Span) -> list[Condition]:
+        """The periods as conditions on a date column, or on a column of years.
+
+        Raises:
+            Refusal: a period begins or ends within a month or year, and the column tells nothing finer apart.
+        """
+        column = self.question.schema.column(date.table, date.column)
+        name = called(self.question.schema.table(date.table))
+        if not is_year(column):
+            bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
+            if not tells_days(column) and not all(moment.begins_month for moment in bounds):
+                raise no_date_column(name)
+            return [Condition(date, "not during" if span.negated else "during", span.periods)]
+        found = [one for period in span.periods for one in _year_conditions(date, period)]
+        if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
+            raise no_date_column(name)
+        if len(found) > 1 and len(span.periods) > 1:
+            return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+        return found
+
+    def no_date_of(self, table: TableKey) -> Refusal:
+        """The refusal of a period for rows of a table that have no date, or several that may be meant."""
+        facts = self.question.facts(table)
+        word, choices = called(facts.table), [(table, name) for name in facts.dates]
+        return ambiguous_column(word, choices, self.question.lexicon) if choices else no_date_column(word)
+
+    # -------------------------------------------------------------------------------------------------------- figures
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """All that are named, those of rankings among them."""
+        parts = self.parts
+        return (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure is not None))
+
+    def measure(self, figure: Figure, default: Function | None = None) -> Measure:
+        """The measure of a figure. Without a function, columns are added up, rates and prices averaged.
+
+        Raises:
+            Refusal: the function means nothing for the column.
+        """
+        question, link = self.question, figure.link
+        if link is None:
+            assert figure.table is not None
+            return Measure("count", figure.table)
+        if link.derived == METRIC:
+            return self._metric(figure, link)
+        if figure.per_unit is not None:
+            return Measure("sum", link.table, link.column, per=self._per(figure, link))
+        column, is_age = question.column_of(link), link.derived == "age"
+        averaged = is_age or (link.factor is None and is_averaged(column))
+        function = figure.function or default or ("avg" if averaged else "sum")
+        if question.kind(link) in ("date", "timestamp") and function in ("sum", "avg"):
+            raise unused_words([column.name])
+        return Measure(function, link.table, link.column, link.factor, is_age=is_age, percent=figure.percent)
+
+    def _metric(self, figure: Figure, link: Link) -> Measure:
+        """A metric as it is defined: what adds up has a total, and what is a ratio is an average already."""
+        metric = self.question.schema.metric(link.table, link.column)
+        adds_up = expression(metric.expression).call in ("sum", "count")
+        if figure.function not in (None, "sum" if adds_up else "avg"):
+            raise unused_words([self.question.words[figure.position].mark.text])
+        return Measure("metric", metric.table, metric.name, per=self._per(figure, link))
+
+    def _per(self, figure: Figure, link: Link) -> Dimension | None:
+        unit = figure.per_unit
+        return Dimension(link.table, self.date_column(link.table), unit) if unit is not None else None
 
 
 def table_of(figure: Figure) -> TableKey | None:
@@ -142,3 +310,25 @@ def table_of(figure: Figure) -> TableKey | None:
 def is_key_said(text: str) -> bool:
     """Whether a word speaks of a number or key itself."""
     return bool(_KEY_WORDS.search(text))
+
+
+def _is_short(period: Period) -> bool:
+    """Whether it begins so few days ago that a trend in it is one by days."""
+    start = period.start
+    is_of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
+    return is_of_days and start is not None and start.days >= _SHORT_DAYS
+
+
+def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
+    """A period of whole years as conditions on a column of years; none if its bounds are no whole years."""
+    bounds = [moment for moment in (period.start, period.end) if moment is not None]
+    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
+        return []
+    ends: list[tuple[Operator, Moment | None]] = [(">=", period.start), ("<", period.end)]
+    if period.grain == "year":
+        ends = [("=", period.start)]
+    return [
+        Condition(column, operator, (Decimal(moment.day.year),))
+        for operator, moment in ends
+        if moment is not None and moment.day is not None
+    ]

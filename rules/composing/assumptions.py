@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.compose import touched
-from rules.query.query import Measure, Query
+from rules.query.query import Measure, Query, touched
 from rules.query.refusals import enumerated
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link

@@ -1,17 +1,16 @@
 """Moves the groups and conditions of an earlier query to rows of another table, as far as references reach."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dating import event_date
-from rules.linking.dates import Unit
+from rules.linking.moments import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
 from rules.reading.words import Question
-from rules.schema.schema import TableKey, is_year, kind_of
+from rules.schema.facts import is_year, kind_of
 
 
 def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Query:
@@ -68,12 +67,6 @@ def named(question: Question, table: TableKey, column: str | None = None) -> Tex
     return called(question.schema.table(table) if column is None else question.schema.column(table, column))
 
 
-def listed(names: Iterable[Text]) -> Text:
-    """Several names in a row, each once."""
-    once = list(dict.fromkeys(names))
-    return Text("、".join(name.zh for name in once), ", ".join(name.en for name in once))
-
-
 def _dimension(asked: Asked, query: Query, dimension: Dimension, table: TableKey) -> Dimension | None:
     if dimension.column is None:
         return dimension if dimension.table in asked.question.graph.above(table) else None
@@ -90,8 +83,8 @@ def _column(
         return _deletion(question, column, table)
     if column.table in question.graph.above(table):
         return column
-    if column == event_date(asked, query.base):
-        date = event_date(asked, table)
+    if column == asked.event_date(query.base):
+        date = asked.event_date(table)
         return date if date is not None and _is_year(question, date) == _is_year(question, column) else None
     things = question.facts(table).is_entity and question.facts(column.table).is_entity
     return column if things and column.table in question.graph.below(table) and not above_only else None

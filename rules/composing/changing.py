@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from rules.composing.asked import Asked
-from rules.composing.dating import during, no_date_of, resolved, span_date
-from rules.linking.dates import Period, Unit
+from rules.linking.moments import Period, Unit
 from rules.query.query import Comparison, Condition, Dimension, Query
 from rules.query.refusals import unused_words
 from rules.reading.parts import NO_TABLE, Span
@@ -30,7 +29,7 @@ def changing(asked: Asked, query: Query) -> Query:
         unit = next((unit for flag, unit in _DEFAULT.items() if asked.says(flag)), None)
         if unit is None or query.dimensions:
             raise unused_words(asked.question.texts("growth"))
-        query = replace(query, dimensions=(resolved(asked, Dimension(NO_TABLE, None, unit), query.base),))
+        query = replace(query, dimensions=(asked.resolved(Dimension(NO_TABLE, None, unit), query.base),))
     step = "bucket" if step == "year" and query.dimensions[0].bucket == "year" else step
     return replace(query, growth=step, order=())  # type: ignore[arg-type]
 
@@ -54,10 +53,10 @@ def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[C
         return None
     if _starts_later(periods[0][1], periods[1][1]):
         periods.reverse()
-    date = span_date(asked, query.base)
+    date = asked.span_date(query.base)
     if date is None:
-        raise no_date_of(asked, query.base)
-    first, second = (tuple(during(asked, date, Span((period,), span.at))) for span, period in periods)
+        raise asked.no_date_of(query.base)
+    first, second = (tuple(asked.during(date, Span((period,), span.at))) for span, period in periods)
     return first, second
 
 

@@ -4,17 +4,15 @@ from dataclasses import replace
 
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
-from rules.composing.dating import event_date, resolved
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
-from rules.composing.ranked import ranked_query
+from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, not_combinable, unused_words
-from rules.reading.parts import NO_TABLE, Group, Named, Span
-from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
+from rules.reading.parts import NO_TABLE, Named, Span
+from rules.schema.links import column_link
 
 
 def composed(asked: Asked) -> Query:
@@ -37,12 +35,13 @@ def composed(asked: Asked) -> Query:
     if asked.parts.rankings:
         if asked.says("per_entity"):
             raise unused_words(asked.question.texts("per_entity"))
-        query = ranked_query(asked)
+        found = ranked_query(asked)
+        query = figures_query(found.asked, found.figures) if isinstance(found, Extremes) else found
     elif asks_for_periods(asked):
         (threshold,) = asked.parts.thresholds
         assert threshold.link is not None
         table = threshold.link.table
-        dimension = resolved(asked, asked.parts.groups[0].dimension, table)
+        dimension = asked.resolved(asked.parts.groups[0].dimension, table)
         query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
     elif wants_figures(asked):
         query = figures_query(asked)
@@ -110,7 +109,7 @@ def _without_deeds(asked: Asked) -> Asked:
     words, columns = asked.question.words, asked.parts.columns
     kept = tuple(one for one in columns if not words[one.at].mark.means("verb") or not asked.question.is_date(one.link))
     ranks = asked.says("person") and asked.parts.rankings
-    return replace(asked, parts=replace(asked.parts, columns=kept)) if ranks else asked
+    return asked.with_parts(columns=kept) if ranks else asked
 
 
 def _with_people(asked: Asked, query: Query) -> Query:
@@ -132,21 +131,18 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
         Refusal: a group of the query is none of the metric's grain, or single rows are ranked by it.
     """
     question = asked.question
-    if any(_is_metric(asked, one.column) for one in query.order if one.column is not None):
-        raise not_combinable()
+    ordered = [one.column for one in query.order if one.column is not None]
+    if any(question.schema.table(one.table).column(one.column) is None for one in ordered):
+        raise not_combinable()  # rows have no figure of their own
     for measure in query.measures:
         metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
         if metric is None or not metric.grain:
             continue
         ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
         columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
-        known = {*metric.grain, getattr(event_date(asked, metric.table), "column", None)}
+        known = {*metric.grain, getattr(asked.event_date(metric.table), "column", None)}
         if not all(known.issuperset(names) for names in columns):
             raise not_combinable()
-
-
-def _is_metric(asked: Asked, column: ColumnRef) -> bool:
-    return asked.question.schema.table(column.table).column(column.column) is None
 
 
 def refuse_doubts(asked: Asked) -> None:
@@ -168,28 +164,30 @@ def _with_one_span(asked: Asked) -> Asked:
     if not plain or not (asked.says("compare") or asked.says("growth")):
         return asked
     whole = Span(tuple(period for one in spans for period in one.periods), spans[0].at, compares=True)
-    return replace(asked, parts=replace(asked.parts, spans=(whole,)))
+    return asked.with_parts(spans=(whole,))
 
 
 def _with_whole_names(asked: Asked) -> Asked:
     """First and last name side by side name one person, in one role: "whose manager is Nancy Fuller"."""
     parts, question = asked.parts, asked.question
     places = {(link.table, link.column, link.value): at for at, link in parts.said if question.display(link)}
-    roles = {}
-    for one in parts.conditions:
-        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
-        if at is not None and one.column.via is not None:
-            roles[at] = one.column
+
+    def place(one: Condition) -> int | None:
+        value = one.operands[0] if one.operands else None
+        return places.get((one.column.table, one.column.column, value if isinstance(value, str) else None))
+
+    found = ((place(one), one.column) for one in parts.conditions if one.column.via is not None)
+    roles = {at: column for at, column in found if at is not None}
     if not roles:
         return asked
 
     def in_role(one: Condition) -> Condition:
-        at = places.get((one.column.table, one.column.column, one.operands[0] if one.operands else None))  # type: ignore[arg-type]
+        at = place(one)
         beside = next((roles[near] for near in (at - 1, at + 1) if near in roles), None) if at is not None else None
         same = beside is not None and beside.table == one.column.table and one.column.via is None
         return replace(one, column=replace(one.column, via=beside.via)) if same and beside is not None else one
 
-    return replace(asked, parts=replace(parts, conditions=tuple(map(in_role, parts.conditions))))
+    return asked.with_parts(conditions=tuple(map(in_role, parts.conditions)))
 
 
 def _split_attributes(asked: Asked) -> Asked:
@@ -203,21 +201,8 @@ def _split_attributes(asked: Asked) -> Asked:
     ]
     if table == NO_TABLE or len(own) != len(groups) - 1:
         return asked
-    columns = tuple(Named(one.at, _link(one)) for one in own)
-    return replace(asked, parts=replace(parts, groups=groups[:1], columns=(*columns, *parts.columns)))
-
-
-def _link(group: Group) -> Link:
-    return column_link(group.dimension.table, str(group.dimension.column))
-
-
-def touched(query: Query) -> set[TableKey]:
-    """The tables that the query names."""
-    keys = {query.base, *(column.table for column in query.columns), *(measure.table for measure in query.measures)}
-    keys |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
-    keys |= {condition.column.table for condition in query.conditions}
-    keys |= {having.measure.table for having in query.having}
-    return keys | {related.table for related in query.related}
+    columns = tuple(Named(one.at, column_link(table, str(one.dimension.column))) for one in own)
+    return asked.with_parts(groups=groups[:1], columns=(*columns, *parts.columns))
 
 
 def refuse_unplaced(asked: Asked, query: Query) -> None:
@@ -246,20 +231,13 @@ def refuse_unplaced(asked: Asked, query: Query) -> None:
         grouped = {dim.table for dim in query.dimensions if dim.column is None}
         if not any((ref.table, ref.column) in dims or ref.table in grouped for ref in refs):
             lost.append(words[one.at].mark.text)
-    people = asked.says("person")
-    if people:
-        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
-        keys |= {dim.table for dim in query.dimensions}
-        if not any(question.facts(key).is_person for key in keys):
-            lost += [word.mark.text for word in words if word.mark.arg == "person"]
+    rows = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
+    answering = rows | {dim.table for dim in query.dimensions}
+    if asked.says("person") and not any(question.facts(key).is_person for key in answering):
+        lost += [word.mark.text for word in words if word.mark.arg == "person"]
     for one in asked.tables:
-        if one.role != "asked" or not question.has("which"):
-            continue
-        keys = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
-        keys |= {dim.table for dim in query.dimensions}
-        if one.link.table not in keys and question.facts(one.link.table).display:
-            before = words[one.at - 1].mark if one.at else None
-            if before is not None and before.means("which"):
-                lost.append(words[one.at].mark.text)
+        is_asked = one.role == "asked" and one.at > 0 and words[one.at - 1].mark.means("which")
+        if is_asked and one.link.table not in answering and question.facts(one.link.table).display:
+            lost.append(words[one.at].mark.text)
     if lost:
         raise unused_words(lost)

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from decimal import Decimal
 
+from common.meanings import TableKey
 from rules.query.query import Having, Query
 from rules.query.refusals import unused_words
 from rules.reading.inclusions import Inclusion
 from rules.reading.words import Question
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
 
 def with_all_groups(question: Question, query: Query, inclusion: Inclusion) -> Query:

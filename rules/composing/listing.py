@@ -1,11 +1,12 @@
 """Composes queries whose answer is rows: which table, which columns."""
 
+from common.meanings import TableKey
 from rules.composing.asked import Asked
-from rules.query.query import ColumnRef, Dimension, Order, Query
+from rules.query.query import ColumnRef, Dimension, Order, Query, ref
 from rules.query.refusals import not_understood, unused_words
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE
-from rules.schema.schema import TableKey, kind_of
+from rules.schema.facts import kind_of
 from rules.words import WORDS
 
 _WHICH_ONES = WORDS.chinese.text("questions.which_ones")
@@ -121,11 +122,9 @@ def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
 
 def _is_joined(asked: Asked, key: TableKey) -> bool:
     """Whether the table is named after "and"."""
-    words = asked.question.words
-    at = next(one.at for one in asked.tables if one.link.table == key) - 1
-    while at >= 0 and words[at].mark.means("noise", "of"):
-        at -= 1
-    return at >= 0 and words[at].mark.means("and")
+    at = next(one.at for one in asked.tables if one.link.table == key)
+    before = asked.question.nearest(at - 1, -1, "noise", "of")
+    return before is not None and before.mark.means("and")
 
 
 def _tells_apart(asked: Asked, base: TableKey) -> bool:
@@ -135,7 +134,7 @@ def _tells_apart(asked: Asked, base: TableKey) -> bool:
     named = {one.column.column for one in asked.parts.conditions}
     if named & {*facts.display, *facts.key} or any(one.role == "asked" for one in asked.parts.columns):
         return False
-    keyed = any(_is_display(asked, ColumnRef(one.link.table, str(one.link.column))) for one in asked.parts.columns)
+    keyed = any(_is_display(asked, ref(one.link)) for one in asked.parts.columns)
     return asked.question.is_chinese and owned and not keyed and bool(asked.parts.columns or asked.parts.bare)
 
 

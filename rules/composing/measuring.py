@@ -1,55 +1,19 @@
 """Composes queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
 
-import re
 from dataclasses import replace
 
-from databases.expressions import expression
+from common.meanings import TableKey
 from knowledge.naming import called
-from rules.composing.asked import Asked, table_of
-from rules.composing.dating import date_column, resolved, trend_dimension
-from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.composing.asked import Asked
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Order, Query
 from rules.query.refusals import missing_measure, not_understood, unused_words
-from rules.query.wishes import Figure
-from rules.reading.costs import CLEAR
-from rules.reading.counting import amount_of, figure_of_rows
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import amount_of, column_dimension, figure_of_rows, income_asked
 from rules.reading.parts import NO_TABLE
-from rules.schema.links import METRIC, column_link
-from rules.schema.schema import TableKey
+from rules.schema.facts import is_averaged
+from rules.schema.links import column_link
 from rules.words import WORDS
 
-
-def measure_of(asked: Asked, figure: Figure, default: Function | None = None) -> Measure:
-    """The measure that a figure asks for. Without a function, columns are added up, rates and prices averaged."""
-    question, link = asked.question, figure.link
-    if link is None:
-        assert figure.table is not None
-        return Measure("count", figure.table)
-    if link.derived == METRIC:
-        return _metric(asked, figure)
-    column = question.column_of(link)
-    is_age = link.derived == "age"
-    averaged = is_age or (link.factor is None and question.facts(link.table).is_averaged(column))
-    function = figure.function or default or ("avg" if averaged else "sum")
-    if figure.per_unit is not None:
-        per = Dimension(link.table, date_column(asked, link.table), figure.per_unit)
-        return Measure("sum", link.table, link.column, per=per)
-    if question.kind(link) in ("date", "timestamp") and function in ("sum", "avg"):
-        raise unused_words([column.name])
-    return Measure(function, link.table, link.column, link.factor, is_age=is_age, percent=figure.percent)
-
-
-def _metric(asked: Asked, figure: Figure) -> Measure:
-    """A metric as it is defined: what adds up has a total, and what is a ratio is an average already."""
-    assert figure.link is not None
-    metric = asked.question.schema.metric(figure.link.table, figure.link.column)
-    adds_up = expression(metric.expression).call in ("sum", "count")
-    if figure.function not in (None, "sum" if adds_up else "avg"):
-        raise unused_words([asked.question.words[figure.position].mark.text])
-    per = None
-    if figure.per_unit is not None:
-        per = Dimension(metric.table, date_column(asked, metric.table), figure.per_unit)
-    return Measure("metric", metric.table, metric.name, per=per)
+_REPORTS = frozenset(WORDS.both("questions.reports"))
 
 
 def wants_figures(asked: Asked) -> bool:
@@ -74,7 +38,7 @@ def counts_implied(asked: Asked) -> bool:
     if parts.bare or parts.columns:
         return False
     if asked.head is None:
-        return _is_value_grouped(asked) or (asked.says("sum") and _earned(asked) is not None)
+        return _is_value_grouped(asked) or (asked.says("sum") and income_asked(asked.question) is not None)
     several = any(len(span.periods) > 1 for span in parts.spans) or "joined:and" in parts.flags
     if asked.says("compare") and several:
         return True
@@ -106,7 +70,7 @@ def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
     """
     parts = asked.parts
     figures = sorted([*parts.figures, *_functioned(asked), *extra], key=lambda one: one.position) or _implied(asked)
-    measures = list(dict.fromkeys(measure_of(asked, figure) for figure in figures))
+    measures = list(dict.fromkeys(asked.measure(figure) for figure in figures))
     base = measures[0].table
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
     if asked.says("per_entity"):
@@ -135,7 +99,7 @@ def _running(asked: Asked, base: TableKey, measures: list[Measure], dimensions: 
     if any(one.function not in ("sum", "count") or one.per is not None for one in measures):
         raise unused_words(asked.question.texts("running"))
     if not dimensions:
-        dimensions.append(trend_dimension(asked, base))
+        dimensions.append(asked.trend(base))
     return [*measures, *(replace(one, is_running=True) for one in measures)]
 
 
@@ -153,7 +117,7 @@ def _is_of_parts(asked: Asked, measure: Measure) -> bool:
         return False
     column = question.schema.column(measure.table, measure.column)
     records = any(word.mark.arg == "rows" for word in question.words)
-    return facts.is_measure(column) and not facts.is_averaged(column) and not records
+    return facts.is_measure(column) and not is_averaged(column) and not records
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
@@ -178,7 +142,7 @@ def _implied(asked: Asked) -> list[Figure]:
     if table is None or table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     facts = asked.question.facts(table)
-    if (earned := _earned(asked)) is not None:
+    if (earned := income_asked(asked.question)) is not None:
         return [earned]
     if asked.says("money"):
         return [_amount(asked, (*asked.events, *([asked.head] if asked.head else []), *named))]
@@ -204,23 +168,6 @@ def _amount(asked: Asked, tables: tuple[TableKey, ...]) -> Figure:
         if link is not None:
             return Figure("sum", link)
     raise unused_words(asked.question.texts("count", "sum"))
-
-
-def _earned(asked: Asked) -> Figure | None:
-    """The income, where only a verb says that money is meant: "how much did it bring in"."""
-    question = asked.question
-    asks = any(word.text in _HOW_MUCH_MONEY for word in question.words if word.mark.means("count", "sum"))
-    earns = any(_EARNS.fullmatch(word.text) for word in question.words if word.mark.means("verb"))
-    if not asks or not earns:
-        return None
-    links = {
-        (link.table, link.column): link
-        for name in _INCOME
-        for link in question.lexicon.find(name)
-        if link.kind == "column" and link.quality >= CLEAR and question.schema.table(link.table).kind == "table"
-        and question.is_measure(link)
-    }  # fmt: skip
-    return Figure("sum", next(iter(links.values()))) if len(links) == 1 else None
 
 
 def _is_value_grouped(asked: Asked) -> bool:
@@ -264,9 +211,9 @@ def group_order(query: Query) -> tuple[Order, ...]:
 
 def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[Dimension]:
     """The groups: those asked for, with their date columns, else things that are named beside a figure."""
-    found = [resolved(asked, one.dimension, base) for one in asked.parts.groups]
+    found = [asked.resolved(one.dimension, base) for one in asked.parts.groups]
     if asked.says("trend") and not any(one.bucket for one in found):
-        found.insert(0, trend_dimension(asked, base))
+        found.insert(0, asked.trend(base))
     if asked.says("compare"):
         found += _compared(asked, base, found)
     return list(dict.fromkeys(found or _implied_dimensions(asked, measures)))
@@ -274,28 +221,19 @@ def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[D
 
 def dated_groups(asked: Asked) -> tuple[Condition, ...]:
     """Rows without a date are in no group of it: `各月完成的工单数` counts only completed ones."""
-    found = []
-    for one in asked.parts.groups:
-        dimension = one.dimension
-        if dimension.bucket is not None and dimension.column is not None:
-            column = asked.question.schema.column(dimension.table, dimension.column)
-            if column.nullable:
-                found.append(Condition(ColumnRef(dimension.table, dimension.column), "not null"))
-    return tuple(found)
-
-
-def compared_columns(asked: Asked) -> list[ColumnRef]:
-    """The columns of which the question names several values."""
-    return [one.column for one in asked.parts.conditions if one.operator == "in"]
+    grouped = [one.dimension for one in asked.parts.groups if one.dimension.bucket is not None]
+    dates = [ColumnRef(one.table, one.column) for one in grouped if one.column is not None]
+    schema = asked.question.schema
+    return tuple(Condition(one, "not null") for one in dates if schema.column(one.table, one.column).nullable)
 
 
 def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
     """The groups of a comparison: the columns of the values, and the unit of the periods, that are compared."""
-    columns = compared_columns(asked)
+    columns = asked.compared_columns
     found = [column_dimension(asked.question, column_link(one.table, one.column)) for one in columns]
     grains = {period.grain for span in asked.parts.spans if len(span.periods) > 1 for period in span.periods}
     if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
-        found.append(resolved(asked, Dimension(NO_TABLE, None, grain), base))
+        found.append(asked.resolved(Dimension(NO_TABLE, None, grain), base))
     return found
 
 
@@ -312,7 +250,7 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
             continue
         chinese = question.is_chinese and not explicit_total and not is_restricted
         if one.role == "asked" or _leads(asked, one.at) or chinese:
-            same = next((ref for ref in compared_columns(asked) if ref.table == key), None)
+            same = next((ref for ref in asked.compared_columns if ref.table == key), None)
             own = column_link(key, same.column) if same is not None else None
             found.append(column_dimension(question, own) if own is not None else Dimension(key))
     shows = question.has("list")
@@ -322,13 +260,10 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
 
 def _leads(asked: Asked, at: int) -> bool:
     """Whether a noun is followed by "and" with a figure of its own: "customers and their number of orders"."""
-    words = asked.question.words
-    place = at + 1
-    while place < len(words) and words[place].mark.means("noise"):
-        place += 1
-    figures = (*asked.parts.figures, *asked.parts.bare)
-    is_followed = not figures or any(figure.position > place for figure in figures)
-    return is_followed and place < len(words) and words[place].mark.means("and", "with")
+    after, figures = asked.question.nearest(at + 1, 1, "noise"), (*asked.parts.figures, *asked.parts.bare)
+    if after is None or not after.mark.means("and", "with"):
+        return False
+    return not figures or any(figure.position > after.at for figure in figures)
 
 
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
@@ -353,7 +288,7 @@ def _averaged_over(asked: Asked, measure: Measure, dimensions: list[Dimension]) 
     if not (periods or whole):
         return None
     said = [text.lower() for text in question.texts("each", "bucket")]
-    by = {resolved(asked, one.dimension, measure.table) for one in asked.parts.groups if one.by}
+    by = {asked.resolved(one.dimension, measure.table) for one in asked.parts.groups if one.by}
     over = [one for one in (*periods, *dimensions) if one not in by]
     if over and len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
         return over[0]
@@ -389,9 +324,3 @@ def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimensio
     if len(found) != 1 or others:
         raise unused_words(asked.question.texts("per_entity"))
     return Query(measures[0].table, measures=(replace(measures[0], per=found[0]),))
-
-
-_INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
-_EARNS = re.compile(WORDS.any_of("questions.earns"))
-_REPORTS = frozenset(WORDS.both("questions.reports"))
-__all__ = ["figures_query", "group_order", "measure_of", "table_of", "wants_figures"]

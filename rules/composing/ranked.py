@@ -2,24 +2,33 @@
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dating import resolved
-from rules.composing.measuring import compared_columns, figures_query, measure_of
-from rules.query.query import ColumnRef, Dimension, Function, Order, Query
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Order, Query, ref
 from rules.query.refusals import missing_measure, unused_words
-from rules.query.wishes import Figure
-from rules.reading.grouping import column_dimension
+from rules.reading.implied import column_dimension, concept_column
 from rules.reading.parts import Ranking
+from rules.schema.facts import is_averaged
 from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
-from rules.words.vocabulary import concept_names
+
+_WHAT = WORDS.both("questions.what")
+_FEW = 2  # of one, the share is shown beside its name
+_OWNS = re.compile(WORDS.any_of("questions.owners"))
 
 
-def ranked_query(asked: Asked) -> Query:
+@dataclass(frozen=True)
+class Extremes:
+    """What is asked for are the extreme values themselves: these figures of the question."""
+
+    asked: Asked
+    figures: tuple[Figure, ...]
+
+
+def ranked_query(asked: Asked) -> Query | Extremes:
     """The query for the most or least of something.
 
     Raises:
@@ -30,14 +39,14 @@ def ranked_query(asked: Asked) -> Query:
         merged = _merged(_of_one_figure(asked, rankings))
         if merged is None:
             return _both_ends(asked)
-        asked = replace(asked, parts=replace(asked.parts, rankings=(merged,)))
+        asked = asked.with_parts(rankings=(merged,))
     asked, ranking = _with_figure(asked, asked.parts.rankings[0])
     asked, owner = _owned(asked, ranking)
     asked = _without_single_rows(asked, ranking)
     if _wants_value(asked, ranking):
         assert ranking.figure is not None
         function: Function = "max" if ranking.descending else "min"
-        return figures_query(asked, (replace(ranking.figure, function=function),))
+        return Extremes(asked, (replace(ranking.figure, function=function),))
     asked, entity = _entity(asked, ranking)
     figure = ranking.figure or _hinted(asked, ranking, entity)
     if entity is None:
@@ -85,8 +94,8 @@ def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
     )  # fmt: skip
 
 
-def _both_ends(asked: Asked) -> Query:
-    """The query for the highest and the lowest value of one figure."""
+def _both_ends(asked: Asked) -> Extremes:
+    """The highest and the lowest value of one figure."""
     rankings = asked.parts.rankings
     link = next((one.figure.link for one in rankings if one.figure is not None), None)
     ends = [one.at for one in rankings]
@@ -94,8 +103,7 @@ def _both_ends(asked: Asked) -> Query:
     things = any(one.at > max(ends) if is_chinese else one.at < min(ends) for one in asked.tables)
     if things or link is None or any(one.limit for one in rankings):
         raise unused_words([asked.question.words[one.at].mark.text for one in rankings])
-    figures = [Figure("max" if one.descending else "min", link, position=one.at) for one in rankings]
-    return figures_query(asked, tuple(figures))
+    return Extremes(asked, tuple(Figure("max" if one.descending else "min", link, position=one.at) for one in rankings))
 
 
 def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
@@ -108,16 +116,15 @@ def _with_figure(asked: Asked, ranking: Ranking) -> tuple[Asked, Ranking]:
         return asked, replace(ranking, figure=Figure(None, adjective, position=ranking.at), hint="")
     if ranking.hint in asked.question.lexicon.adjectives:
         ranking = replace(ranking, hint="")  # none of its figures is near what is asked
-    if ranking.figure is None and not (ranking.hint and not _is_plain(asked, ranking.hint)):
+    if ranking.figure is None and not ranking.hint:
         named = [*parts.figures, *parts.bare]
-        if not named and ranking.counts and len(asked.events) == 1 and asked.head is not None:
-            return asked, replace(ranking, figure=Figure("count", table=asked.events[0], position=ranking.at))
-        if not named and ranking.counts and asked.head is not None and parts.groups:
-            return asked, replace(ranking, figure=Figure("count", table=asked.head, position=ranking.at))
+        counted = asked.events[0] if len(asked.events) == 1 else asked.head if parts.groups else None
+        if not named and ranking.counts and asked.head is not None and counted is not None:
+            return asked, replace(ranking, figure=Figure("count", table=counted, position=ranking.at))
         if named:
             figures = tuple(one for one in parts.figures if one is not named[0])
             bare = tuple(one for one in parts.bare if one is not named[0])
-            asked = replace(asked, parts=replace(parts, figures=figures, bare=bare))
+            asked = asked.with_parts(figures=figures, bare=bare)
             return asked, replace(ranking, figure=named[0], hint="")
     return asked, ranking
 
@@ -136,7 +143,7 @@ def _owned(asked: Asked, ranking: Ranking) -> tuple[Asked, TableKey | None]:
     owners = [one for one in asked.tables if one is not thing and one.link.table in above]
     if len(owners) != 1 or len(asked.tables) != 2:
         raise unused_words([asked.question.words[place].mark.text])
-    return replace(asked, parts=replace(asked.parts, tables=(thing,))), owners[0].link.table
+    return asked.with_parts(tables=(thing,)), owners[0].link.table
 
 
 def _ranked_thing(asked: Asked, ranking: Ranking) -> int | None:
@@ -168,11 +175,6 @@ def _restricted_thing(asked: Asked, ranking: Ranking) -> int | None:
     return None
 
 
-_WHAT = WORDS.both("questions.what")
-_FEW = 2  # of one, the share is shown beside its name
-_OWNS = re.compile(WORDS.any_of("questions.owners"))
-
-
 def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:
     """Takes away a group by single rows beside an average: "the highest average rent per shop" averages over shops."""
     figure = ranking.figure
@@ -180,10 +182,6 @@ def _without_single_rows(asked: Asked, ranking: Ranking) -> Asked:
         return asked
     own = next((one for one in asked.parts.groups if one.dimension == Dimension(figure.link.table)), None)
     return _without(asked, own) if own is not None and asked.head != figure.link.table else asked
-
-
-def _is_plain(asked: Asked, hint: str) -> bool:
-    return hint in asked.question.lexicon.adjectives
 
 
 def _by_adjective(asked: Asked, ranking: Ranking) -> Link | None:
@@ -244,8 +242,8 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
     total_of = figure.link.table if figure is not None and figure.link is not None and figure.function else None
     if groups and head is not None and total_of == head:
         return _without(asked, groups[-1]), groups[-1].dimension  # `各省份店铺平均月租金从高到低` ranks provinces
-    if ranking.is_order and asked.says("compare") and compared_columns(asked):
-        column = compared_columns(asked)[0]
+    if ranking.is_order and asked.says("compare") and asked.compared_columns:
+        column = asked.compared_columns[0]
         return asked, column_dimension(question, column_link(column.table, column.column))
     if head is not None and asked.tables and head != counted:
         return asked, Dimension(head)
@@ -253,7 +251,7 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
         follows = named.at > ranking.at if question.is_chinese else named.at < ranking.at
         if not groups or named.role == "asked" or follows:
             rest = tuple(one for one in parts.columns if one is not named)
-            return replace(asked, parts=replace(parts, columns=rest)), column_dimension(question, named.link)
+            return asked.with_parts(columns=rest), column_dimension(question, named.link)
     if groups:
         return _without(asked, groups[-1]), groups[-1].dimension
     return asked, Dimension(head) if head is not None else None
@@ -269,16 +267,16 @@ def _without(asked: Asked, group: object) -> Asked:
     dimension = getattr(group, "dimension", None)
     if getattr(group, "is_ranked", False):
         groups = tuple(one for one in groups if one.dimension != dimension)
-    return replace(asked, parts=replace(asked.parts, groups=groups))
+    return asked.with_parts(groups=groups)
 
 
 def _hinted(asked: Asked, ranking: Ranking, entity: Dimension | None) -> Figure:
     """The figure of the column that an adjective implies: the price of the cheapest, the date of the latest."""
     question = asked.question
     table = entity.table if entity is not None and entity.table != ("", "") else None
-    link = concept_column(asked, table, ranking.hint) if table is not None and ranking.hint else None
+    link = concept_column(asked.question, table, ranking.hint) if table is not None and ranking.hint else None
     if link is None and table is not None and ranking.hint == "age" and not question.facts(table).is_person:
-        link = concept_column(asked, table, "date")  # the oldest order is the one with the earliest date
+        link = concept_column(asked.question, table, "date")  # the oldest order is the one with the earliest date
     if link is None:
         facts = question.facts(table) if table is not None else None
         raise missing_measure(called(facts.table) if facts else question.words[ranking.at].mark.text, facts)
@@ -291,20 +289,6 @@ def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:
     return not ranking.descending if flips else ranking.descending
 
 
-def concept_column(asked: Asked, table: TableKey, hint: str) -> Link | None:
-    """The table's column for a concept that an adjective implies, such as a price; None without one."""
-    question = asked.question
-    facts = question.facts(table)
-    if hint in ("date", "recent"):
-        return column_link(table, facts.dates[0]) if facts.dates else None
-    for name in concept_names(hint):
-        for link in question.lexicon.find(name):
-            suits = link.kind == "column" and link.table == table and link.quality >= 0.5
-            if suits and (question.is_measure(link) or question.is_date(link)):
-                return link
-    return None
-
-
 def _is_attribute(asked: Asked, link: Link, entity: Dimension) -> bool:
     """Whether the figure is a column of the ranked table or of one above it."""
     if entity.column is not None or entity.bucket is not None:
@@ -314,14 +298,13 @@ def _is_attribute(asked: Asked, link: Link, entity: Dimension) -> bool:
 
 def _rows(asked: Asked, ranking: Ranking, link: Link, entity: Dimension, limit: int | None) -> Query:
     parts, table = asked.parts, entity.table
-    top_per = tuple(resolved(asked, one.dimension, table) for one in parts.groups)
+    top_per = tuple(asked.resolved(one.dimension, table) for one in parts.groups)
     top_per = tuple(one for one in top_per if one != Dimension(table))
     columns = [ColumnRef(dim.table, name, dim.via) for dim in top_per for name in asked.shown_names(dim)]
     columns += asked.names_of(table) or [ColumnRef(table, name) for name in asked.all_columns(table)]
     shown = [*(one.link for one in parts.columns), *(one.link for one in parts.bare), link]
-    columns += [ColumnRef(one.table, str(one.column), is_age=one.derived == "age") for one in shown if one]
-    by = ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
-    order = (Order(column=by, descending=_direction(asked, ranking, link)), *asked.tie_break(table))
+    columns += [ref(one) for one in shown if one]
+    order = (Order(column=ref(link), descending=_direction(asked, ranking, link)), *asked.tie_break(table))
     return Query(table, tuple(dict.fromkeys(columns)), order=order, limit=limit, top_per=top_per if limit else ())
 
 
@@ -345,14 +328,14 @@ def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, l
     if link is not None:
         if not question.is_measure(link) and not question.is_date(link):
             raise missing_measure(question.words[ranking.at].mark.text)
-        if not question.is_measure(link) or question.facts(link.table).is_averaged(question.column_of(link)):
+        if not question.is_measure(link) or is_averaged(question.column_of(link)):
             default = "max" if ranking.descending else "min"
-    measure = measure_of(asked, figure, default)
-    entity = resolved(asked, entity, measure.table)
-    others = [measure_of(asked, other) for other in (*parts.figures, *parts.bare)]
+    measure = asked.measure(figure, default)
+    entity = asked.resolved(entity, measure.table)
+    others = [asked.measure(other) for other in (*parts.figures, *parts.bare)]
     # `单日收入最高的店铺` ranks pairs of a shop and a day.
-    together = [resolved(asked, one.dimension, measure.table) for one in parts.groups if one.is_ranked]
-    top_per = tuple(resolved(asked, one.dimension, measure.table) for one in parts.groups)
+    together = [asked.resolved(one.dimension, measure.table) for one in parts.groups if one.is_ranked]
+    top_per = tuple(asked.resolved(one.dimension, measure.table) for one in parts.groups)
     top_per = tuple(one for one in dict.fromkeys(top_per) if one != entity and one not in together)
     return Query(
         measure.table,

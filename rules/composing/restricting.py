@@ -3,18 +3,15 @@
 from dataclasses import replace
 from decimal import Decimal
 
+from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.dating import during, no_date_of, span_date
-from rules.composing.measuring import measure_of
-from rules.composing.ranked import concept_column
 from rules.linking.units import in_stored_unit
-from rules.query.query import ColumnRef, Condition, Dimension, Having, Operator, Order, Query, Related
+from rules.query.query import ColumnRef, Condition, Dimension, Figure, Having, Operator, Order, Query, Related, ref
 from rules.query.refusals import missing_measure, unused_words
-from rules.query.wishes import Figure
+from rules.reading.implied import concept_column
 from rules.reading.parts import Span, Threshold
 from rules.schema.links import METRIC, Link, column_link
-from rules.schema.schema import TableKey
 
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
 
@@ -96,12 +93,9 @@ def _with_existence(asked: Asked, query: Query, related: list[Related]) -> list[
     used |= {measure.table for measure in query.measures} | {one.table for one in related}
     used |= {condition.column.table for condition in query.conditions}
     above = asked.question.graph.above(query.base)
-    words = asked.question.words
     for one in asked.tables:
-        key, before = one.link.table, one.at - 1
-        while before >= 0 and words[before].mark.means("noise", "of", "unit"):
-            before -= 1
-        tied = before >= 0 and words[before].mark.means("with", "and", "verb", "which")
+        key, before = one.link.table, asked.question.nearest(one.at - 1, -1, "noise", "of", "unit")
+        tied = before is not None and before.mark.means("with", "and", "verb", "which")
         if key not in used and key not in above and tied:
             related.append(Related(key))
     return related
@@ -147,7 +141,7 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
     question = asked.question
     if threshold.hint:
         said = question.settled.figure
-        link = said.link if said is not None else concept_column(asked, query.base, threshold.hint)
+        link = said.link if said is not None else concept_column(question, query.base, threshold.hint)
         if link is None:
             raise missing_measure(called(question.schema.table(query.base)))
         is_age = threshold.hint == "age" and question.is_date(link)
@@ -161,11 +155,10 @@ def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
     grouped = bool(query.measures and query.dimensions)
     same = link is not None and any((one.table, one.column) == (link.table, link.column) for one in query.measures)
     if link is not None and not is_aggregate(asked, threshold) and not (grouped and same):
-        column = ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
-        condition = Condition(column, threshold.operator, threshold.operands)
+        condition = Condition(ref(link), threshold.operator, threshold.operands)
         return replace(query, conditions=(*query.conditions, condition))
     figure = Figure(threshold.function, link, threshold.table, threshold.at)  # type: ignore[arg-type]
-    return _with_having(asked, query, Having(measure_of(asked, figure), threshold.operator, threshold.operands))
+    return _with_having(asked, query, Having(asked.measure(figure), threshold.operator, threshold.operands))
 
 
 def _implied(asked: Asked, query: Query) -> Link | None:
@@ -178,9 +171,10 @@ def _implied(asked: Asked, query: Query) -> Link | None:
     own = asked.question.facts(query.base).measures
     if measure is None and len(own) == 1:
         return column_link(query.base, own[0].name)  # "invoices over 15"
-    if measure is None or measure.column is None:
+    link = column_link(measure.table, str(measure.column)) if measure is not None and measure.column else None
+    if link is None or asked.question.kind(link) in ("date", "timestamp"):
         raise unused_words(asked.question.texts("cmp", "between") or ["?"])
-    return column_link(measure.table, measure.column)
+    return link
 
 
 def _with_having(asked: Asked, query: Query, having: Having) -> Query:
@@ -206,10 +200,10 @@ def _with_spans(asked: Asked, query: Query) -> Query:
     bases = list(dict.fromkeys(measure.table for measure in query.measures)) or [query.base]
     for span in asked.parts.spans:
         for base in bases if len(bases) > 1 and span.link is None else [query.base]:
-            date = ColumnRef(span.link.table, str(span.link.column)) if span.link else span_date(asked, base)
+            date = ref(span.link) if span.link else asked.span_date(base)
             if date is None or _is_of_another(asked, date, base):
-                raise no_date_of(asked, base)
-            query = replace(query, conditions=(*query.conditions, *during(asked, date, span)))
+                raise asked.no_date_of(base)
+            query = replace(query, conditions=(*query.conditions, *asked.during(date, span)))
     return query
 
 
@@ -217,9 +211,9 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
     if len(asked.parts.weekdays) > 1:
         return _with_several_weekdays(asked, query)
     for one in asked.parts.weekdays:
-        date = ColumnRef(one.link.table, str(one.link.column)) if one.link else span_date(asked, query.base)
+        date = ref(one.link) if one.link else asked.span_date(query.base)
         if date is None:
-            raise no_date_of(asked, query.base)
+            raise asked.no_date_of(query.base)
         column = replace(date, part=one.part)
         if one.part == "weekend":
             condition = Condition(column, "true" if bool(one.value) != one.negated else "false")
@@ -236,11 +230,11 @@ def _with_several_weekdays(asked: Asked, query: Query) -> Query:
         Refusal: it is not known which weekdays are meant, or the rows carry no date.
     """
     days = asked.parts.weekdays
-    date = span_date(asked, query.base)
+    date = asked.span_date(query.base)
     if len({one.part for one in days}) > 1 or any(one.negated or one.link for one in days) or not query.measures:
         raise unused_words(asked.question.texts("calendar"))
     if date is None:
-        raise no_date_of(asked, query.base)
+        raise asked.no_date_of(query.base)
     part = days[0].part
     if part == "weekday":
         values = tuple(Decimal(one.value) for one in days)

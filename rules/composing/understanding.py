@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
@@ -12,7 +13,9 @@ from rules.composing.assumptions import assumptions
 from rules.composing.compose import composed
 from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
 from rules.composing.names import notes_on_values
-from rules.linking.marks import Mark, marks_of
+from rules.linking.linking import nouns_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import (
@@ -21,20 +24,18 @@ from rules.query.refusals import (
     missing_year,
     not_combinable,
     not_connected,
-    too_long,
     unknown_words,
-    unsupported,
     unused_words,
 )
 from rules.query.years import dated
-from rules.reading import costs
-from rules.reading.cover import Reading, readings
+from rules.reading.cover import readings
+from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
+from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from rules.words.talk import without_courtesy
@@ -48,7 +49,6 @@ class Understanding:
     sql: str
     warnings: tuple[str, ...] = ()
     assumptions: tuple[Text, ...] = ()
-    asked: Asked | None = None
 
 
 def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
@@ -100,38 +100,34 @@ class _NoGroups(Exception):
 
 
 def _read(
-    inquiry: Inquiry,
-    lexicon: Lexicon,
-    marks: tuple[Mark, ...],
-    settled: Settled,
-    inclusion: Inclusion | None = None,
+    inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled, inclusion: Inclusion | None = None
 ) -> Understanding:
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
+
+    def best_of(marks: tuple[Mark, ...]) -> Understanding:
+        nouns = nouns_of(marks, lexicon, inquiry.table)
+        question = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
+        return _best(question, inquiry.lang, inclusion)
+
     try:
-        question = Question(marks, lexicon, inquiry.table, is_chinese, settled=settled)
-        return _told(best(question, lexicon, inclusion), inquiry.lang)
+        return best_of(marks)
     except _Unconnected as failure:
         if not failure.measured:
             raise failure.refusal from failure
-        other = Question(marks, lexicon, inquiry.table, is_chinese, failure.measured, settled=settled)
         try:
-            understood = best(other, lexicon, inclusion)
+            understood = best_of(tuple(_without(mark, failure.measured) for mark in marks))
         except _Unconnected as again:
             raise failure.refusal from again
         if not understood.query.measures:
             raise failure.refusal from None  # the question asks for figures, and the query has only rows
-        return _told(understood, inquiry.lang)
+        return understood
 
 
-def _told(understood: Understanding, lang: Lang) -> Understanding:
-    """The understanding with what the answer says of it, and without the question, which holds the catalogue."""
-    asked = understood.asked
-    assert asked is not None
-    notes = (*notes_on_values(asked), *asked.parts.notes)
-    warnings = tuple(note.to(lang) for note in notes)
-    told = (*notes, *assumptions(asked, understood.query))
-    return replace(understood, warnings=warnings, assumptions=told, asked=None)
+def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
+    """The mark without its links to these columns, unless it links to no other column."""
+    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
+    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
 
 
 class _Unconnected(Exception):
@@ -142,40 +138,22 @@ class _Unconnected(Exception):
         self.refusal, self.measured = refusal, measured
 
 
-def best(question: Question, lexicon: Lexicon, inclusion: Inclusion | None = None) -> Understanding:
+def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     """What the best reading that can be composed gives.
 
     Raises:
         Refusal: the best reading can't, and no other is nearly as good.
     """
-    refuse_unsupported(question)
-    found = readings(question)
     refusal: Refusal | None = None
-    least = found[0].cost
-    for reading in found:
-        if reading.cost > least + costs.MARGIN:
-            break
+    for reading in readings(question, BY_SYMBOL):
         try:
-            return _understood(question, lexicon, reading, inclusion)
+            return _understood(question, reading, lang, inclusion)
         except Refusal as one:
             refusal = refusal or one
             if reading.parts.doubts or (one.missing is not None and one.missing.kind == "choice"):
                 break
     assert refusal is not None
     raise refusal
-
-
-def refuse_unsupported(question: Question) -> None:
-    """Refuses what rules can't do.
-
-    Raises:
-        Refusal: the question asks for it, or is too long.
-    """
-    if len(question) > costs.MOST_WORDS:
-        raise too_long(len(question), costs.MOST_WORDS)
-    for word in question.words:
-        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
-            raise unsupported(word.mark.arg, word.mark.text)
 
 
 def refuse_lost(asked: Asked, reading: Reading) -> None:
@@ -195,26 +173,24 @@ def refuse_lost(asked: Asked, reading: Reading) -> None:
         raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
 
 
-def _understood(
-    question: Question, lexicon: Lexicon, reading: Reading, inclusion: Inclusion | None = None
-) -> Understanding:
+def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     asked = Asked(question, reading.parts)
     refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
         query, sql = rendered(question, query, inclusion)
     except AmbiguousPath as ambiguity:
-        raise ambiguous_way(ambiguity.target, ambiguity.choices, lexicon) from ambiguity
+        raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
-        parts = asked.parts
-        figures = (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure))
-        measured = frozenset((one.link.table, one.link.column) for one in figures if one.link)
-        raise _Unconnected(_unconnected(question, lexicon), measured) from failure
-    return Understanding(query, sql, asked=asked)
+        measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
+        raise _Unconnected(_unconnected(question), measured) from failure
+    notes = (*notes_on_values(asked), *asked.parts.notes)
+    told = (*notes, *assumptions(asked, query))
+    return Understanding(query, sql, tuple(note.to(lang) for note in notes), told)
 
 
-def _unconnected(question: Question, lexicon: Lexicon) -> Refusal:
-    names = [called(lexicon.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
+def _unconnected(question: Question) -> Refusal:
+    names = [called(question.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
     return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
 
 

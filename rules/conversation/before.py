@@ -4,31 +4,19 @@ A turn keeps the `Query` of its question. If a model answered it, it keeps none,
 again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from common.inquiry import Inquiry
 from common.values import Turn
 from rules.composing.understanding import Understanding, understand
+from rules.conversation.change import Earlier
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Query
 from rules.query.query_json import pending_from_json, query_from_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """The question that a follow-up goes on from.
-
-    Attributes:
-        is_latest: whether no other question about the data came after it, answered or not.
-    """
-
-    question: str
-    query: Query
-    is_latest: bool
 
 
 class Before:

@@ -1,17 +1,33 @@
 """What a question says itself, seen as a change to the one before it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from common.meanings import TableKey
 from common.text import Text
+from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.query.query import Function
-from rules.query.wishes import Figure
-from rules.reading.cover import Reading
+from rules.query.query import ColumnRef, Figure, Function, Query
+from rules.query.refusals import Refusal, missing_measure
+from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import Parts, Ranking
-from rules.schema.schema import TableKey
+from rules.schema.links import column_link
 from rules.words import WORDS
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """The question that a follow-up goes on from.
+
+    Attributes:
+        is_latest: whether no other question about the data came after it, answered or not.
+    """
+
+    question: str
+    query: Query
+    is_latest: bool
 
 
 @dataclass
@@ -136,6 +152,21 @@ class Change:
             return True
         which = [text for text in question.texts("which") if self.restricts or _WHICH_ONES in text]
         return bool(self.asked.tables and (which or question.has("list")) and not self.figures)
+
+    @property
+    def ranks_within(self) -> bool:
+        """Whether the limit applies within each group: `每个公司的前三名`."""
+        words = self.asked.question.words
+        return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)
+
+    def figures_among(self, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
+        """Those of the columns whose totals or averages mean something."""
+        return [one for one in columns if self.asked.question.is_measure(column_link(one.table, one.column))]
+
+    def no_measure(self, query: Query) -> Refusal:
+        """The refusal of a figure that could be any of the table's."""
+        facts = self.asked.question.facts(query.base)
+        return missing_measure(called(facts.table), facts)
 
     @property
     def is_figure_alone(self) -> bool:

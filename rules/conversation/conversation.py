@@ -1,7 +1,6 @@
 """Understands a question in its conversation: by itself if it is complete, else as a change to the question before.
 
-A turn keeps the `Query` of its question. If a model answered it, it keeps none, and the rules read that question
-again. An answer to a question back completes the question before it.
+An answer to a question back completes the question before it.
 """
 
 import re
@@ -11,31 +10,24 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from common.inquiry import Inquiry, StoredValue
+from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from common.values import Turn
 from rules.composing.carrying import conditions_for
-from rules.composing.compose import touched
 from rules.composing.understanding import Understanding
-from rules.conversation.before import Before, Earlier, understood_alone
-from rules.conversation.change import Change
-from rules.conversation.finishing import asked_under, figured, finished, first_edited
+from rules.conversation.before import Before, understood_alone
+from rules.conversation.change import Change, Earlier
+from rules.conversation.finishing import asked_under, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
 from rules.conversation.resuming import settled_by
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
-from rules.query.query import Condition, Operand, Query
-from rules.query.refusals import (
-    Refusal,
-    grounds,
-    not_by_rules,
-    not_continued,
-    which_one,
-)
+from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
+from rules.query.refusals import Refusal, grounds, not_by_rules, not_continued, which_one
 from rules.query.years import year_of
 from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED, without_courtesy
@@ -76,7 +68,8 @@ def is_understood(inquiry: Inquiry) -> bool:
 
 def continues(inquiry: Inquiry) -> bool:
     """Whether the question continues an earlier one about the data, or answers a question back."""
-    return _asked_before(inquiry) and _outcome(inquiry).goes_on
+    asked_before = any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    return asked_before and _outcome(inquiry).goes_on
 
 
 def is_complete(inquiry: Inquiry) -> bool:
@@ -109,10 +102,6 @@ def earlier_query(inquiry: Inquiry) -> Query | None:
     """The query of the last answered question about the data; None where rules don't know it."""
     earlier = _Conversation(inquiry).before.earlier
     return earlier.query if earlier is not None else None
-
-
-def _asked_before(inquiry: Inquiry) -> bool:
-    return any(turn.question_type == "DATABASE" for turn in inquiry.history)
 
 
 def _outcome(inquiry: Inquiry) -> Outcome:
@@ -176,15 +165,12 @@ class _Conversation:
     def _is_settled_before(self) -> bool:
         """Whether a figure that could be several ones alone can only be one of what was asked before."""
         missing = self._alone.missing if isinstance(self._alone, Refusal) else None
-        if (
-            missing is None
-            or missing.kind != "choice"
-            or self.before.earlier is None
-            or isinstance(self._likely, Refusal)
-        ):
+        if missing is None or missing.kind != "choice":
             return False
-        spoken = touched(self.before.earlier.query)
-        return self._likely.is_figure_alone and sum(table in spoken for table, _ in missing.choices) == 1
+        earlier, likely = self.before.earlier, self._likely
+        if earlier is None or isinstance(likely, Refusal) or not likely.is_figure_alone:
+            return False
+        return sum(table in touched(earlier.query) for table, _ in missing.choices) == 1
 
     @property
     def is_complete(self) -> bool:
@@ -288,7 +274,7 @@ class _Conversation:
             raise self._likely
         change, query = self._likely, self._alone.query
         pointed = Query(conditions[0].column.table, conditions=conditions)
-        moved = conditions_for(change.asked, pointed, figured(query), [])
+        moved = conditions_for(change.asked, pointed, measured_table(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
         meant = " ".join(_written(one.operands[0]) for one in conditions)
@@ -339,5 +325,5 @@ _SPOKEN_OF, _SHOWN = 0.9, 1.4  # weights; a table that the follow-up names itsel
 
 def _context(query: Query) -> dict[TableKey, float]:
     """The tables that a follow-up is likely about, with their weights; those that were shown weigh more."""
-    shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    shown = shown_things(query)
     return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)

@@ -5,20 +5,20 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import cast
 
+from common.meanings import TableKey
 from common.text import Text
 from rules.composing.asked import Asked
-from rules.composing.carrying import listed, named
+from rules.composing.carrying import named
 from rules.composing.changing import changing
-from rules.composing.dating import resolved
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
 from rules.conversation.change import Change
-from rules.linking.dates import Period, Unit, unit_period
+from rules.linking.moments import Period, Unit, unit_period
 from rules.query.query import OPPOSITE, ColumnRef, Comparison, Condition, Dimension, Operand, Query, Related
-from rules.query.refusals import not_combinable, nothing_to_change
+from rules.query.refusals import enumerated, not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
+from rules.schema.facts import is_year, kind_of
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey, is_year, kind_of
 
 
 def with_restrictions(query: Query, change: Change) -> Query:
@@ -33,8 +33,8 @@ def with_restrictions(query: Query, change: Change) -> Query:
     if change.shift is not None and change.may_be_from_today and not _dates(query, asked):
         unit, count = change.shift
         since_today = Span((unit_period(cast(Unit, unit), count),), 0)
-        parts = replace(parts, spans=(*parts.spans, since_today))
-        change.asked = asked = replace(asked, parts=parts)
+        change.asked = asked = asked.with_parts(spans=(*parts.spans, since_today))
+        parts = asked.parts
     elif change.shift is not None:
         query = _shifted(query, asked, *change.shift)
         if asked.says("compare"):
@@ -217,7 +217,7 @@ def _by_period(query: Query, asked: Asked) -> Query:
     grain = grains.pop() if len(grains) == 1 else None
     if grain is None:
         raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
-    unit = resolved(asked, Dimension(NO_TABLE, None, grain), query.measures[0].table)
+    unit = asked.resolved(Dimension(NO_TABLE, None, grain), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
 
@@ -334,6 +334,6 @@ def _dropped(query: Query, asked: Asked, columns: set[ColumnRef], what: Text, no
     kept = tuple(one for one in query.conditions if one.column not in columns)
     if len(kept) == len(query.conditions):
         raise nothing_to_change(what)
-    names = listed(named(asked.question, one.table, one.column) for one in columns)
+    names = enumerated(dict.fromkeys(named(asked.question, one.table, one.column) for one in columns))
     notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

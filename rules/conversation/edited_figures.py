@@ -1,22 +1,19 @@
 """Puts into the query before it what a follow-up wants measured, counted or shown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried, conditions_for
-from rules.composing.dating import date_column
-from rules.composing.measuring import group_order, measure_of
+from rules.composing.measuring import group_order
 from rules.conversation.change import Change
-from rules.query.query import ColumnRef, Dimension, Function, Measure, Query
-from rules.query.refusals import Refusal, missing_measure, not_combinable, nothing_to_change, unused_words
-from rules.query.wishes import Figure
-from rules.reading.grouping import column_dimension
-from rules.reading.shared import ref
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref, shown_things
+from rules.query.refusals import not_combinable, nothing_to_change, unused_words
+from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 Edited = tuple[Query, list[Dimension]]
@@ -71,8 +68,7 @@ def _say_value(query: Query, change: Change) -> None:
     if link is None or named or not question.is_measure(link) or not query.measures:
         return
     figure = Figure("max" if ranking.descending else "min", link, position=ranking.figure.position)
-    parts = replace(change.parts, rankings=(), figures=(*change.parts.figures, figure))
-    change.asked = replace(change.asked, parts=parts)
+    change.asked = change.asked.with_parts(rankings=(), figures=(*change.parts.figures, figure))
 
 
 def _measured(query: Query, change: Change) -> Query:
@@ -93,13 +89,13 @@ def _measured(query: Query, change: Change) -> Query:
 
 def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
     """The measure of a figure; if it names no function, it gets that of the earlier figure where that makes sense."""
-    measure = measure_of(asked, figure)
+    measure = asked.measure(figure)
     old = query.measures[0] if query.measures else None
     if old is None or old.function == "metric" or figure.function or figure.per_unit or figure.link is None:
         return measure
     if old.per is not None and old.per.bucket is not None and measure.function == "sum":
-        return replace(measure, per=Dimension(measure.table, date_column(asked, measure.table), old.per.bucket))
-    own = measure_of(asked, Figure(None, column_link(old.table, old.column))) if old.column else old
+        return replace(measure, per=Dimension(measure.table, asked.date_column(measure.table), old.per.bucket))
+    own = asked.measure(Figure(None, column_link(old.table, old.column))) if old.column else old
     said = old.function if old.column and old.function != own.function else None
     return replace(measure, function=said) if said in ("avg", "min", "max", "sum", "median") else measure
 
@@ -158,7 +154,7 @@ def _extreme(query: Query, change: Change) -> Function | None:
     single = len(query.measures) == 1 and not query.dimensions and query.measures[0].column is not None
     if not single or ranking is None or change.parts.groups or ranking.figure or ranking.limit or ranking.hint:
         return None
-    change.asked = replace(change.asked, parts=replace(change.parts, rankings=()))
+    change.asked = change.asked.with_parts(rankings=())
     return "max" if ranking.descending else "min"
 
 
@@ -167,40 +163,29 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
         if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
             return counting(query)  # `一共多少`
         columns = [one.column for one in query.order if one.column is not None]
-        figures = figures_among(change, columns) or figures_among(change, query.columns)
+        figures = change.figures_among(columns) or change.figures_among(query.columns)
         if len(figures) != 1:
-            raise no_measure(change, query)
+            raise change.no_measure(query)
         return _measuring(query, [Measure(function, figures[0].table, figures[0].column)])
     if function == "sum" and all(one.function in ("sum", "count") for one in query.measures):
         return _measuring(query, [measure for measure in query.measures if not measure.is_share])
     if function == "avg" and query.dimensions and _is_count(query.measures[0]):
         return _measuring(query, [replace(query.measures[0], per=query.dimensions[-1])], query.dimensions[:-1])
     if any(_is_count(measure) for measure in query.measures):
-        raise no_measure(change, query)
+        raise change.no_measure(query)
     return _turned(query, lambda measure: replace(measure, function=function, per=None))
 
 
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 
 
-def _turned(query: Query, turned) -> Query:  # type: ignore[no-untyped-def]
+def _turned(query: Query, turned: Callable[[Measure], Measure]) -> Query:
     order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
     return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
 
 
 def _is_count(measure: Measure) -> bool:
     return measure.column is None or measure.function == "count_distinct"
-
-
-def figures_among(change: Change, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
-    """Those of the columns whose totals or averages mean something."""
-    return [one for one in columns if change.asked.question.is_measure(column_link(one.table, one.column))]
-
-
-def no_measure(change: Change, query: Query) -> Refusal:
-    """The refusal of a figure that could be any of the table's."""
-    facts = change.asked.question.facts(query.base)
-    return missing_measure(called(facts.table), facts)
 
 
 def _counted(query: Query, change: Change) -> Query:
@@ -234,7 +219,7 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
     things = said or [one for one in query.dimensions if one.column is None]
     if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
         raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
-    change.asked = replace(change.asked, parts=replace(change.parts, groups=()))
+    change.asked = change.asked.with_parts(groups=())
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
 
@@ -244,7 +229,7 @@ def _averaged_over(query: Query, change: Change) -> Query:
     if len(query.measures) != 1 or query.measures[0].per is not None:
         raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
     table = query.measures[0].table
-    per = Dimension(table, date_column(change.asked, table), change.per_unit)  # type: ignore[arg-type]
+    per = Dimension(table, change.asked.date_column(table), change.per_unit)  # type: ignore[arg-type]
 
     def averaged(measure: Measure) -> Measure:
         return replace(measure, function="count" if measure.column is None else "sum", per=per)
@@ -289,8 +274,8 @@ def _with_thing(query: Query, change: Change) -> Edited:
     if not tables or change.lifts:
         return query, []
     key, graph = tables[-1].link.table, asked.question.graph
-    shown = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
-    if change.parts.groups and change.parts.rankings and ranks_within(change):
+    shown = shown_things(query)
+    if change.parts.groups and change.parts.rankings and change.ranks_within:
         return query, []
     if change.restricts or change.parts.groups or change.function or key in shown:
         _refuse_strangers(query, change)
@@ -336,9 +321,3 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
         limit=query.limit,
         with_deleted=query.with_deleted,
     )
-
-
-def ranks_within(change: Change) -> bool:
-    """Whether the limit applies within each group: `每个公司的前三名`."""
-    words = change.asked.question.words
-    return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)

@@ -7,15 +7,12 @@ from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried
-from rules.composing.measuring import group_order, measure_of
-from rules.composing.ranked import concept_column
+from rules.composing.measuring import group_order
 from rules.conversation.change import Change
-from rules.conversation.edited_figures import figures_among, no_measure
-from rules.query.query import Condition, Dimension, Having, Order, Query
+from rules.query.query import Condition, Dimension, Figure, Having, Order, Query, ref, shown_things
 from rules.query.refusals import missing_measure, nothing_to_change
-from rules.query.wishes import Figure
+from rules.reading.implied import concept_column
 from rules.reading.parts import Ranking
-from rules.reading.shared import ref
 from rules.schema.links import Link
 
 
@@ -28,7 +25,7 @@ def renumbered(query: Query, change: Change) -> Query:
     compared = [one for one in all_of if one.operator in _COMPARED]
     if len(compared) != 1:
         return query
-    change.asked = replace(change.asked, parts=replace(change.parts, limits=()))
+    change.asked = change.asked.with_parts(limits=())
     new = replace(compared[0], operands=(Decimal(limit),))
     return replace(
         query,
@@ -84,9 +81,9 @@ def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
     elif query.order and (query.order[0] not in ties or is_top):  # an order that only breaks ties has a first row
         key, keeps = query.order[0], is_top
     else:
-        shown = figures_among(change, query.columns)
+        shown = change.figures_among(query.columns)
         if len(shown) != 1:
-            raise no_measure(change, query)
+            raise change.no_measure(query)
         key, keeps = Order(column=shown[0]), is_top
     descending = ranking.descending if not keeps else key.descending == ranking.descending
     return _by(query, asked, replace(key, descending=descending))
@@ -100,7 +97,7 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
         return _by_link(query, asked, link, descending=said if question.kind(link) == "text" else ranking.descending)
     if link is not None and not question.is_measure(link) and not question.is_date(link):
         return _by_name(query, asked, link)
-    measure = measure_of(asked, figure)
+    measure = asked.measure(figure)
     counted = [one for one in query.measures if one.column is None]
     if question.words[figure.position].mark.means("count") and counted:
         measure = counted[0]
@@ -131,14 +128,14 @@ def _by_name(query: Query, asked: Asked, link: Link) -> Query:
 def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     """The query ordered by what an adjective implies: the price of the cheapest, the date of the latest."""
     asked = change.asked
-    things = [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    things = shown_things(query)
     adjectives = asked.question.lexicon.adjectives.get(ranking.hint)
     if adjectives is not None:
         link = next((one for one in adjectives if one.table in things), None)
         if link is None or query.measures:
             return _by_what_is_there(query, change, ranking)
     else:
-        link = next(filter(None, (concept_column(asked, table, ranking.hint) for table in things)), None)
+        link = next(filter(None, (concept_column(asked.question, table, ranking.hint) for table in things)), None)
     if link is None and query.limit is not None:
         return _by_what_is_there(query, change, ranking)
     if link is None:

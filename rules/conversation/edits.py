@@ -8,18 +8,17 @@ from dataclasses import replace
 
 from common.text import Text
 from rules.composing.asked import Asked
-from rules.composing.carrying import listed, spoken
+from rules.composing.carrying import spoken
 from rules.composing.compose import refuse_doubts
-from rules.composing.dating import resolved, trend_dimension
 from rules.composing.empty_groups import grouped_table, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
-from rules.conversation.edited_figures import counting, ranks_within, with_figures
+from rules.conversation.edited_figures import counting, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
 from rules.query.query import Dimension, Query
-from rules.query.refusals import nothing_to_change, unused_words
-from rules.reading.grouping import column_dimension
+from rules.query.refusals import enumerated, nothing_to_change, unused_words
+from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
 
 
@@ -98,8 +97,8 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     if query.counts_rows:
         raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
     base = query.measures[0].table
-    dimensions = [resolved(asked, one, base) for one in wanted] or [trend_dimension(asked, base)]
-    if parts.rankings and query.dimensions and ranks_within(change):
+    dimensions = [asked.resolved(one, base) for one in wanted] or [asked.trend(base)]
+    if parts.rankings and query.dimensions and change.ranks_within:
         return _ranked_within(query, change, dimensions), False
     if "add" in change.cues or (asked.says("compare") and not parts.groups):
         dimensions = [*query.dimensions, *dimensions]
@@ -131,7 +130,7 @@ def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) ->
 
 def _replaced(asked: Asked, before: Iterable[Dimension], after: Iterable[Dimension]) -> Text:
     """Says that groups were replaced, as the follow-up may have meant further ones."""
-    old, new = (listed(spoken(asked.question, one) for one in some) for some in (before, after))
+    old, new = (enumerated(dict.fromkeys(spoken(asked.question, one) for one in some)) for some in (before, after))
     return Text(
         f"分组由“{old.zh}”换成了“{new.zh}”；要同时按两者分组，请说“再按{new.zh}”。",
         f'Grouped by "{new.en}" instead of "{old.en}"; say "also by {new.en}" to group by both.',

@@ -5,22 +5,14 @@ from dataclasses import replace
 
 from common.text import Lang, Text
 from rules.composing.assumptions import assumptions
-from rules.composing.carrying import conditions_for, listed, named
+from rules.composing.carrying import conditions_for, named
 from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
-from rules.conversation.before import Earlier
-from rules.conversation.change import Change
+from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
-from rules.query.query import Query
-from rules.query.refusals import (
-    Refusal,
-    ambiguous_way,
-    not_combinable,
-    unused_words,
-    which_one,
-)
+from rules.query.query import Query, measured_table
+from rules.query.refusals import Refusal, ambiguous_way, enumerated, not_combinable, unused_words, which_one
 from rules.schema.joins import AmbiguousPath
-from rules.schema.schema import TableKey
 from rules.sql.statement import Unrenderable
 
 
@@ -57,7 +49,7 @@ def asked_under(
     """
     query = alone.query
     said = {condition.column for condition in query.conditions}
-    carried = conditions_for(change.asked, replace(earlier.query, base=figured(earlier.query)), query.base, [])
+    carried = conditions_for(change.asked, replace(earlier.query, base=measured_table(earlier.query)), query.base, [])
     kept = tuple(one for one in carried if one.column not in said)
     if not kept:
         if pronoun is not None:
@@ -66,11 +58,10 @@ def asked_under(
         if few and (earlier.query.limit is not None or earlier.query.having):
             raise unused_words(few)  # no condition tells the three rows that 它们 means after "top 3" from others
         return alone
-    names = listed(named(change.asked.question, one.column.table, one.column.column) for one in kept)
+    names = enumerated(dict.fromkeys(named(change.asked.question, one.column.table, one.column.column) for one in kept))
     change.notes = [
         Text(
-            f"沿用了上一个问题对“{names.zh}”的限定。",
-            f'Still restricted by "{names.en}", as in the previous question.',
+            f"沿用了上一个问题对“{names.zh}”的限定。", f'Still restricted by "{names.en}", as in the previous question.'
         )
     ]
     return finished(change, replace(query, conditions=(*query.conditions, *kept)), earlier, lang)
@@ -91,11 +82,6 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
     warnings = tuple(one.to(lang) for one in _warnings(change, earlier))
     told = (*notes_on_values(change.asked), *assumptions(change.asked, query))
     return Understanding(query, sql, warnings, told)
-
-
-def figured(query: Query) -> TableKey:
-    """The table whose rows are measured or listed."""
-    return query.measures[0].table if query.measures else query.base
 
 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:

@@ -9,32 +9,32 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from common.meanings import TableKey
 from common.text import language_of
 from rules.composing.asked import Asked
 from rules.composing.names import notes_on_values
-from rules.composing.understanding import refuse_unsupported
 from rules.conversation.change import Change
-from rules.linking.marks import Mark, marks_of
+from rules.linking.linking import nouns_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
+from rules.query.query import AGGREGATES, Figure
 from rules.query.refusals import Refusal, unknown_words
-from rules.query.wishes import AGGREGATES, Figure
 from rules.query.years import dated, this_year
-from rules.reading import comparing, costs, grouping
-from rules.reading.cover import Reading, readings
+from rules.reading import comparing, grouping
+from rules.reading.cover import readings
+from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
-from rules.reading.matching import Match
+from rules.reading.matching import Make
 from rules.reading.parts import Named, Parts
-from rules.reading.patterns import TABLE, Make, compiled
-from rules.reading.words import Question
+from rules.reading.patterns import TABLE, compiled
+from rules.reading.ranking import limit_of
+from rules.reading.words import Match, Question
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 from rules.words.talk import THANKS, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS
-
-_MOST_LIMIT = 10_000
-
 
 _HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 _RECORDS = frozenset(WORDS.both("questions.rows"))
@@ -44,14 +44,10 @@ _RECORDS = frozenset(WORDS.both("questions.rows"))
 
 def _limited(match: Match) -> Parts | None:
     """A number that belongs to nothing else: `只要10个`, "just 5 of them"; "one more" is no limit."""
-    word = match["num"].word
-    value = word.mark.number.value if word.mark.number is not None else None
+    limit, is_date = limit_of(match), "date" in match["num"].word.senses
     cues = {other.mark.arg for other in match.question.words if other.mark.means("noise")}
     said = match.get("unit", "noise") is not None or cues & {"only", "replace"}
-    is_limit = (
-        said and "date" not in word.senses and value is not None and value == int(value) and 1 < value <= _MOST_LIMIT
-    )
-    return Parts(limits=(int(value),)) if is_limit and value is not None else None
+    return Parts(limits=(limit,)) if limit is not None and limit > 1 and said and not is_date else None
 
 
 def _lifted(match: Match) -> Parts:
@@ -95,14 +91,14 @@ def read_change(
     is_chinese = language_of(without_courtesy(question)) == "zh"
     marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
-    read = Question(marks, lexicon, hint, is_chinese, context=context, settled=settled)
-    refuse_unsupported(read)
+    nouns = nouns_of(marks, lexicon, hint, context)
+    read = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
     found = readings(read, _PATTERNS)
     unknown = [marks[at].text for at in found[0].lost if marks[at].is_unknown]
     if unknown:
         notes_on_values(Asked(read, found[0].parts))
         raise unknown_words(unknown, lexicon)
-    return [_change(read, one, inclusion) for one in found if one.cost <= found[0].cost + costs.MARGIN]
+    return [_change(read, one, inclusion) for one in found]
 
 
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
@@ -199,7 +195,9 @@ def _say_tie(change: Change) -> None:
     first = words[0]
     leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
     ends = any(
-        one.mark.means("of") and one.text in _OF and (after is None or _ends(after.mark))
+        one.mark.means("of")
+        and one.text in _OF
+        and (after is None or after.mark.means("count") or after.mark.arg == "end")
         for one, after in zip(words, [*words[1:], None], strict=True)
     )
     asked_of = any(
@@ -213,16 +211,8 @@ def _say_tie(change: Change) -> None:
 _OF = WORDS.chinese.phrases("names.of")
 
 
-def _ends(mark: Mark) -> bool:
-    return mark.means("count") or mark.arg == "end"
-
-
 _COPULAS = frozenset(WORDS.both("follow_ups_begin.copulas"))
 _PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
-
-
-def _with_parts(change: Change, parts: Parts) -> None:
-    change.asked = replace(change.asked, parts=parts)
 
 
 def _say_function(change: Change) -> None:
@@ -235,7 +225,7 @@ def _say_function(change: Change) -> None:
     if counts:
         change.function = "count"
         change.counts_value = _counts_value(question)
-        _with_parts(change, replace(parts, figures=tuple(one for one in parts.figures if one not in counts)))
+        change.asked = change.asked.with_parts(figures=tuple(one for one in parts.figures if one not in counts))
         return
     words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
     said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
@@ -243,7 +233,7 @@ def _say_function(change: Change) -> None:
         change.function, change.counts_value = "count" if words else None, _counts_value(question)
     elif said and parts.bare:
         first = replace(parts.bare[0], function=said[0])
-        _with_parts(change, replace(parts, bare=(first, *parts.bare[1:])))
+        change.asked = change.asked.with_parts(bare=(first, *parts.bare[1:]))
     elif said:
         change.function = said[0]
 
@@ -263,12 +253,12 @@ def _say_direction(change: Change) -> None:
         return
     if len(columns) == len(parts.groups) == 1:  # "by" in "sorted by opening date" is no group
         figure = Figure(None, column_link(columns[0].table, str(columns[0].column)), position=ranking.at)
-        _with_parts(change, replace(parts, groups=(), rankings=(replace(ranking, figure=figure),)))
+        change.asked = change.asked.with_parts(groups=(), rankings=(replace(ranking, figure=figure),))
         return
     said = [word.mark.arg for word in words if word.mark.means("rank") and word.mark.arg]
     if said or "reverse" not in change.cues:
         change.direction = said[-1] if said else "desc"
-    _with_parts(change, replace(parts, rankings=()))
+    change.asked = change.asked.with_parts(rankings=())
 
 
 def _say_settled(change: Change) -> None:
@@ -278,8 +268,8 @@ def _say_settled(change: Change) -> None:
         return
     if ranking is not None:
         ranking = replace(ranking, figure=replace(figure, position=ranking.at), hint="")
-        _with_parts(change, replace(change.parts, rankings=(ranking,)))
+        change.asked = change.asked.with_parts(rankings=(ranking,))
     else:
         bare = replace(figure, function=figure.function or change.function)
-        _with_parts(change, replace(change.parts, bare=(*change.parts.bare, bare)))
+        change.asked = change.asked.with_parts(bare=(*change.parts.bare, bare))
         change.function = None

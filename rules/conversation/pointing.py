@@ -3,12 +3,14 @@
 import datetime
 from dataclasses import dataclass
 
+from common.meanings import TableKey
 from common.values import Turn
-from rules.linking.dates import UNITS, Moment, Period, Unit
-from rules.linking.marks import Mark, marks_of
+from rules.linking.dates import UNITS
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.schema.lexicon import Lexicon
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _POINTS, _THING, _PERIOD, _PRONOUN, _SUBJECT = (

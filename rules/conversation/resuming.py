@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from rules.conversation.change import Change
 from rules.conversation.follow_ups import read_change
-from rules.linking.marks import Mark, marks_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
 from rules.query.pending import Choice, Missing, Settled
+from rules.query.query import Figure
 from rules.query.refusals import Refusal
-from rules.query.wishes import Figure
 from rules.query.years import in_year_of, year_of_period
 from rules.schema.lexicon import Lexicon
 from rules.words import WORDS

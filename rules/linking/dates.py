@@ -1,88 +1,19 @@
 """Dates as people write them, absolute or relative to today, as half-open periods of days.
 
-Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and
-the statement can be run again tomorrow.
-Weeks begin on Monday, as PostgreSQL's date_trunc has it. "The last 7 days" are the seven
-days before today, which is not over yet; "last month" is the calendar month before this one.
+"The last 7 days" are the seven days before today, which is not over yet; "last month" is the calendar month before this
+one.
 """
 
-import calendar
 import datetime
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 from common.word_files import Words
+from rules.linking.moments import Moment, Period, Unit, unit_period
 from rules.words import WORDS
 from rules.words.numerals import ENGLISH_NUMBERS, chinese_number
-
-Unit = Literal["day", "week", "month", "quarter", "year"]
-
-_MONTHS = {"day": 0, "week": 0, "month": 1, "quarter": 3, "year": 12}
-_DAYS = {"day": 1, "week": 7, "month": 0, "quarter": 0, "year": 0}
-
-
-@dataclass(frozen=True)
-class Moment:
-    """The beginning of a day: `day`, or the beginning of the current `trunc` shifted by whole months and days."""
-
-    day: datetime.date | None = None
-    trunc: Unit = "day"
-    months: int = 0
-    days: int = 0
-
-    @property
-    def begins_month(self) -> bool:
-        """Whether it is the first of a month."""
-        return self.day.day == 1 if self.day is not None else self.days == 0 and self.trunc not in ("day", "week")
-
-    def shifted(self, unit: Unit, count: int) -> "Moment":
-        """This moment moved by `count` units.
-
-        Raises:
-            OverflowError, ValueError: beyond the calendar.
-        """
-        months, days = _MONTHS[unit] * count, _DAYS[unit] * count
-        if self.day is None:
-            return replace(self, months=self.months + months, days=self.days + days)
-        total = self.day.year * 12 + self.day.month - 1 + months
-        moved = self.day.replace(year=total // 12, month=total % 12 + 1)
-        return replace(self, day=moved + datetime.timedelta(days=days))
-
-    def on(self, today: datetime.date) -> datetime.date:
-        """The day that this is when today is `today`.
-
-        Raises:
-            OverflowError, ValueError: beyond the calendar.
-        """
-        if self.day is not None:
-            return self.day
-        begun = {
-            "day": today,
-            "week": today - datetime.timedelta(days=today.weekday()),
-            "month": today.replace(day=1),
-            "quarter": today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1),
-            "year": today.replace(month=1, day=1),
-        }[self.trunc]
-        total = begun.year * 12 + begun.month - 1 + self.months
-        last = calendar.monthrange(total // 12, total % 12 + 1)[1]
-        moved = begun.replace(year=total // 12, month=total % 12 + 1, day=min(begun.day, last))
-        return moved + datetime.timedelta(days=self.days)
-
-
-@dataclass(frozen=True)
-class Period:
-    """From `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit when it is exactly one."""
-
-    start: Moment | None
-    end: Moment | None
-    grain: Unit | None = None
-
-    @property
-    def is_relative(self) -> bool:
-        """Whether it moves with today's date."""
-        return any(moment is not None and moment.day is None for moment in (self.start, self.end))
 
 
 @dataclass(frozen=True)
@@ -99,12 +30,6 @@ class DateSpan:
     is_bare: bool = False
     missing_year: bool = False
     unbounded: Period | None = None
-
-
-def unit_period(unit: Unit, offset: int = 0, count: int = 1) -> Period:
-    """`count` calendar units beginning `offset` units from the current one."""
-    start = Moment(trunc=unit).shifted(unit, offset)
-    return Period(start, start.shifted(unit, count), unit if count == 1 else None)
 
 
 def _to_date(unit: Unit) -> Period:
@@ -154,17 +79,34 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else chinese_number(text) or 0
 
 
+def _among(number: int, least: int, most: int) -> int:
+    """The number; raises ValueError where the calendar has no such part."""
+    if not least <= number <= most:
+        raise ValueError("no such part of the calendar")
+    return number
+
+
 def _month(text: str) -> int:
-    return _MONTH_NAMES.get(text, 0) or _number(text)
+    return _among(_MONTH_NAMES.get(text, 0) or _number(text), 1, 12)
 
 
 def _quarter(text: str) -> int:
-    return _ORDINALS.get(text, 0) or _number(text)
+    return _among(_ORDINALS.get(text, 0) or _number(text), 1, 4)
+
+
+def _day(text: str) -> int:
+    return _among(_number(text), 1, 31)
 
 
 def _half(text: str) -> int:
     """The first month of the half."""
     return 6 * (_HALVES.get(text, 0) or _number(text)) - 5
+
+
+def _length(first: int, last: int) -> int:
+    if last < first:
+        raise ValueError("no such period")
+    return last - first + 1
 
 
 def _at(year: str, month: int = 1, day: int = 1) -> datetime.date:
@@ -175,62 +117,44 @@ def _one_day(year: str, month: str, day: str) -> Period:
     return _from(_at(year, _month(month), _number(day)), "day")
 
 
-def _in_order(first: int, last: int, least: int, most: int) -> None:
-    """Raises ValueError where a part of the calendar begins before `least`, ends after `most` or before it begins."""
-    if not least <= first <= last <= most:
-        raise ValueError("no such period")
-
-
 def _months(year: str, month: str, last_month: str) -> Period:
-    _in_order(_month(month), _month(last_month), 1, 12)
-    return _from(_at(year, _month(month)), "month", _month(last_month) - _month(month) + 1)
+    return _from(_at(year, _month(month)), "month", _length(_month(month), _month(last_month)))
 
 
 def _days(year: str, month: str, day: str, last_day: str, last_month: str | None = None) -> Period:
-    return _between(_one_day(year, month, day), _one_day(year, last_month or month, last_day))
-
-
-def _between(first: Period, last: Period) -> Period:
-    if first.start and first.start.day and last.end and last.end.day and last.end.day <= first.start.day:
-        raise ValueError("no such period")
-    return Period(first.start, last.end)
+    first, last = _at(year, _month(month), _number(day)), _at(year, _month(last_month or month), _number(last_day))
+    return replace(_from(first, "day", _length(first.toordinal(), last.toordinal())), grain=None)
 
 
 def _relative_month(relative_year: str, month: str) -> Period:
-    _in_order(_month(month), _month(month), 1, 12)
     return _within_year(_YEARS[relative_year], _month(month), 1, "month")
 
 
 def _relative_months(relative_year: str, month: str, last_month: str) -> Period:
-    _in_order(_month(month), _month(last_month), 1, 12)
-    return _between(_relative_month(relative_year, month), _relative_month(relative_year, last_month))
+    return _within_year(_YEARS[relative_year], _month(month), _length(_month(month), _month(last_month)), None)
 
 
 def _relative_quarter(relative_year: str, quarter: str) -> Period:
-    _in_order(_quarter(quarter), _quarter(quarter), 1, 4)
     return _within_year(_YEARS[relative_year], _quarter(quarter) * 3 - 2, 3, "quarter")
 
 
 def _days_within(start: Moment, first: int, last: int) -> Period:
     begin = start.shifted("day", first)
-    return Period(begin, begin.shifted("day", last - first + 1), "day" if first == last else None)
+    return Period(begin, begin.shifted("day", _length(first, last)), "day" if first == last else None)
 
 
 def _day_of_year(relative_year: str, month: str, day: str) -> Period:
     start = _relative_month(relative_year, month).start
-    _in_order(_number(day), _number(day), 1, 31)
     assert start is not None
-    return _days_within(start, _number(day) - 1, _number(day) - 1)
+    return _days_within(start, _day(day) - 1, _day(day) - 1)
 
 
 def _days_of_month(relative_month: str, day: str, last_day: str | None = None) -> Period:
-    first, last = _number(day), _number(last_day or day)
-    _in_order(first, last, 1, 31)
-    return _days_within(Moment(trunc="month", months=_RELATIVE_MONTHS[relative_month]), first - 1, last - 1)
+    start = Moment(trunc="month", months=_RELATIVE_MONTHS[relative_month])
+    return _days_within(start, _day(day) - 1, _day(last_day or day) - 1)
 
 
 def _weekdays(week: int, first: int, last: int) -> Period:
-    _in_order(first, last, 0, 6)
     return _days_within(Moment(trunc="week", days=7 * week), first, last)
 
 

@@ -8,13 +8,12 @@ stay a question for the user.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rules.linking.marks import Mark
-from rules.schema.joins import Graph, is_default
+from common.meanings import TableKey
+from rules.linking.mark import Mark, Noun
+from rules.schema.joins import is_default
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
-_TIE = 0.015
 # The context of a word may raise a candidate's quality by at most this share, so that a part of one name never beats
 # the whole of another.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
@@ -22,6 +21,9 @@ _HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 _PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
 _LEAST_QUALITY = 0.4
 _WHOLE_NAME = 0.9
+
+
+_Scored = Sequence[tuple[float, Link]]
 
 
 @dataclass(frozen=True)
@@ -34,61 +36,27 @@ class _Surroundings:
     columns_beside: set[tuple[TableKey, str | None]]
 
 
-@dataclass(frozen=True)
-class Noun:
-    """What one mark names; each sense may be missing.
+def nouns_of(
+    marks: Sequence[Mark], lexicon: Lexicon, hint: str | None = None, context: Mapping[TableKey, float] | None = None
+) -> list[Noun | None]:
+    """What each of the marks names, None for those that name nothing.
 
-    Attributes:
-        columns: candidates with their scores, best first.
-        values: stored values it may be, with their scores, best first.
+    Args:
+        hint: the table that the caller says the question is about.
+        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
     """
-
-    table: Link | None = None
-    columns: tuple[tuple[float, Link], ...] = ()
-    values: tuple[tuple[float, Link], ...] = ()
-
-    @property
-    def column(self) -> Link | None:
-        """The best column."""
-        return self.columns[0][1] if self.columns else None
-
-    @property
-    def value(self) -> Link | None:
-        """The best value."""
-        return self.values[0][1] if self.values else None
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it is a stored value rather than a table or column."""
-        best = max(self.table.quality if self.table else 0, self.columns[0][1].quality if self.columns else 0)
-        return self.value is not None and self.value.quality > best
-
-    @property
-    def is_table(self) -> bool:
-        """Whether it is a table rather than a column or value."""
-        return self.table is not None and not self.is_value and self.table.quality >= self._column_quality - 0.1
-
-    @property
-    def _column_quality(self) -> float:
-        return self.columns[0][1].quality if self.columns else 0.0
-
-    def rivals(self) -> tuple[Link, ...]:
-        """Columns as good as the best one, in other tables; at least two when the word is ambiguous."""
-        best = self.columns[0][0]
-        return tuple(link for score, link in self.columns if score >= best - _TIE)
+    return _Linker(lexicon, hint, context or {}).nouns(marks)
 
 
-class Linker:
+class _Linker:
     """Resolves the marks of one question."""
 
-    def __init__(
-        self, lexicon: Lexicon, graph: Graph, hint: str | None, context: Mapping[TableKey, float] | None = None
-    ) -> None:
-        self._lexicon, self._graph, self._spoken_of = lexicon, graph, context or {}
+    def __init__(self, lexicon: Lexicon, hint: str | None, context: Mapping[TableKey, float]) -> None:
+        self._lexicon, self._graph, self._spoken_of = lexicon, lexicon.graph, context
         self._hint = hint.lower() if hint else None
 
     def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
-        """One noun per mark, None for marks that name nothing."""
+        """See `nouns_of`."""
         mentioned = self._mentioned_tables(marks)
         first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
         second = [
@@ -116,36 +84,28 @@ class Linker:
 
         `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
         """
-        noun, before = nouns[index], nouns[index - 1] if index else None
-        if noun is not None and index and marks[index].means("unit") and marks[index - 1].number is not None:
+        noun, mark, before = nouns[index], marks[index], nouns[index - 1] if index else None
+        if noun is None:
+            return False
+        if index and mark.means("unit") and marks[index - 1].number is not None:
             return True  # "over 1200 kg", where a column is called payload_kg
-        if noun is not None and marks[index].means("bucket") and not self._describes(noun, marks, nouns, index):
+        if mark.means("bucket") and not self._describes(noun, marks, nouns, index):
             return True
-        if noun is not None and marks[index].means("sum", "avg", "max", "min", "count") and not noun.is_value:
+        if mark.means("sum", "avg", "max", "min", "count") and not noun.is_value:
             after = self._next_noun(marks, nouns, index)
             if after is not None and not after.is_value and self._is_measured(noun, after):
                 return True
-        if (
-            noun is None
-            or not marks[index].means("count")
-            or before is None
-            or before.table is None
-            or not before.is_table
-        ):
+        if not mark.means("count") or before is None or before.table is None or not before.is_table:
             return False
         return not any(link.table == before.table.table and link.quality >= 0.9 for _, link in noun.columns)
 
     def _describes(self, noun: Noun, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
         """Whether a word such as `annual` is a stored value there: right before its table or beside its column."""
         after, before = self._next_noun(marks, nouns, index), nouns[index - 1] if index else None
-        for _, link in noun.values:
-            if after is not None and after.is_table and after.table is not None and after.table.table == link.table:
-                return True
-            for other in (after, before):
-                if other is not None and any(
-                    (one.table, one.column) == (link.table, link.column) for _, one in other.columns
-                ):
-                    return True
+        named = {after.table.table} if after is not None and after.is_table and after.table is not None else set()
+        beside = {(one.table, one.column) for other in (after, before) if other for _, one in other.columns}
+        if any(link.table in named or (link.table, link.column) in beside for _, link in noun.values):
+            return True
         return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
 
     def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
@@ -204,30 +164,27 @@ class Linker:
         scored.sort(key=lambda item: -item[0])
         columns = tuple(item for item in scored if item[1].kind == "column")
         values = tuple(item for item in scored if item[1].kind == "value")
-        role = bool(columns) and columns[0][1].quality >= 0.5 and self._is_reference(columns[0][1])
-        if role and values and self._is_role(mark, columns[0][1], [link for _, link in values], mentioned):
+        if values and self._is_role(mark, columns, values, mentioned):
             values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
         names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
         if names >= _WHOLE_NAME and not self._is_said_as_value(mark, index, values, around):
             # What a table or column is called is not one of the values that happen to read the same.
             values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
-        noun = Noun(self._best_table(tables, mentioned) or self._referenced(columns), columns, values)
-        noun = self._as_entity(noun)
         referenced = self._referenced(columns)
+        best = max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=referenced)
+        noun = self._as_entity(Noun(best, columns, values))
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
         return noun if tables or columns or values else None
 
-    def _is_said_as_value(
-        self, mark: Mark, index: int, values: Sequence[tuple[float, Link]], around: "_Surroundings"
-    ) -> bool:
+    def _is_said_as_value(self, mark: Mark, index: int, values: _Scored, around: _Surroundings) -> bool:
         """Whether a word that is a name as well is a value there: beside its column, or capitalised as it is stored."""
         if any((link.table, link.column) in around.columns_beside for _, link in values):
             return True
         is_proper = index > 0 and mark.text != mark.text.lower()
         return is_proper and any(link.value == mark.text for _, link in values)
 
-    def _context_within(self, link: Link, around: "_Surroundings") -> float:
+    def _context_within(self, link: Link, around: _Surroundings) -> float:
         """How much the context adds: most to the columns of a thing that is named itself."""
         most = _MOST_CONTEXT[link.kind]
         if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
@@ -245,19 +202,17 @@ class Linker:
             return noun
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
 
-    def _is_role(
-        self, mark: Mark, reference: Link, values: Sequence[Link], mentioned: Mapping[TableKey, float]
-    ) -> bool:
+    def _is_role(self, mark: Mark, columns: _Scored, values: _Scored, mentioned: Mapping[TableKey, float]) -> bool:
         """Whether a word is what a reference points to, not a value: "devices without an owner"."""
-        if mark.text != mark.text.lower():
+        column = columns[0][1] if columns else None
+        if column is None or column.quality < 0.5 or mark.text != mark.text.lower():
             return False
-        of_another = reference.table in mentioned and all(link.table not in mentioned for link in values)
-        return of_another or all(link.value != mark.text for link in values)
+        if column.column not in self._lexicon.schema.facts[column.table].reference_columns:
+            return False
+        of_another = column.table in mentioned and all(link.table not in mentioned for _, link in values)
+        return of_another or all(link.value != mark.text for _, link in values)
 
-    def _is_reference(self, link: Link) -> bool:
-        return link.column in self._lexicon.schema.facts[link.table].reference_columns
-
-    def _referenced(self, columns: tuple[tuple[float, Link], ...]) -> Link | None:
+    def _referenced(self, columns: _Scored) -> Link | None:
         """The entity that the best column points to by its plain reference: `所属分类` names the category."""
         if not columns or columns[0][1].quality < 0.6:
             return None
@@ -267,9 +222,6 @@ class Linker:
             if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
                 return Link("table", edge.parent, None, None, link.quality, link.spelling)
         return None
-
-    def _best_table(self, tables: list[Link], mentioned: dict[TableKey, float]) -> Link | None:
-        return max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=None)
 
     def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
         """Tables and columns named right before or after the word; words that only connect are skipped."""
@@ -287,7 +239,7 @@ class Linker:
                 columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
         return tables, columns
 
-    def _context(self, link: Link, around: "_Surroundings") -> float:
+    def _context(self, link: Link, around: _Surroundings) -> float:
         mentioned, leaning = around.mentioned, around.leaning
         score = 0.25 if link.table in around.tables_beside else 0.0
         if link.kind == "value":

@@ -9,7 +9,7 @@ longer name is stored.
 from collections.abc import Sequence
 
 from knowledge.naming import has_han
-from rules.linking.marks import Mark
+from rules.linking.mark import Mark
 from rules.words import WORDS
 from rules.words.vocabulary import Kind
 

@@ -1,4 +1,4 @@
-"""A stretch of a question and everything it may mean."""
+"""A stretch of a question, everything it may mean, and what it names."""
 
 from dataclasses import dataclass
 
@@ -49,3 +49,39 @@ class Mark:
     def quality(self) -> float:
         """Of its best link, 0 without one."""
         return self.links[0].quality if self.links else 0.0
+
+
+@dataclass(frozen=True)
+class Noun:
+    """What one mark names; each sense may be missing.
+
+    Attributes:
+        columns: candidates with their scores, best first.
+        values: stored values it may be, with their scores, best first.
+    """
+
+    table: Link | None = None
+    columns: tuple[tuple[float, Link], ...] = ()
+    values: tuple[tuple[float, Link], ...] = ()
+
+    @property
+    def column(self) -> Link | None:
+        """The best column."""
+        return self.columns[0][1] if self.columns else None
+
+    @property
+    def value(self) -> Link | None:
+        """The best value."""
+        return self.values[0][1] if self.values else None
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is a stored value rather than a table or column."""
+        named = (one.quality for one in (self.table, self.column) if one is not None)
+        return self.value is not None and self.value.quality > max(named, default=0.0)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table rather than a column or value."""
+        column = self.column.quality if self.column is not None else 0.0
+        return self.table is not None and not self.is_value and self.table.quality >= column - 0.1

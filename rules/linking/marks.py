@@ -8,18 +8,15 @@ cost; dynamic programming takes the cover of least total cost, which prefers few
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from knowledge.atoms import Atom, atoms_of, join, normalise
 from knowledge.naming import has_han
 from rules.linking.dates import spans_of
-from rules.linking.mark import Mark as Mark
-from rules.linking.other_forms import with_characters, with_other_forms
+from rules.linking.mark import Mark
 from rules.linking.skipping import with_speech
-from rules.linking.unknown_words import cut, dictionary_words
+from rules.linking.unknown_words import cut, dictionary_words, with_characters, with_other_forms
 from rules.schema.lexicon import MAX_PHRASE_ATOMS, Lexicon
 from rules.schema.links import Link
-from rules.schema.states import has_states
 from rules.words import WORDS
 from rules.words.numerals import numerals_of
 from rules.words.talk import without_courtesy
@@ -33,31 +30,10 @@ _WHOLE_VALUE = 0.8
 _WHOLE_NAME, _NAME_OF_WORDS = 0.95, -0.1  # a table's name of several words, before values that begin one word earlier
 # Words of these kinds are often part of a name: "total amount", "average score".
 _NAMING = (
-    "sum",
-    "avg",
-    "max",
-    "min",
-    "median",
-    "count",
-    "share",
-    "date_part",
-    "bucket",
-    "date_which",
-    "null",
-    "like",
-    "super",
-    "top",
-    "rank",
-    "unsupported",
-    "calendar",
-    "calendar_part",
-    "growth",
-    "distinct",
-    "cmp",
-    "range",
-    "deleted",
+    "sum", "avg", "max", "min", "median", "count", "share", "date_part", "bucket", "date_which", "null", "like",
+    "super", "top", "rank", "unsupported", "calendar", "calendar_part", "growth", "distinct", "cmp", "range", "deleted",
     "compare",
-)
+)  # fmt: skip
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")
 _WITH = WORDS.english.text("questions.with")
@@ -94,8 +70,7 @@ def marks_of(
     if intents is not INTENTS:
         return _marks(question, lexicon, intents, with_views=with_views)
     key = (question, with_views, lexicon.said)
-    known: tuple[Mark, ...] | None = lexicon.remembered.get(key)
-    if known is None:
+    if (known := lexicon.remembered.get(key)) is None:
         known = _marks(question, lexicon, intents, with_views=with_views)
         lexicon.remembered.put(key, known)
     return known
@@ -118,7 +93,7 @@ def _marks(question: str, lexicon: Lexicon, intents: Mapping[str, Intent], *, wi
     _add_looked_up(found, lexicon)
     _add_dictionary_words(found)
     named = with_characters(with_other_forms(cut(_cheapest(found), atoms), lexicon, intents), lexicon)
-    marks = with_speech(list(named), partial(has_states, lexicon.schema))
+    marks = with_speech(list(named), lexicon.schema)
     return tuple(_with_kinds(list(marks), lexicon))
 
 
@@ -191,13 +166,7 @@ def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, 
             yield end, key, stem_key
 
 
-def _add_words(
-    found: _Candidates,
-    links: tuple[Link, ...],
-    intent: Intent | None,
-    start: int,
-    end: int,
-) -> None:
+def _add_words(found: _Candidates, links: tuple[Link, ...], intent: Intent | None, start: int, end: int) -> None:
     atom = found.atoms[start]
     is_quote = atom.kind == "quote"
     if intent is None and not links and not is_quote:  # most stretches
@@ -306,7 +275,8 @@ def _cost(mark: Mark) -> float:
         best = mark.links[0]
         split = best.kind == "table" and best.spelling.split(" ")[0] in _BUCKET_WORDS
         partial = 2.5 * max(0.0, 0.8 - best.quality)
-        if " " in mark.text and not split and any(_is_whole_name(link) for link in mark.links):
+        is_whole = any(link.kind == "table" and link.quality >= _WHOLE_NAME for link in mark.links)
+        if " " in mark.text and not split and is_whole:
             partial = _NAME_OF_WORDS
         costs.append(
             1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
@@ -318,10 +288,6 @@ def _cost(mark: Mark) -> float:
     if mark.literal is not None:
         costs.append(1.0)
     return min(costs)
-
-
-def _is_whole_name(link: Link) -> bool:
-    return link.kind == "table" and link.quality >= _WHOLE_NAME
 
 
 def _cheapest(found: _Candidates) -> list[Mark]:

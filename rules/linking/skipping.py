@@ -5,20 +5,21 @@ where it only asks ("pull up …", `瞅瞅…`) or only ties two things that are
 orders"); an adverb where it says nothing of how something was done.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
+from common.meanings import TableKey
 from knowledge.naming import has_han
+from knowledge.stored_values import has_labels
 from rules.linking.mark import Mark
-from rules.schema.links import TableKey
+from rules.schema.facts import kind_of
+from rules.schema.schema import Schema
 from rules.words import WORDS
 from rules.words.speech import Speech, is_gerund, is_participle, may_be_verb, part_of_speech
 
-HasStates = Callable[[TableKey], bool]
-"""Whether a table says in which state each of its rows is, so that a verb may mean one: "returned the most books"."""
-
 _EMPTY: tuple[Speech, ...] = ("courtesy", "particle", "pronoun")
 _GROUPS = ("each", "by", "bucket")
+_MOST_STATES = 12
 _DONE = ("list", "sum", "count", "rank", "compare")  # kinds of words that ask and may be verbs
 _ASKS = ("noise", "list", "of")  # kinds of marks that stand around a verb that only asks
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -36,14 +37,14 @@ _TAKING_OUT = _ZH.text("speech.taking_out")
 _MODIFYING = _ZH.one_of("speech.modifying")
 
 
-def with_speech(marks: Sequence[Mark], has_states: HasStates) -> tuple[Mark, ...]:
+def with_speech(marks: Sequence[Mark], schema: Schema) -> tuple[Mark, ...]:
     """The marks; each unknown one with its part of speech and whether it may be passed over."""
     if not any(mark.is_unknown for mark in marks):
         return tuple(marks)
     told = [replace(mark, speech=_speech(marks, at)) if mark.is_unknown else mark for at, mark in enumerate(marks)]
     for place, mark in enumerate(told):  # what stands before a verb tells whether it only asks
         if mark.is_unknown:
-            told[place] = replace(mark, is_skippable=_is_skippable(told, place, has_states))
+            told[place] = replace(mark, is_skippable=_is_skippable(told, place, schema))
     return tuple(told)
 
 
@@ -89,7 +90,7 @@ def _is_brief(marks: Sequence[Mark], place: int) -> bool:
     return bool(after) and after[0].text in _BRIEFLY and not any(map(_names, after[1:]))
 
 
-def _is_skippable(marks: Sequence[Mark], place: int, has_states: HasStates) -> bool:
+def _is_skippable(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
     mark = marks[place]
     if _is_piece(marks, place):
         return False
@@ -105,7 +106,7 @@ def _is_skippable(marks: Sequence[Mark], place: int, has_states: HasStates) -> b
         return has_han(mark.text) or mark.text.lower() in _STANCES
     if mark.speech != "verb" or _modifies(marks, place):
         return False
-    return _only_asks(marks, place) or _ties(marks, place, has_states)
+    return _only_asks(marks, place) or _ties(marks, place, schema)
 
 
 def _is_verb_before(marks: Sequence[Mark], place: int) -> bool:
@@ -173,7 +174,7 @@ def _counts(marks: Sequence[Mark], place: int) -> bool:
     return counts and after is not None and after.links[:1] != () and after.links[0].kind == "table"
 
 
-def _ties(marks: Sequence[Mark], place: int, has_states: HasStates) -> bool:
+def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
     """Whether a verb stands between two things that are named, of which none is in one state or another."""
     rest = [mark for mark in marks[place + 1 :] if not mark.means("noise", "of") and not mark.is_unknown]
     if rest and rest[0].means("super", "top", "count", "which") and not rest[0].links:
@@ -181,7 +182,23 @@ def _ties(marks: Sequence[Mark], place: int, has_states: HasStates) -> bool:
     around = [mark for mark in (*marks[:place], *rest) if _names(mark)]
     if not any(map(_names, marks[:place])) or not rest or not _names(rest[0]):
         return False
-    return not any(has_states(table) for table in {mark.links[0].table for mark in around if mark.links})
+    return not any(_has_states(schema, table) for table in {mark.links[0].table for mark in around if mark.links})
+
+
+def _has_states(schema: Schema, key: TableKey) -> bool:
+    """Whether a verb may mean a state that rows of events are in ("returned the most books").
+
+    A column of theirs holds yes or no, codes, or one of few texts.
+    """
+    table, facts = schema.table(key), schema.facts[key]
+    own = {*facts.display, *facts.key, *facts.reference_columns, facts.deleted}
+    return not facts.is_entity and any(
+        kind_of(column) == "boolean"
+        or has_labels(column)
+        or (kind_of(column) == "text" and 1 < len(column.values) <= _MOST_STATES)
+        for column in table.columns
+        if column.name not in own
+    )
 
 
 def _names(mark: Mark) -> bool:

@@ -5,14 +5,16 @@ from functools import partial
 from itertools import islice
 
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from knowledge.atoms import Atom, atoms_of, normalise
 from knowledge.value_matching import Place
 from knowledge.value_patterns import Stretch
 from knowledge.value_search import Wanted
-from rules.linking.marks import Mark, marks_of
+from rules.linking.mark import Mark
+from rules.linking.marks import marks_of
+from rules.schema.facts import kind_of
 from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of
-from rules.schema.schema import TableKey, kind_of
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import Kind
 
@@ -35,7 +37,9 @@ def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> Wanted:
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
     if not stretches and not (stretches := _pending_stretches(inquiry, lexicon)):
         return Wanted()
-    is_data = is_data or any(_is_named(mark) or mark.means(*_ASKS) for mark in marks)
+    is_data = is_data or any(
+        mark.means(*_ASKS) or (mark.quality >= _CLEAR and not mark.means("noise")) for mark in marks
+    )
     is_data = is_data or any(turn.question_type == "DATABASE" for turn in inquiry.history)
     return Wanted(stretches, partial(_places, marks, lexicon)) if is_data else Wanted()
 
@@ -56,10 +60,6 @@ def _marks_and_stretches(question: str, lexicon: Lexicon) -> tuple[tuple[Mark, .
     named = {mark.start for mark in marks if mark.quality >= _WHOLE}
     quoted = (_quoted(atom.text) for at, atom in enumerate(atoms) if atom.kind == "quote" and at not in named)
     return marks, (*(stretch for stretch in quoted if stretch.atoms), *_stretches(text, atoms, unknown))
-
-
-def _is_named(mark: Mark) -> bool:
-    return mark.quality >= _CLEAR and not mark.means("noise")
 
 
 def _is_unexplained(mark: Mark) -> bool:
@@ -96,7 +96,8 @@ def _places(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Place]:
     for key in tables:
         yield from ((key, name) for name in lexicon.schema.facts[key].display)
     for key in tables:
-        yield from _texts(key, lexicon)
+        columns = lexicon.schema.table(key).columns
+        yield from ((key, column.name) for column in columns if kind_of(column) == "text")
 
 
 def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
@@ -109,7 +110,3 @@ def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
             steps[below] = min(down, steps.get(below, down))
     near = sorted(steps, key=lambda other: (other not in named, steps[other]))
     return near[:_MOST_TABLES]
-
-
-def _texts(key: TableKey, lexicon: Lexicon) -> Iterator[Place]:
-    return ((key, column.name) for column in lexicon.schema.table(key).columns if kind_of(column) == "text")

@@ -7,7 +7,7 @@ from decimal import Decimal
 from common.values import Column
 from knowledge.atoms import normalise, stem
 from knowledge.naming import english_words
-from rules.linking.marks import Mark
+from rules.linking.mark import Mark
 from rules.words import WORDS
 
 _SCALES = {word: Decimal(size) for word, size in WORDS.named("units.money").items()}

@@ -1,12 +1,21 @@
-"""The words of Chinese that nothing explains, cut by the dictionary; Chinese is written without blanks."""
+"""Words that nothing explains: Chinese ones, cut by the dictionary, and such as are known in another form."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from knowledge.atoms import Atom
+from knowledge.atoms import Atom, stem
+from knowledge.naming import has_han
 from rules.linking.mark import Mark
-from rules.words.speech import segmented
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import Link
+from rules.words import WORDS
+from rules.words.speech import lemma, segmented
+from rules.words.vocabulary import Intent, Kind
+
+_RESULTS = WORDS.chinese.text("speech.results")
+_OTHER_FORM = 0.05  # what another form of a name costs
+_INFLECTED: tuple[Kind, ...] = ("verb", "list", "cmp", "like", "rank", "compare", "sum", "avg", "count", "share")
 
 
 def dictionary_words(atoms: Sequence[Atom], at: Callable[[int, int], Mark]) -> Iterator[Mark]:
@@ -59,3 +68,45 @@ def _words(run: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
         said = "".join(mark.text for mark in run[start:end])
         yield replace(run[start], end=run[end - 1].end, text=said, speech=word.speech)
         start = end
+
+
+def with_other_forms(marks: Iterable[Mark], lexicon: Lexicon, intents: Mapping[str, Intent]) -> Iterator[Mark]:
+    """The marks; unknown words mean what their lemmas do, at a slightly lower quality, or the events they speak of."""
+    for place, mark in enumerate(marks):
+        word = mark.text.lower()
+        is_word = mark.is_unknown and mark.text.isascii() and word.isalpha() and (mark.text == word or place == 0)
+        yield _known(mark, word, lexicon, intents) if is_word else mark
+
+
+def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent]) -> Mark:
+    base = lemma(word)
+    links = lexicon.links(base, stem(base)) or lexicon.find(lexicon.other_forms.get(base, ""))
+    if links:
+        poorer = tuple(replace(link, quality=link.quality - _OTHER_FORM) for link in links if not link.is_exact)
+        return replace(mark, links=poorer, is_unknown=not poorer)
+    intent = intents.get(base) if base != word else None
+    if intent is not None and intent.kind in _INFLECTED:
+        return replace(mark, intent=intent, is_unknown=False)
+    event = lexicon.spoken.verbs.get(base)
+    return replace(mark, intent=Intent("verb"), links=(event,), is_unknown=False) if event is not None else mark
+
+
+def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
+    """The marks; unknown verbs and their objects mean the table of events whose name holds them: `演了`, `买过票`."""
+    before: Mark | None = None
+    for mark in marks:
+        link = _character(mark, before, lexicon) if mark.is_unknown and has_han(mark.text) else None
+        intent = Intent("verb") if mark.speech == "verb" else None
+        before = mark if link is None else replace(mark, links=(link,), intent=intent, is_unknown=False)
+        yield before
+
+
+def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
+    if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
+        return lexicon.spoken.verb_characters.get(mark.text[0])
+    follows = mark.speech == "noun" and before is not None and before.end == mark.start
+    return (
+        lexicon.spoken.verb_characters.get(mark.text)
+        if follows and before is not None and before.means("verb")
+        else None
+    )

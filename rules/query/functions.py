@@ -39,10 +39,7 @@ FUNCTIONS: dict[Function, Aggregate] = {
     "min": Aggregate("min({})", "min_{}", Text("最低{}", "lowest {}"), weighs=False),
     "max": Aggregate("max({})", "max_{}", Text("最高{}", "highest {}"), weighs=False),
     "median": Aggregate(
-        "percentile_cont(0.5) WITHIN GROUP (ORDER BY {})",
-        "median_{}",
-        Text("{}中位数", "median {}"),
-        is_float=True,
+        "percentile_cont(0.5) WITHIN GROUP (ORDER BY {})", "median_{}", Text("{}中位数", "median {}"), is_float=True
     ),
     "percentile": Aggregate(
         "percentile_cont({at}) WITHIN GROUP (ORDER BY {})",

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rules.query.wishes import Figure
-from rules.schema.schema import TableKey
+from common.meanings import TableKey
+from rules.query.query import Figure
 
 Choice = tuple[TableKey, str | None]
 """A table (column None) or a column of which one is meant."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from typing import Literal
 
-from rules.linking.dates import Period, Unit
+from common.meanings import TableKey
+from rules.linking.moments import Period, Unit
 from rules.query.functions import Function as Function
 from rules.query.functions import Part as Part
-from rules.schema.schema import TableKey
+from rules.schema.links import Link
 
 Operator = Literal[
     "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",
@@ -23,6 +24,12 @@ OPPOSITE: dict[Operator, Operator] = {
     "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
     "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
 }  # fmt: skip
+
+AGGREGATES: dict[str, Function] = {
+    "sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median", "stddev": "stddev",
+    "percentile": "percentile",
+}  # fmt: skip
+"""Functions by the intent that asks for them."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,11 @@ class ColumnRef:
     via: str | None = None
     is_age: bool = False
     part: Part | None = None
+
+
+def ref(link: Link) -> ColumnRef:
+    """The column a link means."""
+    return ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
 
 
 Operand = str | Decimal | Period | ColumnRef
@@ -197,6 +209,24 @@ class Query:
     share_of_top: int | None = None
 
 
+def measured_table(query: Query) -> TableKey:
+    """The table whose rows are measured or listed."""
+    return query.measures[0].table if query.measures else query.base
+
+
+def shown_things(query: Query) -> list[TableKey]:
+    """The tables whose rows are the groups of figures, or listed."""
+    return [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+
+
+def touched(query: Query) -> set[TableKey]:
+    """The tables that the query names."""
+    columns = {one.table for one in (*query.columns, *(one.column for one in query.conditions))}
+    groups = {one.table for one in (*query.dimensions, *query.top_per)}
+    measures = {one.table for one in (*query.measures, *(one.measure for one in query.having))}
+    return {query.base, *(one.table for one in query.related)} | columns | groups | measures
+
+
 def references(value: object) -> Iterator[ColumnRef | Dimension]:
     """Every column and dimension in a query or a part of one."""
     if isinstance(value, ColumnRef | Dimension):
@@ -205,3 +235,17 @@ def references(value: object) -> Iterator[ColumnRef | Dimension]:
         yield from (found for one in value for found in references(one))
     elif is_dataclass(value):
         yield from (found for field in fields(value) for found in references(getattr(value, field.name)))
+
+
+@dataclass
+class Figure:
+    """A figure that is asked for, before it is known which table answers; without a `link`, a count of rows."""
+
+    function: Function | None
+    link: Link | None = None
+    table: TableKey | None = None
+    position: int = 0
+    per: Dimension | None = None
+    per_unit: Unit | None = None
+    is_share: bool = False
+    percent: Decimal | None = None

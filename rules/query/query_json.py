@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from common.values import Catalog
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.pending import Pending
 from rules.query.query import ColumnRef, Operand, Query
 

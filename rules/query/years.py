@@ -7,8 +7,9 @@ from decimal import Decimal
 
 from common.text import language_of
 from common.word_files import Words
-from rules.linking.dates import DateSpan, Moment, Period, whole_period
-from rules.linking.marks import Mark
+from rules.linking.dates import DateSpan, whole_period
+from rules.linking.mark import Mark
+from rules.linking.moments import Moment, Period
 from rules.query.query import Operand, Query
 from rules.words import WORDS
 

@@ -3,11 +3,10 @@
 import re
 from decimal import Decimal
 
-from rules.query.query import OPPOSITE, Condition, Operator, Related
-from rules.reading.matching import Item, Match
+from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.parts import Parts
-from rules.reading.shared import is_negated, ref
-from rules.schema.schema import is_outcome
+from rules.reading.words import Match
+from rules.schema.facts import is_outcome
 from rules.words import WORDS
 
 _NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.chinese.phrases("questions.not_done"))
@@ -19,7 +18,7 @@ def null(match: Match) -> Parts | None:
     link = match["tcol|mcol|dcol|flag"].link
     word = match.get("null", "notnull")
     operator: Operator = "null" if word is None or word.symbol == "null" else "not null"
-    if word is not None and is_negated(match):
+    if word is not None and match.is_negated:
         operator = OPPOSITE[operator]
     return Parts(conditions=(Condition(ref(link), operator),))
 
@@ -86,21 +85,9 @@ def having_each(match: Match) -> Parts | None:
     return Parts(related=tuple(Related(one.link.table, said) for (one, _), said in zip(pairs, conditions, strict=True)))
 
 
-def undone(match: Match) -> Parts | None:
-    """A value that a column dates as well, negated: orders not shipped have no date of shipping."""
-    link = match["dcol"].link
-    if link.quality < 0.65:
-        return None
-    return lacking(match)
-
-
 def done(match: Match) -> Parts | None:
     """The verb of a date beside its table: `shipped orders`, `完成的工单`: those that have that date."""
     item, table = match["dcol"], match["tab"].link.table
-    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or not _is_done(item):
+    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or _STATE.search(item.word.text):
         return None
     return Parts(conditions=(Condition(ref(item.link), "not null"),))
-
-
-def _is_done(item: Item) -> bool:
-    return not _STATE.search(item.word.text)

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rules.linking.dates import Moment, Period
-from rules.query.query import OPPOSITE, Condition, Operator
-from rules.reading.matching import Item, Match
+from rules.linking.moments import Moment, Period
+from rules.query.query import OPPOSITE, Condition, Operator, ref
 from rules.reading.parts import Parts, Threshold
-from rules.reading.shared import is_negated, ref
+from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _TRAILING = frozenset(WORDS.both("questions.trailing"))
@@ -46,7 +45,7 @@ def threshold(match: Match) -> Parts | None:
     if match.question.is_chinese and any(word.mark.means("of") for word in between):
         return None  # `超过5次的读者` compares what stands before
     function = match.get("sum", "avg", "max", "min")
-    column, table = match.get("mcol", "ncol"), match.get("tab")
+    column, table = match.get("mcol"), match.get("tab")
     if column is not None:
         link = column.link
         if link.column in (*match.question.facts(link.table).key, *match.question.facts(link.table).reference_columns):
@@ -56,8 +55,7 @@ def threshold(match: Match) -> Parts | None:
         found = replace(found, table=table.link.table)
     elif found.operator in ("=", "!="):
         return None
-    doubts = ((column.word.mark.text, (column.link, *column.rivals)),) if column and column.rivals else ()
-    return Parts(thresholds=(found,), doubts=doubts)
+    return Parts(thresholds=(found,), doubts=doubts(column))
 
 
 def threshold_of_table(match: Match) -> Parts | None:
@@ -86,7 +84,7 @@ def two_thresholds(match: Match) -> Parts | None:
 def average(match: Match) -> Parts:
     """`above average`: the column is compared with its own average."""
     operator: Operator = "above average" if match.get("above_average") is not None else "below average"
-    return Parts(conditions=(Condition(ref(match["mcol"].link), operator),), flags=("above_average",))
+    return Parts(conditions=(Condition(ref(match["mcol"].link), operator),))
 
 
 def columns_compared(match: Match) -> Parts | None:
@@ -98,7 +96,7 @@ def columns_compared(match: Match) -> Parts | None:
     operator = {"after": ">", "before": "<"}.get(word.arg, word.arg)
     if operator not in (">", ">=", "<", "<=", "=", "!=") or columns[0].link.column == columns[1].link.column:
         return None
-    if is_negated(match):
+    if match.is_negated:
         operator = OPPOSITE[operator]  # type: ignore[index]
     left, right = (ref(one.link) for one in columns)
     return Parts(conditions=(Condition(left, operator, (right,)),))  # type: ignore[arg-type]

@@ -2,26 +2,21 @@
 
 import re
 
-from rules.query.query import Dimension, Function
-from rules.query.wishes import AGGREGATES, Figure
-from rules.reading.matching import Item, Match
-from rules.reading.naming import doubts
+from rules.query.query import AGGREGATES, Dimension, Figure, Function
+from rules.reading.implied import amount_of, figure_of_rows
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
-from rules.reading.words import Question, Sense
-from rules.schema.links import Link, column_link
-from rules.schema.schema import TableKey
+from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset((*WORDS.chinese.phrases("questions.how_much"), *WORDS.chinese.phrases("questions.money")))
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
-_AMOUNTS, _MONEY, _NAMED = WORDS.chinese.phrases("questions.amounts"), WORDS.both("questions.money_columns"), 0.7
+_AMOUNTS = WORDS.chinese.phrases("questions.amounts")
 _HOW_MUCH_MONEY = frozenset(WORDS.english.get("questions.money"))
 _PAYS = re.compile(WORDS.any_of("questions.pays"))
 _BEFORE_COUNTED = WORDS.english.phrases("questions.before_counted")
 _COUNTS_ROWS = WORDS.both("questions.counts_rows")
-_MOST_LIMIT, _ALL = 10_000, 100
-_AGGREGATING = tuple(AGGREGATES)
+_ALL = 100
 
 
 def count_values(match: Match) -> Parts | None:
@@ -41,30 +36,13 @@ def count_flag(match: Match) -> Parts | None:
     return parts + Parts(figures=(figure,)) if parts is not None else None
 
 
-def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | None:
-    """A count of rows; for a table of reports, the sum of what its rows count (`多少辆货车`).
-
-    None where the rows of reports count several things.
-    """
-    facts = question.facts(table)
-    if not facts.is_report:
-        return Figure("count", table=table, position=at)
-    if len(facts.measures) != 1 or facts.is_averaged(facts.measures[0]):
-        return None
-    return Figure("sum", column_link(table, facts.measures[0].name), position=at)
-
-
 def count(match: Match) -> Parts | None:
     """A count of a table's rows."""
     word, table = match["count"], match["tab"]
     if _rows_follow(match) or word.arg == "money" or not _counts(word, table):
         return None
     tables = match.all("tab")
-    if (
-        any("mcol" in one.word.senses for one in tables if one is not table)
-        or "mcol" in tables[0].word.senses
-        and len(tables) > 1
-    ):
+    if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
         return None  # `车流量和店铺数量`: the other noun is a figure already, which is not counted
     return Parts(figures=tuple(Figure("count", table=one.link.table, position=one.first) for one in tables))
 
@@ -76,20 +54,6 @@ def total_asked(match: Match) -> Parts | None:
         return total_rows(match)
     link = amount_of(match.question, table.link.table) if word.endswith(_AMOUNTS) else None
     return Parts(figures=(Figure("sum", link, position=table.first),)) if link is not None else None
-
-
-def amount_of(question: Question, table: TableKey) -> Link | None:
-    """The amount of money in a table: its only one, else the one that is called so; None if it is not known which."""
-    facts = question.facts(table)
-    added = {one.name for one in facts.measures if not facts.is_averaged(one) and not facts.is_count(one)}
-    if len(added) == 1:
-        return column_link(table, added.pop())
-    for name in _MONEY:
-        links = [one for one in question.lexicon.find(name) if one.table == table and one.column in added]
-        named = {one.column for one in links if one.quality >= _NAMED and one.derived is None}
-        if len(named) == 1:
-            return column_link(table, str(named.pop()))
-    return None
 
 
 def amount(match: Match) -> Parts | None:
@@ -116,22 +80,12 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
 
 
-def is_closer_figure(table: Item) -> bool:
-    """Whether a word that names a table is the name of a figure rather than of the table."""
-    figure, named = table.word.senses.get("mcol"), table.word.senses["tab"]
-    return figure is not None and _quality(figure) > _quality(named)
-
-
-def _quality(sense: Sense) -> float:
-    return sense.link.quality if sense.link is not None else 0.0
-
-
 def _counts(word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户`."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
     is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
-    if figure is not None and is_amount and (figure.cost <= 0 or is_closer_figure(table)):
+    if figure is not None and is_amount and (figure.cost <= 0 or table.word.names_figure):
         return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
     if word.first < table.first:
         return asks or word.word.text.isascii()
@@ -187,7 +141,7 @@ def owned_measure(match: Match) -> Parts | None:
 
 def aggregate(match: Match) -> Parts | None:
     """Functions over measures: "max and min price", `平均月租金和面积`; of dates only the first and last."""
-    functions = [AGGREGATES[one.symbol] for one in match.all(*_AGGREGATING)]
+    functions = [AGGREGATES[one.symbol] for one in match.all(*AGGREGATES)]
     columns = match.all("mcol", "dcol")
     if any(one.symbol == "dcol" and function in ("sum", "avg") for one in columns for function in functions):
         return None

@@ -2,89 +2,23 @@
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from knowledge.naming import has_han
-from rules.query.query import Condition, Either
+from rules.query.refusals import too_long, unsupported
 from rules.reading import costs, values
-from rules.reading.matching import Match, can_match, matches
+from rules.reading.fragments import Fragment, Reading
+from rules.reading.matching import Pattern, Patterns, can_match, matches
 from rules.reading.parts import Parts
-from rules.reading.patterns import BY_SYMBOL, Pattern, Patterns
-from rules.reading.shared import ref
-from rules.reading.words import Question, Word
+from rules.reading.words import Match, Question, Word
 from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
-
-@dataclass(frozen=True)
-class Fragment:
-    """A part of the question that a pattern gives for the words `start` up to `end`."""
-
-    start: int
-    end: int
-    cost: float
-    parts: Parts
-    pattern: Pattern
-
-
-@dataclass(frozen=True, order=True)
-class Reading:
-    """A way to understand the question; `lost` are places of words with a meaning that no pattern took."""
-
-    cost: float
-    fragments: tuple[Fragment, ...] = field(default=(), compare=False)
-    lost: tuple[int, ...] = field(default=(), compare=False)
-
-    @property
-    def parts(self) -> Parts:
-        """All parts together."""
-        return sum(_alternatives(self.fragments), Parts())
-
-
-def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
-    """The parts of the fragments; conditions on both sides of an "or" become one that either meets."""
-    found: list[Parts] = []
-    joined = False
-    for one in fragments:
-        if one.parts == _OR and found:
-            joined = True
-            continue
-        either = _either(found[-1], one.parts) if joined else None
-        if either is not None:
-            found[-1] = either
-        else:
-            found += [_OR, one.parts] if joined else [one.parts]
-        joined = False
-    return found + [_OR] * joined
-
-
-def _either(first: Parts, second: Parts) -> Parts | None:
-    """Both parts as one condition; None where one of them is more than a condition on rows."""
-    sides = [_conditions(first), _conditions(second)]
-    if not all(sides):
-        return None
-    kept = replace(first + second, conditions=(), thresholds=(), either=())
-    known = first.either[0].conditions if first.either else ()
-    conditions = (*known, *(one for side in sides for one in side if one not in known))
-    return replace(kept, either=(Either(conditions),))
-
-
-def _conditions(parts: Parts) -> tuple[Condition, ...]:
-    """The one condition of the parts, or those of which one holds already."""
-    if parts.either:
-        return parts.either[0].conditions
-    if len(parts.conditions) == 1:
-        return parts.conditions
-    compared = [one for one in parts.thresholds if one.link is not None and one.function is None]
-    return tuple(Condition(ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
-
-
 _ONE = frozenset(WORDS.both("questions.one"))
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
-_OR = Parts(flags=("or",))
 
 
-def fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
+def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
     """What each pattern gives, by the word it begins at; of several that give the same, the cheapest."""
     found: dict[int, list[Fragment]] = {}
     patterns = {
@@ -97,7 +31,7 @@ def fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment
             for match in matches(question, pattern.elements, start):
                 parts = _made(pattern, match) if match.end > start else None
                 if parts is not None:
-                    one = Fragment(start, match.end, pattern.weight + match.cost, parts, pattern)
+                    one = Fragment(start, match.end, pattern.weight + match.cost, parts, pattern.text)
                     key = (match.end, repr(parts))
                     if key not in best or one.cost < best[key].cost:
                         best[key] = one
@@ -118,22 +52,36 @@ def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
     yield from dict.fromkeys(pattern for symbol in (*word.symbols, "<") for pattern in patterns.get(symbol, ()))
 
 
-def readings(question: Question, patterns: Patterns = BY_SYMBOL) -> list[Reading]:
-    """The cheapest readings, the cheapest first."""
-    starting = fragments(question, patterns)
+def readings(question: Question, patterns: Patterns) -> list[Reading]:
+    """The cheapest reading, and those that cost little more, in this order.
+
+    Raises:
+        Refusal: the question is too long, or asks for what rules can't do.
+    """
+    _refuse_unsupported(question)
+    starting = _fragments(question, patterns)
     states: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
     states[0] = [Reading(0.0)]
     for place in range(len(question)):
         for state in heapq.nsmallest(costs.BEAM, states[place]):
-            cost, is_lost = passing(question, place)
+            cost, is_lost = _passing(question, place)
             lost = (*state.lost, place) if is_lost else state.lost
             states[place + 1].append(Reading(state.cost + cost, state.fragments, lost))
             for one in starting[place]:
                 states[one.end].append(Reading(state.cost + one.cost, (*state.fragments, one), state.lost))
-    return heapq.nsmallest(costs.READINGS, states[len(question)])
+    found = heapq.nsmallest(costs.READINGS, states[len(question)])
+    return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
 
-def passing(question: Question, place: int) -> tuple[float, bool]:
+def _refuse_unsupported(question: Question) -> None:
+    if len(question) > costs.MOST_WORDS:
+        raise too_long(len(question), costs.MOST_WORDS)
+    for word in question.words:
+        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
+            raise unsupported(word.mark.arg, word.mark.text)
+
+
+def _passing(question: Question, place: int) -> tuple[float, bool]:
     """What it costs to pass a word over, and whether the question is not understood then."""
     word = question.words[place]
     mark = word.mark

@@ -1,35 +1,17 @@
 """What patterns of groups give: by tables, columns, kinds and units of time."""
 
-from dataclasses import replace
-
-from rules.query.query import Dimension
-from rules.query.wishes import Figure
-from rules.reading.matching import Match
-from rules.reading.naming import doubts
+from common.meanings import TableKey
+from rules.query.query import Dimension, Figure
+from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
-from rules.reading.words import Question
+from rules.reading.words import Match, Question, doubts
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
 _KINDS = WORDS.both("questions.kinds")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
 _LEAST_KIND = 0.6
-
-
-def column_dimension(question: Question, link: Link) -> Dimension:
-    """The group that a column stands for: a reference its table, a name its own table, a time its day."""
-    facts = question.facts(link.table)
-    assert link.column is not None
-    for edge in facts.edges:
-        if edge.columns == (link.column,):
-            return Dimension(edge.parent, via=link.column if edge.child != edge.parent else None)
-    if link.column in facts.display and facts.key:
-        return Dimension(link.table)
-    if question.kind(link) == "timestamp":
-        return Dimension(link.table, link.column, "day")
-    return Dimension(link.table, link.column)
 
 
 def groups(match: Match) -> Parts | None:
@@ -61,15 +43,6 @@ def _is_agent(match: Match) -> bool:
     after = match.beside(1)
     said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
     return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
-
-
-def owned_group(match: Match) -> Parts | None:
-    """`each customer's city`, `按客户城市`: a column of the table before it."""
-    table, column = match["tab"], match["tcol"]
-    via = None
-    if column.link.table != table.link.table:
-        return None
-    return Parts(groups=(Group(replace(column_dimension(match.question, column.link), via=via), column.first),))
 
 
 def role_group(match: Match) -> Parts | None:

@@ -6,7 +6,7 @@ They are taken out before the rest of the question is read, because they would b
 from dataclasses import dataclass
 
 from knowledge.atoms import key_of
-from rules.linking.marks import Mark
+from rules.linking.mark import Mark
 from rules.schema.links import Link
 from rules.words.vocabulary import INCLUSIONS
 

@@ -12,82 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
-from rules.reading.words import Question, Sense, Word
+from rules.reading.parts import Parts
+from rules.reading.words import Item, Match, Question, Sense, Word
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
 _MOST_TIES = 5
-
-
-@dataclass(frozen=True)
-class Item:
-    """What an element of a pattern matched: words `first` to `last`.
-
-    Attributes:
-        links: of `vals`, one for each value, all of one column; else what the word names.
-        periods: of `dates`.
-        joint: kind of the word that joins several of them: `and`, `or`, `compare`.
-        rivals: what the word may name as well.
-    """
-
-    symbol: str
-    first: int
-    last: int
-    word: Word
-    links: tuple[Link, ...] = ()
-    periods: tuple[Period, ...] = ()
-    joint: str = ""
-    rivals: tuple[Link, ...] = ()
-
-    @property
-    def link(self) -> Link:
-        """What it names."""
-        return self.links[0]
-
-    @property
-    def arg(self) -> str:
-        """The argument of its intent."""
-        return self.word.mark.arg
-
-
-@dataclass(frozen=True)
-class Match:
-    """Where a pattern matches: words `start` up to `end`, and what each element took.
-
-    `inner` is a value or flag that stands between two elements and says more of the second: "how many *Jazz* tracks".
-    """
-
-    question: Question
-    start: int
-    end: int
-    cost: float
-    items: tuple[Item, ...] = ()
-    inner: tuple[Item, ...] = ()
-
-    def get(self, *symbols: str) -> Item | None:
-        """The first item of one of these symbols."""
-        return next((item for item in self.items if item.symbol in symbols), None)
-
-    def __getitem__(self, symbols: str) -> Item:
-        found = self.get(*symbols.split("|"))
-        if found is None:
-            raise KeyError(symbols)
-        return found
-
-    def all(self, *symbols: str) -> list[Item]:
-        """All items of these symbols."""
-        return [item for item in self.items if item.symbol in symbols]
-
-    def beside(self, step: int) -> Word | None:
-        """The word before (-1) or after (1) the match, past words that say nothing."""
-        place = self.start - 1 if step < 0 else self.end
-        words = self.question.words
-        while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
-            place += step
-        return words[place] if 0 <= place < len(words) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +30,30 @@ class Element:
     symbols: tuple[str, ...]
     optional: bool = False
     looks: bool = False
+
+
+Make = Callable[[Match], Parts | None] | Parts
+"""What a pattern gives: a function of the match, or always the same."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern, what it costs to use it, and what it gives for a match (None if the match means nothing)."""
+
+    text: str
+    elements: tuple[Element, ...]
+    weight: float
+    make: Make
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+Patterns = Mapping[str, tuple[Pattern, ...]]
+"""Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
 def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> list[tuple[Element, ...]]:

@@ -1,19 +1,15 @@
 """What patterns of names give: the things and columns that are spoken of."""
 
-from rules.reading.matching import Item, Match
 from rules.reading.parts import Named, Parts
+from rules.reading.words import Item, Match, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 
 _NAMES = frozenset(WORDS.both("questions.names"))
 
 
-def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
-    """The words that may name several columns equally well."""
-    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
-
-
-def _role(match: Match) -> str:
+def role_of(match: Match) -> str:
+    """How the match names a thing; see `Named`."""
     before = match.beside(-1)
     asked = match.get("which", "list") is not None or (before is not None and before.mark.means("which", "list"))
     return "asked" if asked else ""
@@ -24,7 +20,7 @@ def thing(match: Match) -> Parts:
     table = match["tab"]
     which = match.get("which")
     person = ("person",) if which is not None and which.arg == "person" else ()
-    return Parts(tables=(Named(table.first, table.link, _role(match)),), flags=person)
+    return Parts(tables=(Named(table.first, table.link, role_of(match)),), flags=person)
 
 
 def attribute(match: Match) -> Parts | None:
@@ -38,17 +34,15 @@ def attribute(match: Match) -> Parts | None:
         return None  # `删除的服务区` are areas
     if match.question.is_chinese and _is_of_event(match, column):
         return None  # `用户买过手机`: what was bought is no column of who bought it
-    named = Named(column.first, column.link, _role(match))
+    named = Named(column.first, column.link, role_of(match))
     owner = (Named(table.first, table.link, "owner"),) if table is not None else ()
     return Parts(columns=(named,), tables=owner, doubts=doubts(column))
 
 
 def _is_of_event(match: Match, column: Item) -> bool:
     """Whether the verb before a column names events of another table."""
-    question, place = match.question, column.first - 1
-    while place >= 0 and question.words[place].mark.means("noise"):
-        place -= 1
-    events = question.events_of(question.words[place]) if place >= 0 else []
+    before = match.question.nearest(column.first - 1, -1, "noise")
+    events = match.question.events_of(before) if before is not None else []
     return bool(events) and column.link.table not in events
 
 
@@ -60,7 +54,7 @@ def name_of(match: Match) -> Parts | None:
         return None
     link = Link("column", table.link.table, facts.display[-1], None, 1.0, "")
     owner = Named(table.first, table.link, "owner")
-    return Parts(columns=(Named(column.first, link, _role(match)),), tables=(owner,))
+    return Parts(columns=(Named(column.first, link, role_of(match)),), tables=(owner,))
 
 
 def shown_too(match: Match) -> Parts | None:

@@ -4,12 +4,11 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Literal
 
+from common.meanings import TableKey
 from common.text import Text
-from rules.linking.dates import Period
-from rules.query.query import Condition, Dimension, Either, Operator, Part, Related
-from rules.query.wishes import Figure
+from rules.linking.moments import Period
+from rules.query.query import Condition, Dimension, Either, Figure, Operator, Part, Related
 from rules.schema.links import Link
-from rules.schema.schema import TableKey
 
 Flag = Literal[
     "compare", "trend", "how_many", "how_much", "money", "avg", "sum", "person", "share", "per_entity", "periods",

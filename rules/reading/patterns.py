@@ -3,32 +3,11 @@
 `matching` explains the language. Both languages share a pattern wherever their order of words allows it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from rules.reading import absences, comparing, counting, grouping, naming, periods, ranking, values
-from rules.reading.matching import Element, Match, elements
+from rules.reading.matching import Make, Pattern, Patterns, elements
 from rules.reading.parts import Parts
-
-Make = Callable[[Match], Parts | None] | Parts
-"""What a pattern gives: a function of the match, or always the same."""
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """A pattern, what it costs to use it, and what it gives for a match (None if the match means nothing)."""
-
-    text: str
-    elements: tuple[Element, ...]
-    weight: float
-    make: Make
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "compared": (
@@ -85,7 +64,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("{column} cmp:=? not? null|notnull", 0.4, absences.null),
     ("not? null|notnull {column}", 0.4, absences.null),
     ("not with? tcol|mcol|dcol", 0.6, absences.lacking),
-    ("not dcol", 0.55, absences.undone),
     ("not with? verb? tab", 0.5, absences.without),
     ("not with? verb? tab vals", 0.5, absences.without),
     ("not with? verb? vals tab", 0.6, absences.without),
@@ -172,7 +150,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     # groups
     ("each|by each? {group}", 0.45, grouping.groups),
     ("each|by each? {group} and each? {group}", 0.5, grouping.groups),
-    ("each|by each? tab tcol|flag", 0.5, grouping.owned_group),
     ("each|by tcol tcol", 0.3, grouping.role_group),
     ("{group} by_end", 0.5, grouping.groups),
     ("tcol|flag by_end", 0.45, grouping.distribution),
@@ -244,9 +221,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("which:person", 0.3, Parts(flags=("person",))),
     ("which:when", 0.2, Parts(flags=("when",))),
 )  # fmt: skip
-
-Patterns = Mapping[str, tuple[Pattern, ...]]
-"""Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
 def compiled(*tables: Iterable[tuple[str, float, Make]]) -> Patterns:

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from rules.linking.dates import Moment, Period
-from rules.reading.matching import Item, Match
+from rules.linking.moments import Moment, Period
 from rules.reading.parts import Named, Parts, Span, Weekday
-from rules.reading.shared import is_negated
+from rules.reading.words import Item, Match
 from rules.schema.links import Link
 from rules.words import WORDS
 
@@ -28,7 +27,7 @@ def weekday(match: Match) -> Parts:
     item, column = match["calendar"], match.get("dcol")
     part, value = item.arg.split(":")
     link = column.link if column is not None else None
-    return Parts(weekdays=(Weekday(part, int(value), item.first, is_negated(match), link),))  # type: ignore[arg-type]
+    return Parts(weekdays=(Weekday(part, int(value), item.first, match.is_negated, link),))  # type: ignore[arg-type]
 
 
 def workdays(match: Match) -> Parts:
@@ -49,9 +48,8 @@ def span(match: Match) -> Parts | None:
     elif bound:
         periods = (_BOUNDS[bound](periods[0]),)
     link = column.link if column is not None else None
-    negation = match.get("not")
     compares = item.joint == "compare"
-    found = Span(periods, item.first, link, negated=negation is not None, compares=compares)
+    found = Span(periods, item.first, link, negated=match.is_negated, compares=compares)
     others = tuple(replace(found, link=one.link) for one in match.all("dcol")[1:])
     return Parts(spans=(found, *others), flags=("compare",) if compares else ())
 

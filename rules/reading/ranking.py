@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from rules.query.query import Dimension
-from rules.query.wishes import AGGREGATES, Figure
-from rules.reading.counting import figure_of_rows, is_closer_figure
-from rules.reading.matching import Item, Match
-from rules.reading.naming import _role, doubts
+from rules.query.query import AGGREGATES, Dimension, Figure
+from rules.reading.implied import figure_of_rows
+from rules.reading.naming import role_of
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.reading.values import values
+from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
@@ -17,8 +16,7 @@ _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.ph
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
-_MOST_LIMIT, _ALL = 10_000, 100
-_AGGREGATING, _SORTS = tuple(AGGREGATES), ("sort", "order")
+_MOST_LIMIT, _SORTS = 10_000, ("sort", "order")
 
 
 def ranking(match: Match) -> Parts | None:
@@ -30,8 +28,9 @@ def ranking(match: Match) -> Parts | None:
         arg = "+"
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
-    limit = _limit(match)
-    if word.symbol == "top" and limit is None and not (_says_first(word) and not _number_follows(match)):
+    limit = limit_of(match)
+    is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
+    if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
     few = 1
     if hint == "recent":
@@ -46,16 +45,9 @@ def ranking(match: Match) -> Parts | None:
         descending = figure.function is not None  # "sorted by price" begins with the lowest, "ranked by" with the best
     dates = match.get("date_part", "bucket")
     ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
+    hint = "" if figure else hint
     found = Ranking(
-        descending,
-        word.first,
-        figure,
-        "" if figure else hint,
-        limit,
-        is_order=is_order,
-        counts=counts,
-        is_open=is_open,
-        few=few,
+        descending, word.first, figure, hint, limit, is_order=is_order, counts=counts, is_open=is_open, few=few
     )
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
@@ -96,11 +88,8 @@ def _number_follows(match: Match) -> bool:
     return match.end < len(words) and words[match.end].mark.number is not None
 
 
-def _says_first(word: Item) -> bool:
-    return word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
-
-
-def _limit(match: Match) -> int | None:
+def limit_of(match: Match) -> int | None:
+    """How many the number of the match says; None where it has none, or one that counts nothing."""
     number = match.get("num")
     value = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
     return int(value) if value is not None and value == int(value) and 0 < value <= _MOST_LIMIT else None
@@ -131,7 +120,7 @@ def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure
         return figure_of_rows(match.question, value.link.table, match.start) if says_number else None
     if table is None or not (counted or counts):
         return None
-    if is_closer_figure(table):
+    if table.word.names_figure:
         return None  # "the most tickets", where a column holds their number
     if match.question.is_chinese and not counted and table.first > word.first:
         return None  # `最多的客户` asks for customers
@@ -140,5 +129,5 @@ def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure
 
 def limited(match: Match) -> Parts | None:
     """A number of rows: "list 10 customers"."""
-    limit, table = _limit(match), match["tab"]
-    return None if limit is None else Parts(limits=(limit,), tables=(Named(table.first, table.link, _role(match)),))
+    limit, table = limit_of(match), match["tab"]
+    return None if limit is None else Parts(limits=(limit,), tables=(Named(table.first, table.link, role_of(match)),))

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from decimal import Decimal
 
-from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator
-from rules.reading.matching import Item, Match
+from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
 from rules.reading.parts import Parts
-from rules.reading.shared import is_negated, ref
-from rules.schema.schema import flag_codes, kind_of
+from rules.reading.words import Item, Match
+from rules.schema.facts import flag_codes, kind_of
 from rules.words import WORDS
 
 _WHOLE_VALUE = 0.8
@@ -25,7 +24,7 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     key, first = links[0].table, links[0]
     unequal = any(one.symbol == "cmp" and one.arg == "!=" for one in match.items)
     operator: Operator = "=" if len(links) == 1 else "in"
-    operator = OPPOSITE[operator] if is_negated(match) != unequal else operator
+    operator = OPPOSITE[operator] if match.is_negated != unequal else operator
     operands: tuple[str, ...] = tuple(str(link.value) for link in links)
     kind = question.kind(first)
     if kind == "boolean":
@@ -124,9 +123,9 @@ def flag(match: Match) -> Parts | None:
     deleted = (link.table,) if facts.deleted == link.column else ()
     codes = flag_codes(question.column_of(link))
     if codes is not None:
-        condition = Condition(ref(link), "=", (codes[is_negated(match)],))
+        condition = Condition(ref(link), "=", (codes[match.is_negated],))
     elif question.kind(link) == "boolean":
-        condition = Condition(ref(link), "false" if is_negated(match) else "true")
+        condition = Condition(ref(link), "false" if match.is_negated else "true")
     else:
         return None
     return Parts(conditions=(condition,), with_deleted=deleted)
@@ -137,7 +136,7 @@ def deletion(match: Match) -> Parts | None:
     link = match["dcol|tcol|mcol"].link
     if match.question.facts(link.table).deleted != link.column:
         return None
-    operator: Operator = "null" if is_negated(match) else "not null"
+    operator: Operator = "null" if match.is_negated else "not null"
     return Parts(conditions=(Condition(ref(link), operator),), with_deleted=(link.table,))
 
 
@@ -177,15 +176,14 @@ def text(match: Match) -> Parts | None:
     said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
     value = said.links[0] if said.symbol == "val" else None
     contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
-    if value is not None and value.quality >= _WHOLE_VALUE and contains and said.word.mark.literal is None:
-        target = _text_column(match, said)
-        if target is None or (value.table, value.column) != (target.table, target.column):
-            return None
     target = _text_column(match, said)
     if target is None:
         return None
+    is_whole = value is not None and value.quality >= _WHOLE_VALUE and said.word.mark.literal is None
+    if value is not None and is_whole and contains and (value.table, value.column) != (target.table, target.column):
+        return None
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
-    if is_negated(match) and operator in OPPOSITE:
+    if match.is_negated and operator in OPPOSITE:
         operator = OPPOSITE[operator]
     written = said.word.mark.literal if said.word.mark.literal is not None else said.word.mark.text
     table = match.get("tab")

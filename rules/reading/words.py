@@ -1,4 +1,4 @@
-"""The words of one question with everything each of them may mean: what patterns are made of.
+"""The words of one question with everything each of them may mean, and stretches of them that patterns match.
 
 A word has symbols: `tab`, `mcol` (a measure), `dcol` (a date), `tcol` (another column), `flag`, `val`, `num`, `date`,
 `lit` (a quotation), `unk`, and the kind of its intent, alone and with its argument (`cmp`, `cmp:=`). What is less
@@ -6,19 +6,20 @@ likely meant costs more.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from common.meanings import TableKey
 from common.values import Column
 from knowledge.atoms import key_of
 from knowledge.thesaurus import EVENTS_OF_VERBS
-from rules.linking.linking import Linker, Noun
-from rules.linking.marks import Mark
+from rules.linking.mark import Mark, Noun
+from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
+from rules.schema.facts import Facts, flag_codes, is_year, kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
-from rules.schema.schema import Facts, TableKey, flag_codes, is_year, kind_of
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
@@ -61,31 +62,32 @@ class Word:
         yield f"'{self.text}'"
         yield from (several for one, several in _SEVERAL if one in self.senses)
 
+    @property
+    def names_figure(self) -> bool:
+        """Whether it is the name of a figure rather than of the table that it names as well."""
+        figure, table = (self.senses[one].link if one in self.senses else None for one in ("mcol", "tab"))
+        return figure is not None and (table is None or figure.quality > table.quality)
+
 
 class Question:
     """The words of one question, and what the database says of them.
 
     Args:
-        hint: the table that the caller says the question is about.
-        avoided: columns that no word is taken for, unless it can mean nothing else.
-        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
+        nouns: what each mark names; see `nouns_of`.
         settled: what the user has said when asked back.
     """
 
     def __init__(
         self,
-        marks: tuple[Mark, ...],
+        marks: Sequence[Mark],
+        nouns: Sequence[Noun | None],
         lexicon: Lexicon,
-        hint: str | None,
+        *,
         is_chinese: bool,
-        avoided: frozenset[ColumnIdentity] = frozenset(),
-        context: Mapping[TableKey, float] | None = None,
         settled: Settled = NOTHING_SETTLED,
     ) -> None:
-        marks = tuple(_without(mark, avoided) for mark in marks) if avoided else marks
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
-        nouns = Linker(lexicon, lexicon.graph, hint, context).nouns(marks)
         self.words = [
             Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
@@ -103,7 +105,7 @@ class Question:
         senses = dict(self._named(noun)) if noun is not None else {}
         if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self.schema.persons) == 1:
             senses["tab"] = Sense(0.0, Link("table", self.schema.persons[0], None, None, 1.0, mark.text))
-        elif mark.is_unknown and (table := self.lexicon.short_names.get(mark.text)) is not None:
+        elif mark.is_unknown and (table := self.lexicon.spoken.short_names.get(mark.text)) is not None:
             senses["tab"] = Sense(costs.SHORT, table)
         yield from senses.items()
         best = min((sense.cost for sense in senses.values()), default=None)
@@ -129,10 +131,9 @@ class Question:
             lacking = 0.0 if noun.is_table else costs.SECOND + max(0.0, best - noun.table.quality)
             if lacking <= costs.DEAREST:
                 yield "tab", Sense(lacking, noun.table)
-        column = costs.SECOND if noun.is_value else 0.0
-        is_clear = noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR)
-        if not is_clear and (entity := self._entity_named(noun)) is not None:
+        elif (entity := self._entity_named(noun)) is not None:
             yield "tab", Sense(-costs.SLIGHT, entity)
+        column = costs.SECOND if noun.is_value else 0.0
         for symbol, accept in (
             ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
         ):  # fmt: skip
@@ -145,8 +146,8 @@ class Question:
                 if cost <= costs.DEAREST:
                     yield symbol, Sense(cost, link, rivals)
         if noun.value is not None:
-            own = noun.column is not None and noun.column.column == noun.value.column
-            is_listed = own and noun.column is not None and noun.column.table == noun.value.table
+            own = (noun.value.table, noun.value.column)
+            is_listed = noun.column is not None and (noun.column.table, noun.column.column) == own
             # A comment that lists the values of its column does not give it their names.
             cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
             yield "val", Sense(cost, noun.value)
@@ -184,15 +185,11 @@ class Question:
 
     def _same_key(self, first: Link, second: Link) -> bool:
         """Whether it doesn't matter which is meant, because one references the other, or both reference the same."""
-        for one, other in ((first, second), (second, first)):
-            for edge in self.facts(one.table).edges:
-                if edge.columns == (one.column,) and edge.parent == other.table:
-                    return True
-        ways = [
+        parents, others = (
             {edge.parent for edge in self.facts(one.table).edges if edge.columns == (one.column,)}
             for one in (first, second)
-        ]
-        return bool(ways[0] & ways[1])
+        )
+        return second.table in parents or first.table in others or not parents.isdisjoint(others)
 
     # ---------------------------------------------------------------------------------------------- about the database
 
@@ -234,6 +231,12 @@ class Question:
         """Whether any word has such an intent."""
         return any(word.mark.means(*kinds) for word in self.words)
 
+    def nearest(self, place: int, step: int, *passed: str) -> Word | None:
+        """The first word from a place on, forwards (1) or backwards (-1), past those with such an intent."""
+        while 0 <= place < len(self) and self.words[place].mark.means(*passed):
+            place += step
+        return self.words[place] if 0 <= place < len(self) else None
+
     def texts(self, *kinds: str) -> list[str]:
         """The words with such an intent, as written."""
         return [word.mark.text for word in self.words if word.mark.means(*kinds)]
@@ -255,15 +258,87 @@ class Question:
         return [word.noun.table.table for word in self.words if word.noun and word.noun.is_table and word.noun.table]
 
 
+@dataclass(frozen=True)
+class Item:
+    """What an element of a pattern matched: words `first` to `last`.
+
+    Attributes:
+        links: of `vals`, one for each value, all of one column; else what the word names.
+        periods: of `dates`.
+        joint: kind of the word that joins several of them: `and`, `or`, `compare`.
+        rivals: what the word may name as well.
+    """
+
+    symbol: str
+    first: int
+    last: int
+    word: Word
+    links: tuple[Link, ...] = ()
+    periods: tuple[Period, ...] = ()
+    joint: str = ""
+    rivals: tuple[Link, ...] = ()
+
+    @property
+    def link(self) -> Link:
+        """What it names."""
+        return self.links[0]
+
+    @property
+    def arg(self) -> str:
+        """The argument of its intent."""
+        return self.word.mark.arg
+
+
+@dataclass(frozen=True)
+class Match:
+    """Where a pattern matches: words `start` up to `end`, and what each element took.
+
+    `inner` is a value or flag that stands between two elements and says more of the second: "how many *Jazz* tracks".
+    """
+
+    question: Question
+    start: int
+    end: int
+    cost: float
+    items: tuple[Item, ...] = ()
+    inner: tuple[Item, ...] = ()
+
+    def get(self, *symbols: str) -> Item | None:
+        """The first item of one of these symbols."""
+        return next((item for item in self.items if item.symbol in symbols), None)
+
+    def __getitem__(self, symbols: str) -> Item:
+        found = self.get(*symbols.split("|"))
+        if found is None:
+            raise KeyError(symbols)
+        return found
+
+    def all(self, *symbols: str) -> list[Item]:
+        """All items of these symbols."""
+        return [item for item in self.items if item.symbol in symbols]
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether the match has a word for "not"."""
+        return self.get("not", "except_end") is not None
+
+    def beside(self, step: int) -> Word | None:
+        """The word before (-1) or after (1) the match, past words that say nothing."""
+        place = self.start - 1 if step < 0 else self.end
+        words = self.question.words
+        while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
+            place += step
+        return words[place] if 0 <= place < len(words) else None
+
+
+def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
+    """The words that may name several columns equally well."""
+    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
+
+
 def _year(marks: Sequence[Mark], at: int) -> dict[str, Sense]:
     """The senses of a number that its preposition makes a year: "in 2025"; none for any other word."""
     mark, before = marks[at], marks[at - 1].text.lower() if at else ""
     if mark.date is None or not mark.date.is_bare or before not in _BEFORE_YEARS:
         return {}
     return {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
-
-
-def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
-    """The mark without its links to these columns, unless it links to no other column."""
-    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
-    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark

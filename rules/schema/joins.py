@@ -6,10 +6,12 @@ below both, an order line between orders and products; whoever aggregates over s
 
 import heapq
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.meanings import TableKey
 from knowledge.naming import core_words, english_words
-from rules.schema.schema import Edge, Schema, TableKey
+from rules.schema.facts import Edge, Facts
 from rules.words import WORDS
 
 Path = tuple[Edge, ...]
@@ -35,15 +37,15 @@ class Meeting:
 
 
 class Graph:
-    """The references of one catalogue."""
+    """The references of one catalogue, as the facts of its tables have them."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, facts: Mapping[TableKey, Facts]) -> None:
+        self._facts = facts
         self._children: dict[TableKey, list[Edge]] = {}
         self._reached: dict[tuple[str, TableKey], dict[TableKey, float]] = {}
         self._distances: dict[tuple[TableKey, TableKey], float | None] = {}
-        for facts in schema.facts.values():
-            for edge in facts.edges:
+        for table in facts.values():
+            for edge in table.edges:
                 self._children.setdefault(edge.parent, []).append(edge)
 
     def up(self, start: TableKey, target: TableKey, via: str | None = None) -> Path | None:
@@ -61,7 +63,7 @@ class Graph:
             if found and len(path) >= len(found[0]):
                 break
             here = path[-1].parent if path else start
-            for edge in self._schema.facts[here].edges:
+            for edge in self._facts[here].edges:
                 if any(edge.parent == step.child for step in path) or len(path) >= _MAX_STEPS:
                     continue
                 longer = (*path, edge)
@@ -98,7 +100,7 @@ class Graph:
 
     def _neighbours(self, direction: str, key: TableKey) -> list[tuple[TableKey, float]]:
         if direction == "above":
-            return [(edge.parent, _cost(edge)) for edge in self._schema.facts[key].edges]
+            return [(edge.parent, _cost(edge)) for edge in self._facts[key].edges]
         return [(edge.child, _cost(edge)) for edge in self._children.get(key, ())]
 
     def meeting(
@@ -121,7 +123,7 @@ class Graph:
                 key,
             )
             for key in below_first
-            if key in below_second and self._schema.table(key).kind == "table" and not (below and key == first)
+            if key in below_second and self._facts[key].table.kind == "table" and not (below and key == first)
         ]
         if not common:
             return None
@@ -169,9 +171,9 @@ class Graph:
     def _default_score(self, path: Path) -> tuple[int, bool, int, bool]:
         """How much a path looks like *the* reference: preferred, declared, called as the target's key, not nullable."""
         named = is_default(path[-1])
-        first = self._schema.column(path[0].child, path[0].columns[0])
+        first = self._facts[path[0].child].table.column(path[0].columns[0])
         preferred = sum(edge.is_preferred for edge in path)
-        return (preferred, all(edge.is_declared for edge in path), 1 if named else 0, not first.nullable)
+        return (preferred, all(edge.is_declared for edge in path), int(named), first is not None and not first.nullable)
 
 
 def is_default(edge: Edge) -> bool:

@@ -5,46 +5,26 @@ and names that begin with the table's (`order amount`) are put together when the
 take seconds and little memory.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
+from common.meanings import TableKey
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
 from knowledge.identity import names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
 from knowledge.naming import called, has_han, owner_names, table_names
+from rules.schema import phrases
 from rules.schema.joins import Graph
-from rules.schema.links import Link, TableKey
-from rules.schema.phrases import (
-    borrowed_column_phrases,
-    borrowed_measure_phrases,
-    borrowed_table_phrases,
-    column_phrases,
-    column_traits,
-    measure_phrases,
-    owned_phrases,
-    table_phrases,
-)
+from rules.schema.links import Link
 from rules.schema.remembered import Remembered
 from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
-from rules.schema.senses import (
-    AFTER_COLUMNS,
-    COLUMN_BITS,
-    Places,
-    Sense,
-    Senses,
-    link_to,
-    sense_of,
-)
-from rules.schema.short_names import short_names
-from rules.schema.verb_characters import verb_characters
-from rules.schema.verbs import tables_of_verbs
+from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
+from rules.schema.spoken_tables import SpokenTables, spoken_tables
 from rules.words import speech
 
 MAX_PHRASE_ATOMS = 16
@@ -78,8 +58,9 @@ class Lexicon:
 
     def __init__(self, catalog: Catalog) -> None:
         self.schema = Schema(catalog)
-        self.graph = Graph(self.schema)
+        self.graph = Graph(self.schema.facts)
         self._tables = catalog.tables
+        self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._places = Places()
         self._own, self._borrowed = Senses(self._places), Senses(self._places)
         self._columns: list[tuple[int, ...]] = []  # of each table: the numbers of the places of equal columns
@@ -101,10 +82,11 @@ class Lexicon:
 
     def _add_table(self, number: int, table: Table) -> None:
         names = table_names(table)
-        self._add_names(number, table_phrases(self.schema, table, names), self._own)
-        self._add_shared(number, measure_phrases(self.schema, table, names), self._own)
-        self._add_names(number, borrowed_table_phrases(table, names), self._borrowed)
-        self._add_shared(number, borrowed_measure_phrases(self.schema, table, names), self._borrowed)
+        facts, metrics = self.schema.facts[table.key], self.schema.metrics_of.get(table.key, ())
+        self._add_names(number, phrases.table_phrases(table, names, self.schema.name_in_module(table)), self._own)
+        self._add_shared(number, phrases.measure_phrases(facts, names, metrics), self._own)
+        self._add_names(number, phrases.borrowed_table_phrases(table, names), self._borrowed)
+        self._add_shared(number, phrases.borrowed_measure_phrases(facts, names), self._borrowed)
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -115,21 +97,21 @@ class Lexicon:
             equal: the numbers of the places of columns with the same phrases, those of tables before among them.
         """
         found = []
-        for index, (column, traits) in enumerate(zip(table.columns, column_traits(table), strict=True), 1):
+        for index, (column, traits) in enumerate(zip(table.columns, phrases.column_traits(table), strict=True), 1):
             kind = (column, traits)
             places = equal.get(kind)
             if places is None:
                 places = equal[kind] = self._places.new()
-                self._add(self._own, column_phrases(table, column), places)
-                self._add(self._borrowed, borrowed_column_phrases(table, column), places)
+                self._add(self._own, phrases.column_phrases(table, column), places)
+                self._add(self._borrowed, phrases.borrowed_column_phrases(table, column), places)
             self._places.add(places, (number << COLUMN_BITS) + index)
             found.append(places)
         self._columns.append(tuple(found))
 
-    def _add_names(self, number: int, phrases: Iterable[tuple[str, float]], senses: Senses) -> None:
+    def _add_names(self, number: int, named: Iterable[tuple[str, float]], senses: Senses) -> None:
         """Adds phrases that mean the table. Tables that go by the same phrase share its sense."""
         best: dict[str, tuple[float, str]] = {}
-        for phrase, quality in phrases:
+        for phrase, quality in named:
             key = key_of(phrase, stems=True)
             if key not in best or best[key][0] < quality:
                 best[key] = quality, key if key == phrase else phrase  # one string, not two
@@ -137,24 +119,24 @@ class Lexicon:
         for key, (quality, spelling) in best.items():
             senses.add_shared(key, ("table", quality, spelling, None, None, False, None, place))
 
-    def _add_shared(self, number: int, phrases: Iterable[tuple[str, Link]], senses: Senses) -> None:
+    def _add_shared(self, number: int, named: Iterable[tuple[str, Link]], senses: Senses) -> None:
         """Adds phrases for figures of one table. Figures that go by the same phrase share its sense."""
         place, numbers = number << COLUMN_BITS, dict[str, int]()
-        for key, link in self._best(phrases):
+        for key, link in self._best(named):
             if link.column is not None and not numbers:
                 numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
             # A figure that goes by several names stands where its column does, a product of two after all columns.
             at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
             senses.add_shared(key, sense_of(link, at))
 
-    def _add(self, senses: Senses, phrases: Iterable[tuple[str, Link]], to: int) -> None:
-        for key, link in self._best(phrases):
+    def _add(self, senses: Senses, named: Iterable[tuple[str, Link]], to: int) -> None:
+        for key, link in self._best(named):
             senses.add(key, sense_of(link, to))
 
-    def _best(self, phrases: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
+    def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""
         best: dict[tuple[str, _Identity], Link] = {}
-        for phrase, link in phrases:
+        for phrase, link in named:
             if link.quality < self._least and link.kind == "column":
                 continue
             key = key_of(phrase, stems=True)
@@ -211,7 +193,8 @@ class Lexicon:
             _take(found, link)
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
-            has_rival = _has_rival(link, clear)
+            # Whether something of the same kind goes by that name itself; of columns, another one.
+            has_rival = any(one[0] == link.kind and (one[0] != "column" or one != link.identity) for one in clear)
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
@@ -221,40 +204,9 @@ class Lexicon:
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
-        """A link for each place of the senses, in the order of tables and columns."""
-        if self._places.size(senses) > _MOST_LINKS:
-            chosen = dict.fromkeys(self._near_places(senses, near))
-            for place in self._best_places(senses):
-                if len(chosen) >= _MOST_LINKS:
-                    break
-                chosen[place] = None
-            placed = list(chosen)[:_MOST_LINKS]
-        else:
-            placed = [(place, index) for index, sense in enumerate(senses) for place in self._places.of(sense)]
-        return [self._at(place, senses[index]) for place, index in sorted(placed)]
-
-    def _near_places(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[tuple[int, int]]:
-        found: dict[int, list[tuple[int, int]]] = {self._numbers[key]: [] for key in near}
-        for index, places in enumerate(map(self._places.of, senses)):
-            if len(places) <= len(found):  # most things have one place
-                for place in places:
-                    if (number := place >> COLUMN_BITS) in found:
-                        found[number].append((place, index))
-                continue
-            for number, near_places in found.items():
-                at = bisect_left(places, number << COLUMN_BITS)
-                while at < len(places) and places[at] >> COLUMN_BITS == number:
-                    near_places.append((places[at], index))
-                    at += 1
-        return list(chain.from_iterable(found.values()))
-
-    def _best_places(self, senses: Sequence[Sense]) -> Iterator[tuple[int, int]]:
-        for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
-            yield from ((place, index) for place in self._places.of(senses[index])[:_MOST_LINKS])
-
-    @cached_property
-    def _numbers(self) -> dict[TableKey, int]:
-        return {table.key: number for number, table in enumerate(self._tables)}
+        """A link for each place of the senses."""
+        numbers = [self._numbers[key] for key in near]
+        return [self._at(place, sense) for place, sense in self._places.found(senses, numbers, _MOST_LINKS)]
 
     def _at(self, place: int, sense: Sense) -> Link:
         table, number = self._tables[place >> COLUMN_BITS], place & AFTER_COLUMNS
@@ -285,41 +237,34 @@ class Lexicon:
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
         table = self._tables[number]
         place = (number << COLUMN_BITS) + index + 1
-        for phrase, link in owned_phrases(table, table.columns[index]):
+        for phrase, link in phrases.owned_phrases(table, table.columns[index]):
             if key_of(phrase, stems=True) == stem_key:
                 yield sense_of(link, place)
 
     # ------------------------------------------------------------------------------------------------- suggesting
 
-    def names_like(self, word: str) -> list[str]:
-        """Names to suggest for an unknown word that may be spelled like it; all of them where there are few."""
-        names, like = self._suggested
-        return [names[number] for number in like.like(word)]
-
     @cached_property
-    def _suggested(self) -> tuple[tuple[str, ...], LikeNames]:
+    def suggested(self) -> LikeNames:
+        """Names to suggest for an unknown word that may be spelled like it."""
         spoken: dict[str, str] = {}
         for key, (kind, quality, spelling, *_) in self._spoken():
             if quality >= _CLEARLY_NAMED and kind != "value":
                 spoken.setdefault(key, spelling)
-        names = tuple(spoken.values())
-        return names, LikeNames(names)
+        return LikeNames(tuple(spoken.values()))
 
     def words_like(self, word: str) -> list[str]:
         """Words of the names of tables and columns that `word` may be a misspelling of, sorted."""
-        words, like = self._words
-        return [words[number] for number in like.like(word) if abs(len(words[number]) - len(word)) <= _MISSPELT]
+        return [like for like in self._words.names_like(word) if abs(len(like) - len(word)) <= _MISSPELT]
 
     @cached_property
-    def _words(self) -> tuple[tuple[str, ...], LikeNames]:
-        """The words of all names, and an index of them; a Chinese name is one word."""
+    def _words(self) -> LikeNames:
+        """The words of all names; a Chinese name is one word."""
         things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
         for table in self._tables:
             things[table.name, table.comment] = table
             things |= {(column.name, column.comment): column for column in table.columns}
         names = map(called, things.values())
-        words = sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
-        return tuple(words), LikeNames(words)
+        return LikeNames(sorted({word for name in names for word in (name.zh, *name.en.lower().split())}))
 
     @cached_property
     def people(self) -> tuple[Column, ...]:
@@ -332,32 +277,22 @@ class Lexicon:
         )
 
     @cached_property
-    def events(self) -> dict[str, Link]:
-        """The tables of events that English verbs lead to, by lemma."""
-        return tables_of_verbs(self.schema)
+    def spoken(self) -> SpokenTables:
+        """Tables by words that are none of their names."""
+        return spoken_tables(self.schema.facts)
 
     @cached_property
     def other_forms(self) -> dict[str, str]:
         """Words of names by their lemmas, where no ending tells that they belong together: `shelves` by `shelf`."""
-        words = (word for word in self._words[0] if word.isascii() and word.isalpha())
+        words = (word for word in self._words.names if word.isascii() and word.isalpha())
         return {base: word for word in words if stem(base := speech.lemma(word)) != stem(word)}
-
-    @cached_property
-    def short_names(self) -> Mapping[str, Link]:
-        """Things by the one character that they are called in short."""
-        return short_names(self.schema)
-
-    @cached_property
-    def verb_characters(self) -> dict[str, Link]:
-        """The tables of events that Chinese verbs lead to, by their first character."""
-        return verb_characters(self.schema)
 
     def _spoken(self) -> Iterator[tuple[str, Sense]]:
         yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
         if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
             for table in self._tables:
                 for column in table.columns:
-                    for phrase, link in owned_phrases(table, column):
+                    for phrase, link in phrases.owned_phrases(table, column):
                         yield key_of(phrase, stems=True), sense_of(link, 0)
         for key, senses in self._borrowed.items():
             own = {kind for kind, quality, *_ in self._own.of(key) if quality >= _CLEAR}
@@ -365,8 +300,7 @@ class Lexicon:
 
     def prepare(self) -> None:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
-        _ = self._suggested, self._words, self._numbers, self.people
-        _ = self.verb_characters, self.events, self.other_forms, self.short_names, self.schema.persons
+        _ = self.suggested, self._words, self.people, self.spoken, self.other_forms, self.schema.persons
         speech.prepare()
 
 
@@ -389,13 +323,6 @@ def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
             yield stem_key[:at], stem_key[at + 1 :]
         elif has_han(stem_key[at - 1 : at + 1]):
             yield stem_key[:at], stem_key[at:]
-
-
-def _has_rival(borrowed: Link, own: set[_Identity]) -> bool:
-    """Whether something of the same kind goes by that name itself; of columns, another one."""
-    if borrowed.kind == "column":
-        return any(identity[0] == "column" and identity != borrowed.identity for identity in own)
-    return any(identity[0] == borrowed.kind for identity in own)
 
 
 def _inflection(link: Link, key: str) -> float:

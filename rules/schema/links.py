@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-TableKey = tuple[str, str]
+from common.meanings import TableKey
+
 METRIC = "metric"
 
 

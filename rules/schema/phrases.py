@@ -1,7 +1,7 @@
 """Every phrase that may stand for something in one catalogue, with what it stands for."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from common.meanings import Metric
 from common.values import Column, Table
@@ -25,8 +25,8 @@ from knowledge.stored_values import (
     partial_names,
     value_names,
 )
+from rules.schema.facts import Facts, flag_codes, is_birth_date, kind_of
 from rules.schema.links import METRIC, Link
-from rules.schema.schema import Facts, Schema, flag_codes, is_birth_date, kind_of
 from rules.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -40,7 +40,7 @@ _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
-_VIEW_PENALTY = 0.08
+_VIEW_PENALTY, _BORROWED_VIEW_PENALTY = 0.08, 0.28
 _IN_MODULE = 0.95
 
 
@@ -49,19 +49,20 @@ Rated = Iterator[tuple[str, float]]
 """Phrases with the quality of each, where all of them mean one thing."""
 
 
-def table_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Rated:
+def table_phrases(table: Table, names: Mapping[str, float], name_in_module: str | None) -> Rated:
     """Phrases that mean the table.
 
     Args:
         names: its `table_names`.
+        name_in_module: see `Schema.name_in_module`.
     """
     penalty = _penalty(table)
     for phrase, quality in names.items():
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
         yield phrase, quality - penalty - partial
-    if (name := schema.name_in_module(table)) is not None:
-        yield name, _IN_MODULE - penalty
+    if name_in_module is not None:
+        yield name_in_module, _IN_MODULE - penalty
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
@@ -86,14 +87,13 @@ def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
         yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
-def measure_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Phrases:
+def measure_phrases(facts: Facts, names: Mapping[str, float], metrics: Iterable[Metric]) -> Phrases:
     """Phrases for columns of figures that follow from what the table is about, which its `table_names` say."""
-    penalty = _penalty(table)
-    for column in _bare_measures(schema, table):
-        yield from _bare_measure(schema, table, column, names)
-    yield from _line_amount(schema, table, penalty)
-    for metric in schema.metrics_of.get(table.key, ()):
-        yield from _metric(metric, schema.facts[table.key])
+    for column in _bare_measures(facts):
+        yield from _bare_measure(facts, column, names)
+    yield from _line_amount(facts)
+    for metric in metrics:
+        yield from _metric(metric, facts)
 
 
 def _metric(metric: Metric, facts: Facts) -> Phrases:
@@ -112,19 +112,18 @@ def borrowed_table_phrases(table: Table, names: Mapping[str, float]) -> Rated:
         yield phrase, quality - penalty
 
 
-def borrowed_measure_phrases(schema: Schema, table: Table, names: Mapping[str, float]) -> Phrases:
+def borrowed_measure_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
     """Phrases that mean in general language the mass that the table is called after, and so its figure."""
-    penalty = _borrowed_penalty(table)
-    for column in _bare_measures(schema, table):
-        for phrase, quality in borrowed_names(dict(_mass_names(schema, table, column, names))).items():
-            yield phrase, _link(table, column, quality - penalty, phrase)
+    penalty = _borrowed_penalty(facts.table)
+    for column in _bare_measures(facts):
+        for phrase, quality in borrowed_names(dict(_mass_names(facts, column, names))).items():
+            yield phrase, _link(facts.table, column, quality - penalty, phrase)
 
 
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
     """Phrases that mean the column in general language only."""
-    return _named(
-        table, column, borrowed_names(column_names(table, column, with_owner=False)), _borrowed_penalty(table)
-    )
+    names = borrowed_names(column_names(table, column, with_owner=False))
+    return _named(table, column, names, _borrowed_penalty(table))
 
 
 def _penalty(table: Table) -> float:
@@ -132,7 +131,7 @@ def _penalty(table: Table) -> float:
 
 
 def _borrowed_penalty(table: Table) -> float:
-    return 0.0 if table.kind == "table" else _VIEW_PENALTY + 0.2
+    return 0.0 if table.kind == "table" else _BORROWED_VIEW_PENALTY
 
 
 def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
@@ -149,26 +148,25 @@ def _link(table: Table, column: Column, quality: float, phrase: str, derived: st
     return Link("column", table.key, column.name, None, quality, phrase, derived)
 
 
-def _age(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+def _age(table: Table, column: Column, penalty: float) -> Phrases:
     """A date of birth also says the age, where no column does."""
     if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
         for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
 
-def _bare_measures(schema: Schema, table: Table) -> Sequence[Column]:
+def _bare_measures(facts: Facts) -> Sequence[Column]:
     """The figures of a table that records events, which may be called after it."""
-    facts = schema.facts[table.key]
     return () if facts.is_entity else facts.measures
 
 
-def _bare_measure(schema: Schema, table: Table, column: Column, names: Mapping[str, float]) -> Phrases:
+def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> Phrases:
     """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
 
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
     """
-    facts, penalty = schema.facts[table.key], _penalty(table)
-    for phrase, quality in _mass_names(schema, table, column, names):
+    table, penalty = facts.table, _penalty(facts.table)
+    for phrase, quality in _mass_names(facts, column, names):
         yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
     if not _is_amount(column):
         return
@@ -179,12 +177,12 @@ def _bare_measure(schema: Schema, table: Table, column: Column, names: Mapping[s
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
-def _mass_names(schema: Schema, table: Table, column: Column, names: Mapping[str, float]) -> Rated:
+def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Rated:
     """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
 
     `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
     """
-    if not _is_amount(column) and len(schema.facts[table.key].measures) > 1:
+    if not _is_amount(column) and len(facts.measures) > 1:
         return
     for phrase, quality in names.items():
         if quality >= 0.5 and key_of(phrase.split(" ")[-1], stems=True) in _MASS_NOUNS:
@@ -204,9 +202,8 @@ def _is_amount(column: Column) -> bool:
     )
 
 
-def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple[str, Link]]:
+def _line_amount(facts: Facts) -> Phrases:
     """The money of an order line that stores only price and quantity: their product."""
-    facts = schema.facts[table.key]
     if not facts.edges or facts.is_entity:
         return
     measures = facts.measures
@@ -215,15 +212,16 @@ def _line_amount(schema: Schema, table: Table, penalty: float) -> Iterator[tuple
     has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
     if len(prices) != 1 or len(counts) != 1 or has_amount:
         return
+    quality = 0.71 - _penalty(facts.table)
     for phrase in _MONEY_NAMES:
-        yield phrase, _link(table, prices[0], 0.71 - penalty, phrase, f"times:{counts[0].name}")
+        yield phrase, _link(facts.table, prices[0], quality, phrase, f"times:{counts[0].name}")
 
 
 def _texts(column: Column) -> str:
     return f"{column.name} {column.comment or ''}"
 
 
-def _values(table: Table, column: Column, penalty: float) -> Iterator[tuple[str, Link]]:
+def _values(table: Table, column: Column, penalty: float) -> Phrases:
     found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
     if (absent := _undone_value(column)) is not None:
         found += negated_names(bare_names(table, column), absent)

@@ -5,10 +5,13 @@ all threads while it does.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Literal
 
-from rules.schema.links import Link, TableKey
+from common.meanings import TableKey
+from rules.schema.links import Link
 
 COLUMN_BITS = 12  # PostgreSQL allows 1,600 columns
 AFTER_COLUMNS = (1 << COLUMN_BITS) - 1
@@ -45,6 +48,42 @@ class Places:
     def size(self, senses: Sequence[Sense]) -> int:
         """How many things a phrase with these senses may mean."""
         return sum([1 if sense[-1] >= 0 else len(self._places[~sense[-1]]) for sense in senses])
+
+    def found(self, senses: Sequence[Sense], near: Collection[int], most: int) -> Iterator[tuple[int, Sense]]:
+        """Where the senses stand, in the order of tables and columns.
+
+        Args:
+            near: numbers of tables; of more than `most` places, those in these tables count first, then the best.
+        """
+        if self.size(senses) > most:
+            chosen = dict.fromkeys(self._near(senses, near))
+            for place in self._best(senses, most):
+                if len(chosen) >= most:
+                    break
+                chosen[place] = None
+            placed = list(chosen)[:most]
+        else:
+            placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
+        return ((place, senses[index]) for place, index in sorted(placed))
+
+    def _near(self, senses: Sequence[Sense], near: Collection[int]) -> Iterator[tuple[int, int]]:
+        found: dict[int, list[tuple[int, int]]] = {number: [] for number in near}
+        for index, places in enumerate(map(self.of, senses)):
+            if len(places) <= len(found):  # most things have one place
+                for place in places:
+                    if (number := place >> COLUMN_BITS) in found:
+                        found[number].append((place, index))
+                continue
+            for number, near_places in found.items():
+                at = bisect_left(places, number << COLUMN_BITS)
+                while at < len(places) and places[at] >> COLUMN_BITS == number:
+                    near_places.append((places[at], index))
+                    at += 1
+        return chain.from_iterable(found.values())
+
+    def _best(self, senses: Sequence[Sense], most: int) -> Iterator[tuple[int, int]]:
+        for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
+            yield from ((place, index) for place in self.of(senses[index])[:most])
 
 
 def sense_of(link: Link, place: int) -> Sense:

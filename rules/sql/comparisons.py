@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal, InvalidOperation
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
-from rules.linking.dates import Period
+from rules.linking.moments import Period
 from rules.query.query import Operand, Operator
-from rules.schema.schema import Schema, TableKey, kind_of
+from rules.schema.facts import kind_of
+from rules.schema.schema import Schema
 from rules.sql.identifiers import like_pattern, literal, moment_sql, number
 from rules.words import WORDS
 

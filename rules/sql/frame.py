@@ -7,11 +7,12 @@ rows. Soft-deleted rows of every table that takes part are left out unless the q
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from common.meanings import TableKey
 from databases.expressions import expression
 from rules.query.functions import PARTS
 from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Related
+from rules.schema.facts import Kind, kind_of, needs_cast
 from rules.schema.joins import Path
-from rules.schema.schema import Kind, TableKey, kind_of, needs_cast
 from rules.sql.comparisons import NEGATIVE, any_of, as_operand, as_stored, comparison, not_deleted, spelled, unlike
 from rules.sql.identifiers import table_name
 from rules.sql.joined_tables import JoinedTables, Scope, equal

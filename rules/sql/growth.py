@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from common.postgres.identifiers import quoted
-from rules.linking.dates import Moment, Period, Unit
+from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
-from rules.schema.schema import kind_of
+from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.comparisons import comparison
 from rules.sql.identifiers import moment_sql
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage, where_lines
+from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, partition_by, percentage, where_lines
 
 _LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63
 _STEPS: dict[Unit, str] = {
@@ -79,9 +79,8 @@ def grown(statement: Statement) -> str:
     inner = statement.of(replace(query, conditions=reach.conditions, having=(), order=(), limit=None))
     frame = inner.sound_frame()
     groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(frame, one)]
-    partition = f"PARTITION BY {', '.join(groups)} " if groups else ""
     back = f"'{reach.step}' PRECEDING"
-    window = f"{partition}ORDER BY {inner.group_columns(frame, dated[0])[0]} RANGE BETWEEN {back} AND {back}"
+    window = f"{partition_by(groups)}ORDER BY {inner.group_columns(frame, dated[0])[0]} RANGE BETWEEN {back} AND {back}"
     outputs = inner.dimension_outputs(frame)
     for measure in query.measures:
         figure, names = inner.aggregate_sql(frame, measure), names_of(measure, statement)
@@ -136,12 +135,8 @@ def _begins(moment: Moment, unit: Unit) -> bool:
 def with_changes(statement: Statement, figures: str, shown: Iterable[str] = ()) -> str:
     """The statement that adds the changes to `figures`, keeps the rows that are asked for, and puts them in order."""
     query = statement.query
-    if (
-        query.top_per
-        or query.columns
-        or query.distinct
-        or not all(_is_number(one, statement) for one in query.measures)
-    ):
+    are_numbers = all(_is_number(one, statement) for one in query.measures)
+    if query.top_per or query.columns or query.distinct or not are_numbers:
         raise Unrenderable("only figures change")
     groups = statement.group_names()
     outputs = [Output(name) for names in groups for name in names]

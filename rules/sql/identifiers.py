@@ -3,10 +3,10 @@
 import re
 from decimal import Decimal
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from common.values import Catalog
-from rules.linking.dates import Moment
-from rules.schema.schema import TableKey
+from rules.linking.moments import Moment
 
 
 def table_name(catalog: Catalog, key: TableKey) -> str:

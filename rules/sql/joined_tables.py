@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.query.functions import PARTS
 from rules.query.query import ColumnRef, Part
+from rules.schema.facts import date_form, kind_of
 from rules.schema.joins import Graph, Path
-from rules.schema.schema import Schema, TableKey, date_form, kind_of
+from rules.schema.schema import Schema
 from rules.sql.identifiers import table_name
 
 

@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass, replace
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.query import ColumnRef, Comparison, Query
 from rules.schema.joins import Graph
-from rules.schema.schema import Schema, TableKey
+from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.frame import Frame
 from rules.sql.growth import compared, grown, names_of, with_changes
 from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage
+
+_PERIODS = ("during", "not during")
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -151,12 +154,9 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
     for index, (base, own_filter) in enumerate(bases):
         measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
         # A period on the date of one table restricts only the figures of that table.
+        others = set(tables) - {base}
         conditions = tuple(
-            one
-            for one in query.conditions
-            if one.operator not in ("during", "not during")
-            or one.column.table == base
-            or one.column.table not in tables
+            one for one in query.conditions if one.operator not in _PERIODS or one.column.table not in others
         )
         part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
         again = f"_{index + 1}" if base in tables[:index] else ""
@@ -169,12 +169,10 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
         return lines
     first = parts[0].statement.group_names()[0][0]
     order = query.order[0] if query.order else None
-    key = (
-        f"{aliases[order.measure]}{direction(order.descending)}, "
-        if order is not None and order.measure is not None
-        else ""
-    )
-    return "\n".join([lines, f"ORDER BY {key}{first}", *limit_lines(query)])
+    keys = [first]
+    if order is not None and order.measure is not None:
+        keys = [f"{aliases[order.measure]}{direction(order.descending)}", first]
+    return "\n".join([lines, f"ORDER BY {', '.join(keys)}", *limit_lines(query)])
 
 
 def _of_sides(statement: Statement, sides: Comparison) -> str:

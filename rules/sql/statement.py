@@ -1,13 +1,15 @@
 """Writes one SELECT over one frame: what is shown, grouped, compared and ordered."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
+from common.meanings import TableKey
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
-from rules.query.query import ColumnRef, Dimension, Having, Measure, Order, Query
+from rules.query.query import ColumnRef, Dimension, Measure, Order, Query, measured_table
+from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
-from rules.schema.schema import Facts, Schema, TableKey, kind_of
+from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
@@ -41,7 +43,7 @@ class Statement:
     def frame(self) -> Frame:
         """The FROM and WHERE that the query needs."""
         query = self.query
-        base = query.measures[0].table if query.measures else query.base
+        base = measured_table(query)
         frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
         needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
         needed += [(column.table, column.via) for column in query.columns]
@@ -123,23 +125,22 @@ class Statement:
 
     def shown(self, dimension: Dimension) -> tuple[str, ...]:
         """The names of the columns that show a dimension."""
-        facts = self._facts(dimension.table)
-        return facts.shown
+        return self._facts(dimension.table).shown
+
+    def _shown_columns(self, frame: Frame, dimension: Dimension) -> list[str]:
+        refs = (ColumnRef(dimension.table, name, dimension.via) for name in self.shown(dimension))
+        return [frame.column(ref) for ref in refs]
 
     def dimension_outputs(self, frame: Frame) -> list[Output]:
         """The columns of all dimensions."""
         outputs: list[Output] = []
         for dimension in self.query.dimensions:
             if dimension.column is None:
-                outputs += [
-                    Output(frame.column(ColumnRef(dimension.table, name, dimension.via)))
-                    for name in self.shown(dimension)
-                ]
+                outputs += map(Output, self._shown_columns(frame, dimension))
             else:
                 name = group_name(dimension)
-                outputs.append(
-                    Output(self._dimension_sql(frame, dimension), name if name != dimension.column else None)
-                )
+                sql = self._dimension_sql(frame, dimension)
+                outputs.append(Output(sql, name if name != dimension.column else None))
         return disambiguated(outputs, self.query, self.schema)
 
     def group_names(self) -> list[list[str]]:
@@ -163,11 +164,9 @@ class Statement:
         if dimension.bucket is None:
             return frame.column(ref)
         column = frame.dated(ref)
-        kind = kind_of(self.schema.column(dimension.table, dimension.column))
-        if dimension.bucket == "day" and kind == "date":
-            return column
         if dimension.bucket == "day":
-            return f"{column}::date"
+            is_day = kind_of(self.schema.column(dimension.table, dimension.column)) == "date"
+            return column if is_day else f"{column}::date"
         return f"date_trunc('{dimension.bucket}', {column})::date"
 
     def column_outputs(self, frame: Frame) -> list[Output]:
@@ -202,13 +201,9 @@ class Statement:
         others = [sql for one in self.query.dimensions if one not in dated for sql in self.group_columns(frame, one)]
         if measure.function not in ("sum", "count") or len(dated) > 1 or not self.query.dimensions:
             raise Unrenderable("only sums and counts of groups are added up")
+        keys, partition = [f"{plain} DESC NULLS LAST", *others], ""
         if dated:
-            keys, partition = (
-                self.group_columns(frame, dated[0]),
-                f"PARTITION BY {', '.join(others)} " if others else "",
-            )
-        else:
-            keys, partition = [f"{plain} DESC NULLS LAST", *others], ""
+            keys, partition = self.group_columns(frame, dated[0]), partition_by(others)
         so_far = f"sum({plain}) OVER ({partition}ORDER BY {', '.join(keys)})"
         total = f"sum({plain}) OVER ({partition.strip()})"
         return percentage(so_far, total, self.is_float(measure)) if measure.is_share else so_far
@@ -255,12 +250,10 @@ class Statement:
         return ["GROUP BY " + ", ".join(columns)]
 
     def _having(self, frame: Frame) -> list[str]:
-        if not self.query.having:
-            return []
-        return ["HAVING " + " AND ".join(self._having_sql(frame, having) for having in self.query.having)]
-
-    def _having_sql(self, frame: Frame, having: Having) -> str:
-        return comparison(self.aggregate_sql(frame, having.measure), having.operator, having.operands)
+        having = [
+            comparison(self.aggregate_sql(frame, one.measure), one.operator, one.operands) for one in self.query.having
+        ]
+        return ["HAVING " + " AND ".join(having)] if having else []
 
     def _order_by(self, frame: Frame) -> list[str]:
         keys = [self._order_sql(frame, order) for order in self.query.order]
@@ -272,9 +265,8 @@ class Statement:
         if order.column is not None:
             return frame.column(order.column) + direction(order.descending)
         dimension = self.query.dimensions[0]
-        columns = self.group_columns(frame, dimension)
-        if dimension.column is None:
-            columns = [frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in self.shown(dimension)]
+        is_entity = dimension.column is None
+        columns = self._shown_columns(frame, dimension) if is_entity else self.group_columns(frame, dimension)
         return ", ".join(f"{column} DESC" if order.descending else column for column in columns)
 
 
@@ -282,6 +274,11 @@ def percentage(part: str, whole: str, is_float: bool = False) -> str:
     """The part in percent of the whole, NULL where that is 0."""
     quotient = f"100.0 * {part} / nullif({whole}, 0)"
     return f"round(({quotient})::numeric, 4)" if is_float else f"round({quotient}, 4)"
+
+
+def partition_by(columns: Sequence[str]) -> str:
+    """The beginning of a window that is apart for each of the groups."""
+    return f"PARTITION BY {', '.join(columns)} " if columns else ""
 
 
 def limit_lines(query: Query) -> list[str]:

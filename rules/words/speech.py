@@ -61,6 +61,16 @@ _CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
 }
 
 
+# Endings of nouns that are derived from verbs, each with what verbs have instead: `reservation`, `delivery`.
+_NOTHING = "-"
+_ENDINGS = tuple(
+    (ending, tuple("" if verb == _NOTHING else verb for verb in verbs))
+    for ending, verbs in WORDS.english.under("derivation.endings").items()
+)
+_IRREGULAR = WORDS.english.under("derivation.irregular")
+_LEAST_LEFT = 3  # letters of a noun without its ending
+
+
 @dataclass(frozen=True)
 class Word:
     """A Chinese word as the dictionary cuts it."""
@@ -83,7 +93,9 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
-    words = [Word(said, _chinese(said, tag)) for said, tag in _DICTIONARIES.tagged(text)]
+    words = [
+        Word(said, _CLOSED["zh"].get(said) or _by_tag(tag, _CHINESE_TAGS)) for said, tag in _DICTIONARIES.tagged(text)
+    ]
     for size in (1, 2):
         words = _doubled(words, size)
     return tuple(_named(words))
@@ -148,13 +160,29 @@ def may_be_verb(word: str) -> bool:
     return any(_tag(form).startswith("VB") for form in (word.lower(), base, *_forms(base)))
 
 
+@lru_cache(maxsize=4096)
+def verbs_of(noun: str) -> frozenset[str]:
+    """The lemmas of the verbs from which `noun`, in lower case and any number, is derived, itself if it is one.
+
+    What is left of a noun without its ending counts only if the lexicon knows it as a verb.
+    """
+    base = lemma(noun)
+    return frozenset(verb for form in {noun, base} for verb in _verbs(form))
+
+
+def _verbs(noun: str) -> Iterator[str]:
+    yield from _IRREGULAR.get(noun, ())
+    if is_verb(noun):
+        yield noun
+    for ending, verb_endings in _ENDINGS:
+        left = noun.removesuffix(ending)
+        if left != noun and len(left) >= _LEAST_LEFT:
+            yield from (left + verb for verb in verb_endings if is_verb(left + verb))
+
+
 def prepare() -> None:
     """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
     _DICTIONARIES.prepare()
-
-
-def _chinese(word: str, tag: str) -> Speech:
-    return _CLOSED["zh"].get(word) or _by_tag(tag, _CHINESE_TAGS)
 
 
 @lru_cache(maxsize=4096)

@@ -46,6 +46,8 @@ SMALL_TALK = re.compile(
 """Nothing but courtesy."""
 THANKS = re.compile(rf"^\W*(?:(?:{WORDS.any_of('talk.small.approval')})(?:[\s,，.。!！;；、]+|$))+", re.IGNORECASE)
 """What people say before they go on; it asks for nothing."""
+ABOUT_CITU = WORDS.found("talk.citu.about")
+"""Asks who or what answers here."""
 REWORDED = WORDS.begins("talk.rewordings")
 """Looks like an order to change data, but names nothing that would be changed: the question before is."""
 
