@@ -13,6 +13,7 @@ LAYERS = ("app_config", "common", "databases", "knowledge", "rules", "agent", "a
 ROOMS = {
     "rules": ("words", "schema", "linking", "query", "reading", "sql", "composing", "conversation", "answering"),
 }
+MOST_FLOORS, MOST_LINES = 12, 350  # modules of the rules that import one another in a chain, and lines of one
 # Classes that only `Datasources.open` may construct.
 GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
 # Settings are given to whoever needs them; only these read them.
@@ -91,6 +92,20 @@ def test_rules_pass_a_question_on_in_one_direction() -> None:
         if module.startswith("rules.") and name.startswith("rules.") and _room(name) > _room(module)
     ]
     assert uphill == []
+
+
+def test_rules_stay_in_small_modules_on_few_floors() -> None:
+    needed = {
+        module: {name for name in names if name.startswith("rules.") and PATHS[name].name != "__init__.py"}
+        for module, names in IMPORTS.items()
+        if module.startswith("rules.")
+    }
+    floors: dict[str, int] = {}
+    for module in TopologicalSorter(needed).static_order():
+        floors[module] = 1 + max((floors[name] for name in needed[module]), default=0)
+    assert max(floors.values()) <= MOST_FLOORS
+    lines = {module: len(PATHS[module].read_text("utf-8").splitlines()) for module in needed}
+    assert {module: count for module, count in lines.items() if count > MOST_LINES} == {}
 
 
 def test_nobody_makes_a_database_past_its_guard() -> None:
