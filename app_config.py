@@ -241,6 +241,13 @@ def _ping_interval(text: str) -> float:
     return value
 
 
+def _turns(text: str) -> int:
+    value: int = _positive(int)(text)
+    if value > 50:
+        raise ValueError("at most 50")
+    return value
+
+
 # Parsers for settings that need more than a conversion to the type of the default.
 def _seconds(text: str) -> float:
     try:
@@ -256,6 +263,7 @@ _PARSERS: dict[str, Any] = {
     "PORT": _port,
     "VALUE_LOOKUP_TIMEOUT_S": _seconds,
     "PING_INTERVAL_S": _ping_interval,
+    "HISTORY_TURNS": _turns,
     "EXPORT_MAX_ROWS": _sheet_rows,
     "MAX_PLAN_COST": _count,
     "MAX_PLAN_ROWS": _count,

@@ -98,8 +98,10 @@ class _Asked:
         if earlier is None:
             place.hold()
             return streamed(self._frames_of(place), self._run.question.run_id, ping_interval_s=ping_interval_s)
-        run_id = earlier.head.run_id
-        frames = self._desk.follow(earlier.head.user_id, run_id, last_event_seq(run_id))
+        run_id, after = earlier.head.run_id, last_event_seq(earlier.head.run_id)
+        if earlier.state != "running" and after > earlier.last_seq:
+            after = 0  # it is none of the run's events
+        frames = self._desk.follow(earlier.head.user_id, run_id, after)
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
     def _earlier(self) -> RunRecord | None:

@@ -96,7 +96,9 @@ class _Reading:
             joins=_texts((*(self._link(each) for each in links), *using)),
             filters=_texts(self._said(each) for each in conditions if not _links(each)),
             figures=_texts(self._said({"FuncCall": node}) for node in calls if _called(node) in _AGGREGATES),
-            groups=_texts(self._said(each) for select in selects for each in select.get("groupClause", ())),
+            groups=_texts(
+                self._said(_shown_at(each, select)) for select in selects for each in select.get("groupClause", ())
+            ),
             order=_texts(
                 self._ordered(select) for select in selects if "sortClause" in select or "limitCount" in select
             ),
@@ -115,7 +117,7 @@ class _Reading:
 
     def _ordered(self, select: Node) -> str:
         keys = [each["SortBy"] for each in select.get("sortClause", ())]
-        said = [f"{self._said(key['node'])}{_direction(key)}" for key in keys]
+        said = [f"{self._said(_shown_as(key['node'], select))}{_direction(key)}" for key in keys]
         limit = f" LIMIT {self._said(select['limitCount'])}" if "limitCount" in select else ""
         return ", ".join(said) + limit
 
@@ -175,6 +177,24 @@ def _conjuncts(condition: Node | None) -> Iterator[Node]:
             pending.extend(reversed(inner["args"]))
         else:
             yield each
+
+
+def _shown_at(key: Node, select: Node) -> Node:
+    """What a key stands for: `GROUP BY 1` is by the first column that is shown."""
+    number = key.get("A_Const", {}).get("ival", {}).get("ival", 0)
+    shown = select.get("targetList", [])
+    found: Node = shown[number - 1]["ResTarget"].get("val") if 0 < number <= len(shown) else key
+    return found
+
+
+def _shown_as(key: Node, select: Node) -> Node:
+    """What a key of ORDER BY stands for: it may also be the name of a column that is shown."""
+    names = [_name(field) for field in key.get("ColumnRef", {}).get("fields", ())]
+    for each in select.get("targetList", ()) if len(names) == 1 else ():
+        if each["ResTarget"].get("name") == names[0]:
+            found: Node = each["ResTarget"]["val"]
+            return found
+    return _shown_at(key, select)
 
 
 def _links(condition: Node) -> bool:

@@ -61,7 +61,16 @@ def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]
     known = references(sql, catalog)
     candidates = _columns(missing, known, catalog) if missing.is_column else _tables(missing, known, catalog)
     scored = sorted(candidates, key=lambda found: -found[0])
-    return tuple(dict.fromkeys(name for score, name in scored if score >= _LEAST_SCORE))[:_MOST]
+    gone = _itself(missing, catalog)
+    near = dict.fromkeys(name for score, name in scored if score >= _LEAST_SCORE and name != gone)
+    return tuple(near)[:_MOST]
+
+
+def _itself(missing: "_Missing", catalog: Catalog) -> str:
+    """The missing name, spelled as a suggestion: a catalogue that is older than the change may still have it."""
+    table = catalog.by_key.get((missing.owner, missing.name)) if missing.owner and not missing.is_column else None
+    written = f"{quoted(missing.owner)}.{quoted(missing.name)}" if missing.owner else quoted(missing.name)
+    return _spelled(table, catalog) if table else written
 
 
 def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ _HASH_BYTES = 16
 
 
 def tables_read(inspected: Inspected, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """(schema, name) of the tables in `catalog` that a proven query reads, in alphabetical order.
+    """(schema, name) of the tables that a proven query reads, in alphabetical order.
 
-    A name without a schema is looked for along the search path, as PostgreSQL does.
+    A name without a schema is looked for along the search path of `catalog`, as PostgreSQL does. A table that is newer
+    than the catalogue is taken to be in the first schema of the path: its hash changes as soon as it is known.
     """
-    return tuple(sorted({key for name in inspected.tables if (key := _key(name, catalog)) is not None}))
+    return tuple(sorted({_key(name, catalog) for name in inspected.tables}))
 
 
 def tables_hash(tables: Iterable[tuple[str, str]], catalog: Catalog) -> str:
@@ -34,9 +35,10 @@ def _definition(table: Table | None) -> object:
     return table.kind, tuple((column.name, column.type) for column in table.columns), table.primary_key
 
 
-def _key(name: str, catalog: Catalog) -> tuple[str, str] | None:
+def _key(name: str, catalog: Catalog) -> tuple[str, str]:
     schema, dot, table = name.partition(".")
     if dot and (schema, table) in catalog.by_key:
         return (schema, table)
-    keys = ((each, name) for each in catalog.search_path)
-    return next((key for key in keys if key in catalog.by_key), None)
+    keys = [(each, name) for each in catalog.search_path]
+    known = next((key for key in keys if key in catalog.by_key), None)
+    return known or ((schema, table) if dot or not keys else keys[0])

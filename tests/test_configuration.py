@@ -61,6 +61,7 @@ def test_values_are_converted() -> None:
         ("STATEMENT_TIMEOUT_S", "nan", "positive number"),
         ("STATEMENT_TIMEOUT_S", "inf", "positive number"),
         ("PING_INTERVAL_S", "16", "at most 15"),
+        ("HISTORY_TURNS", "51", "at most 50"),
         ("LLM_MAX_RETRIES", "-1", "0 or more"),
         ("ENABLE_RESULT_SUMMARY", "maybe", "true or false"),
         ("ROUTING_MODE", "fast", "hybrid, llm_only"),

@@ -22,7 +22,7 @@ from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.proving import Prover
 from knowledge.experience.ranking import TextIndex, ranked
 from knowledge.experience.shelves import Shelves
-from knowledge.tables_read import tables_hash
+from knowledge.tables_read import tables_hash, tables_read
 from knowledge.terms import terms_with_roots
 from tests.asking import Asking, stable
 from tests.databases import SMALL, as_admin, execute, open_asked, until
@@ -432,6 +432,18 @@ def test_who_may_read_less_is_shown_and_answered_by_less(database_url: str, app_
 
 
 # ---------------------------------------------------------------------------------------------- tables and store change
+
+
+def test_an_example_of_a_table_newer_than_the_catalogue_is_proven_again(database_url: str) -> None:
+    asked = open_asked(database_url)
+    try:
+        catalog = run(asked.catalog(), timeout_s=20)
+        inspected = run(asked.inspect(SQL), timeout_s=20)
+    finally:
+        asked.close()
+    before = replace(catalog, tables=tuple(table for table in catalog.tables if table.name != "purchase"))
+    assert tables_read(inspected, before) == tables_read(inspected, catalog) == TABLES
+    assert tables_hash(TABLES, before) != tables_hash(TABLES, catalog)
 
 
 def test_an_example_of_a_changed_table_is_proven_again_or_stays_unused(

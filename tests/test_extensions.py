@@ -229,6 +229,11 @@ def test_reset_forgets_the_conversation_and_nothing_else(demo: Settings) -> None
 # --------------------------------------------------------------------------------------------------------- middlewares
 
 
+def test_a_wrong_address_of_the_second_model_is_named(demo: Settings, openai_server: OpenAiServer) -> None:
+    with pytest.raises(ValueError, match="SECOND_MODEL_BASE_URL is not a URL"):
+        Asking(demo, openai_server, second_model="spare", second_model_base_url="localhost:8000")
+
+
 def test_a_second_model_answers_when_the_first_fails(demo: Settings, openai_server: OpenAiServer) -> None:
     asked: list[str] = []
 

@@ -53,7 +53,7 @@ def test_a_refusal_tells_the_failure(refusal: CituError, failure: FailureType, s
         (SQL.replace("s.kind = 'x'", "s.kind = 'y'"), "logic_error", "shop.kind = 'y'"),
         (SQL.replace("sum(", "avg("), "logic_error", "avg(revenue.amount)"),
         (SQL.replace("GROUP BY 1", "GROUP BY 1, s.kind"), "logic_error", "shop.kind"),
-        (SQL + " ORDER BY 2 DESC LIMIT 3", "requirement_mismatch", "2 DESC LIMIT 3"),
+        (SQL + " ORDER BY 2 DESC LIMIT 3", "requirement_mismatch", "sum(revenue.amount) DESC LIMIT 3"),
     ],
 )
 def test_a_correction_tells_the_failure(corrected: str, failure: FailureType, says: str) -> None:
@@ -132,3 +132,13 @@ def test_any_text_can_be_compared(one: str, other: str) -> None:
 )
 def test_every_sort_of_expression_has_a_text(sql: str) -> None:
     assert parts_of(sql) == parts_of(sql)
+
+
+def test_columns_may_be_named_by_their_place_or_their_alias() -> None:
+    sql = "SELECT s.name, sum(r.amount) AS total FROM r JOIN s ON s.id = r.s_id GROUP BY s.name ORDER BY total DESC"
+    by_place = sql.replace("GROUP BY s.name ORDER BY total", "GROUP BY 1 ORDER BY 2")
+    for corrected in (by_place, by_place.replace("ORDER BY 2", "ORDER BY sum(r.amount)")):
+        analysis = analysed(Case("en", sql, corrected=corrected))
+        assert analysis is not None and "instead of" not in analysis.root_cause
+    other = analysed(Case("en", sql, corrected=by_place.replace("ORDER BY 2", "ORDER BY 1")))
+    assert other is not None and "sum(r.amount) DESC instead of s.name DESC" in other.root_cause

@@ -92,6 +92,12 @@ def test_nothing_near_is_nothing_said() -> None:
     assert _near("SELECT kind FROM payment", "kind", "42804") == (), "another kind of error"
 
 
+def test_a_name_that_is_gone_is_not_its_own_suggestion() -> None:
+    assert "payment" not in _near("SELECT * FROM payment", "payment", "42P01")
+    assert "kind" not in _near("SELECT kind FROM payment", "kind", "42703")
+    assert "p.kind" not in _near("SELECT p.kind FROM payment p", "p.kind", "42703")
+
+
 def test_without_a_position_the_message_is_read() -> None:
     error = InvalidSql('relation "payments" does not exist', sqlstate="42P01")
     assert near_names(error, "SELECT * FROM payments", CATALOG) == ("payment",)

@@ -359,6 +359,8 @@ def test_a_client_that_comes_back_with_its_key_finds_its_run(
             gate.open()
             rest = blocks(stream)
     assert [*seen, *rest[1:]] == follow(here, run_id_of(seen[1]))
+    with Stream(there.port, STREAM, hello, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:9999"}) as stream:
+        assert blocks(stream) == [*seen, *rest[1:]], "it has no such event, so all are shown"
 
 
 def test_a_cancelled_run_lets_go_of_its_key(

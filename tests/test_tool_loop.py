@@ -180,6 +180,12 @@ def test_a_simple_question_takes_two_calls_of_the_model(ask: Ask, model: OpenAiS
     assert [one["figure"] for one in data["figures"]] == ["4"]
 
 
+def test_a_call_that_failed_is_no_source_of_figures(ask: Ask) -> None:
+    data = ask(running("SELECT * FROM nosuch42"), Reply("Growth was 42%."))["data"]
+    assert data["figures"] == []
+    assert any("42%" in warning for warning in data["warnings"])
+
+
 def test_talk_takes_one_call(ask: Ask) -> None:
     data = ask(Reply("Hello!"))["data"]
     assert (data["response_type"], data["response"], data["usage"]["llm_calls"]) == ("CHAT", "Hello!", 1)

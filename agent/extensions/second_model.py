@@ -7,6 +7,7 @@ from typing import Any
 from agent.extensions.points import AskModel, ModelRequest, Provided
 from common.errors import LlmUnavailable, PromptTooLong
 from common.llm import ChatModel, Completion, OnToken
+from common.llm.providers import check_address
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +73,8 @@ def second_model(provided: Provided) -> SecondModel | None:
     settings: Any = provided.settings
     if not settings.second_model:
         return None
+    if settings.second_model_base_url:
+        check_address("SECOND_MODEL_BASE_URL", settings.second_model_base_url)
     model = provided.open_model(
         _Endpoint(
             openai_api_key=settings.second_model_api_key or settings.openai_api_key,

@@ -96,7 +96,8 @@ async def found_so_far(
 
 def _traced(ended: Ended, session: ToolSession, today: date) -> Traced:
     queried = {found.call_id for found in _queried(session)}
-    results = {key: one for key, one in session.results.items() if one.found is None or key in queried}
+    gave = {key: one for key, one in session.results.items() if one.error_type is None}  # an error says no figures
+    results = {key: one for key, one in gave.items() if one.found is None or key in queried}
     sources = [_figure_source(call_id, result) for call_id, result in results.items()]
     inquiry = ended.inquiry
     return traced_figures(ended.text, sources, inquiry.question, inquiry.history, today=today)
