@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import Lang, language_of
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn
+from common.values import Catalog, Classification, Column, Draft, NoSql, QueryResult, QuestionType, Sql, Table, Turn
 from rules.answering.next_questions import splits_of_last
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
@@ -243,6 +243,82 @@ def test_another_conversation_is_never_looked_at() -> None:
     last_sql("orders in 2024", "only the open ones")
     assert isinstance(draft("only the open ones"), Sql | NoSql)
     assert draft("above 500") == draft("above 500", ())
+
+
+# ------------------------------------------------------------------------------------------------ about what was shown
+
+
+SALES = Catalog(
+    (
+        Table(
+            "public",
+            "sales",
+            "table",
+            (
+                Column("id", "bigint", nullable=False),
+                Column("region", "text", values=("north", "south"), is_complete=True),
+                Column("product", "text", values=("apple", "pear"), is_complete=True),
+                Column("amount", "numeric(12,2)"),
+                Column("sold_at", "timestamp without time zone"),
+            ),
+            primary_key=("id",),
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        ("show the 5 latest sales", "what is their total amount?"),
+        ("show the 5 latest sales", "sum of amount of these"),
+        ("show the 5 latest sales", "它们的总amount是多少"),
+        ("show the 5 latest sales", "how many are these?"),
+        ("show the 5 latest sales", "how many of them are in north?"),
+        ("top 2 products by amount", "sum of these"),
+        ("top 2 products by amount", "what is their total amount?"),
+        ("top 2 products by amount", "in total"),
+        ("top 2 products by amount", "how many of these are in north?"),
+        ("products with total amount above 500", "sum of these"),
+        ("products with total amount above 500", "what is their total amount?"),
+        ("average amount by region", "sum of these"),
+        ("total amount by region", "how many are these?", "what is the sum of these?"),
+        ("total amount by region", "how many are there?", "and the average?"),
+        ("total amount by region", "how many are there?", "which is the highest?"),
+        ("total amount by region", "how many are there?", "average per day"),
+    ],
+    ids=" / ".join,
+)
+def test_no_figure_of_shown_rows_takes_in_others(conversation: tuple[str, ...]) -> None:
+    history: tuple[Turn, ...] = ()
+    for question in conversation[:-1]:
+        written = draft(question, history, SALES)
+        assert isinstance(written, Sql), question
+        history = (*history, kept(question, written))
+    refused = draft(conversation[-1], history, SALES)
+    assert isinstance(refused, NoSql), refused.text
+    assert history[-1].question in refused.prompt
+
+
+def test_the_groups_that_were_shown_are_counted_and_added_up() -> None:
+    assert "LIMIT 2" in last_sql("top 2 products by amount", "how many are these?", catalog=SALES)
+    assert "LIMIT 2" in last_sql("top 2 products by amount", "how many are these?", "list them", catalog=SALES)
+    assert last_sql("number of customers by city", "sum of these") == last_sql("number of customers")
+    for question in ("what is the sum of these?", "what is their total amount?", "in total"):
+        assert last_sql("total amount by region", question, catalog=SALES) == last_sql("total amount", catalog=SALES)
+    assert "region = 'north'" in last_sql("show sales in north", "what is their total amount?", catalog=SALES)
+
+
+def test_their_figures_stand_beside_those_of_the_first_few() -> None:
+    for question in ("what is their average total amount?", "and their average total amount"):
+        written = last_sql("top 2 cities by total amount", question)
+        assert "avg(" in written and "ORDER BY total_total_amount" in written and "LIMIT 2" in written
+
+
+def test_their_after_a_name_points_back_at_nothing() -> None:
+    history = (turn("top 2 cities by total amount"),)
+    for question in ("customers and their cities", "list customers with their cities"):
+        assert draft(question, history) == draft(question)
 
 
 # ------------------------------------------------------------------------------------------------- how it goes together
