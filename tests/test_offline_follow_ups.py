@@ -321,6 +321,22 @@ def test_their_after_a_name_points_back_at_nothing() -> None:
         assert draft(question, history) == draft(question)
 
 
+def test_a_period_alone_after_a_series_is_asked_of_the_data() -> None:
+    shown = {"row_count": 13, "described": {"column_types": ["date", "numeric"], "periods": ["month", None]}}
+    for before, question in (
+        ("total amount by month", "and last year?"),
+        ("total amount by month", "and last month?"),
+        ("按月统计amount", "去年呢"),
+        ("按月统计amount", "上个月呢"),
+    ):
+        history = (kept(before, draft(before, (), SALES), **shown),)
+        written, kind = draft(question, history, SALES), classified(question, history, SALES)
+        assert isinstance(written, Sql) and "CURRENT_DATE" in written.text and "GROUP BY" in written.text
+        assert kind.question_type == "DATABASE" and kind.method == "rule_based_follow_up"
+    compared = classified("compared with last month?", history, SALES)
+    assert (compared.question_type, compared.analysis) == ("CHAT", ("change",))
+
+
 # ------------------------------------------------------------------------------------------------- how it goes together
 
 
