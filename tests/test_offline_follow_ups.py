@@ -337,6 +337,34 @@ def test_a_period_alone_after_a_series_is_asked_of_the_data() -> None:
     assert (compared.question_type, compared.analysis) == ("CHAT", ("change",))
 
 
+UNREADABLE = (
+    turn("SELECT id, amount FROM sales WHERE region = 'north'", "SELECT id, amount FROM sales WHERE region = 'north'"),
+    turn("monthly board report", "SELECT id, amount FROM sales WHERE region = 'north'"),
+    turn("sales by product", "SELECT product, sum(amount) FROM sales WHERE region = 'north'", understood={}),
+)
+
+
+@pytest.mark.parametrize("before", UNREADABLE, ids=lambda before: before.question)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "and the total amount?", "only apple", "apple", "also the total amount", "what about apple?", "by product",
+        "what is their total amount?", "how many are these?", "那总amount呢", "只看apple", "再按product分",
+    ],
+)  # fmt: skip
+def test_a_follow_up_to_what_rules_cannot_read_never_loses_its_conditions(before: Turn, question: str) -> None:
+    refused = draft(question, (before,), SALES)
+    assert isinstance(refused, NoSql), refused.text
+    assert before.question in refused.prompt
+
+
+@pytest.mark.parametrize("before", UNREADABLE, ids=lambda before: before.question)
+@pytest.mark.parametrize("question", ["total amount by region", "sales of apple", "按region统计总amount"])
+def test_a_complete_question_after_what_rules_cannot_read_is_answered(before: Turn, question: str) -> None:
+    alone = draft(question, (), SALES)
+    assert isinstance(alone, Sql) and draft(question, (before,), SALES) == alone
+
+
 # ------------------------------------------------------------------------------------------------- how it goes together
 
 
