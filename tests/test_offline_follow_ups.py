@@ -365,6 +365,41 @@ def test_a_complete_question_after_what_rules_cannot_read_is_answered(before: Tu
     assert isinstance(alone, Sql) and draft(question, (before,), SALES) == alone
 
 
+@pytest.mark.parametrize(
+    "question", ["compared with south?", "versus south?", "compare with south", "和south相比呢", "与south比较"]
+)
+def test_a_value_is_compared_with_the_one_before(question: str) -> None:
+    both = last_sql("compare total amount of north and south", catalog=SALES)
+    assert last_sql("total amount for north", question, catalog=SALES) == both
+    by_product = last_sql("total amount by product for north", question, catalog=SALES)
+    assert "GROUP BY product, region" in by_product and "region IN ('north', 'south')" in by_product
+
+
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [
+        ("total amount", "compared with south?"),
+        ("total amount for north", "compared with apple?"),
+        ("show sales in north", "compared with south?"),
+        ("top 2 products by amount for north", "compared with south?"),
+        ("total amount for north in 2025", "compared with south in 2026?"),
+    ],
+)
+def test_what_has_nothing_to_be_compared_with_is_refused(before: str, question: str) -> None:
+    written = draft(before, (), SALES)
+    assert isinstance(written, Sql)
+    assert isinstance(draft(question, (kept(before, written),), SALES), NoSql)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["and together with south?", "together with south", "and as well as south", "加上south呢", "与south一起呢"],
+)
+def test_a_value_that_is_added_joins_the_one_before(question: str) -> None:
+    both = last_sql("total amount for north and south", catalog=SALES)
+    assert last_sql("total amount for north", question, catalog=SALES) == both
+
+
 # ------------------------------------------------------------------------------------------------- how it goes together
 
 

@@ -16,7 +16,7 @@ from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
 from rules.conversation.edited_figures import counting, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
-from rules.query.query import Dimension, Query
+from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import enumerated, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
@@ -110,14 +110,42 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
 
 
 def _told_apart(query: Query, change: Change) -> list[Dimension]:
-    """The groups for `分别呢`: the columns of which the earlier question names several values."""
+    """The groups for `分别呢`: the columns of which several values are named; those that are compared join them."""
     parts = change.parts
-    if not change.asked.says("compare") or parts.spans or parts.conditions or change.shift:
+    if not change.asked.says("compare") or change.shift:
+        return []
+    if parts.spans and parts.conditions and sum(len(one.periods) for one in parts.spans) == 1:
+        raise nothing_to_change(_VALUE)  # of one period with one value of another
+    if parts.spans:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
+    if parts.conditions:
+        columns = _compared(query, change)
     if not columns:
         raise nothing_to_change(Text("可以分别统计的多个取值", "several values to tell apart"))
     return [column_dimension(change.asked.question, column_link(one.table, one.column)) for one in columns]
+
+
+def _compared(query: Query, change: Change) -> list[ColumnRef]:
+    """The columns whose values the follow-up compares with each other, or with those before: "compared with Paris?".
+
+    Raises:
+        Refusal: there is no value to compare with, or no figure of all rows to compare.
+    """
+    if not query.measures or query.limit is not None:
+        raise nothing_to_change(Text("可以对比的指标", "figures to compare"))
+    values = [one for one in query.conditions if one.operator in _POSITIVE]
+    before = {replace(one.column, via=None) for one in values}
+    for one in change.parts.conditions:
+        alone = len(one.operands) == 1 and replace(one.column, via=None) not in before
+        if one.operator not in _POSITIVE or alone:
+            raise nothing_to_change(_VALUE)
+    change.cues |= {"add"}
+    return [one.column for one in change.parts.conditions]
+
+
+_POSITIVE = ("=", "in")
+_VALUE = Text("可以与之对比的取值", "value to compare with")
 
 
 def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) -> Query:

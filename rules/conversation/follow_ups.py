@@ -174,8 +174,10 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
     ties = {arg for at, arg in said.items() if at < opening or _is_of_shown(words[at], words[:at])}
     ties |= {said[len(words) - 1]} & _TRAILING if len(words) - 1 in said else set()
     ties = {"these" if arg == "their" else arg for arg in ties}
-    if words and words[0].mark.means("and", "or"):
-        ties.add("add" if words[0].text in _ADDING_JOINTS or words[0].mark.means("or") else "lead")
+    joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
+    if joints:
+        adds = any(word.text in _ADDING_JOINTS or word.mark.means("or") for word in joints)
+        ties.add("add" if adds else "lead")
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
     misplaced = {"lead", "end", "their"} - ties
