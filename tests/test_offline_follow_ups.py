@@ -400,6 +400,16 @@ def test_a_value_that_is_added_joins_the_one_before(question: str) -> None:
     assert last_sql("total amount for north", question, catalog=SALES) == both
 
 
+@pytest.mark.parametrize("question", ["一共多少个月", "有多少个月", "一共几个月", "how many months are there?"])
+def test_the_periods_that_were_shown_are_counted(question: str) -> None:
+    written = last_sql("2025年各月平均amount", question, catalog=SALES)
+    assert "count(*)" in written and "GROUP BY date_trunc('month'" in written and "2025-01-01" in written
+    assert "LIMIT 3" in last_sql("top 3 months by amount", question, catalog=SALES)
+    for before in ("total amount by day", "total amount by region", "show the 5 latest sales", "总amount"):
+        refused = draft(question, (kept(before, draft(before, (), SALES)),), SALES)
+        assert isinstance(refused, NoSql), before
+
+
 # ------------------------------------------------------------------------------------------------- how it goes together
 
 

@@ -15,7 +15,6 @@ from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Q
 from rules.query.refusals import not_combinable, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
-from rules.words import WORDS
 
 Edited = tuple[Query, list[Dimension]]
 """A query, and the groups that it is to have."""
@@ -179,7 +178,7 @@ def _extreme(query: Query, change: Change) -> Function | None:
 def _with_function(query: Query, change: Change, function: Function) -> Query:
     refuse_part(query, change.cues | change.ties, function)
     if not query.measures:
-        if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
+        if change.asks_number:
             return counting(query)  # `一共多少`
         columns = [one.column for one in query.order if one.column is not None]
         figures = change.figures_among(columns) or change.figures_among(query.columns)
@@ -193,9 +192,6 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     if any(_is_count(measure) for measure in query.measures):
         raise change.no_measure(query)
     return _turned(query, lambda measure: replace(measure, function=function, per=None))
-
-
-_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 
 
 def _turned(query: Query, turned: Callable[[Measure], Measure]) -> Query:
@@ -220,8 +216,14 @@ def _counted(query: Query, change: Change) -> Query:
         return query
     if not query.dimensions or (is_count and not picked):
         raise nothing_to_change(Text("可以计数的对象", "things to count"))
-    order, top_per = (query.order, query.top_per) if query.limit is not None else ((), ())  # the first few count
-    return replace(query, counts_rows=True, order=order, top_per=top_per)
+    return counting_groups(query)
+
+
+def counting_groups(query: Query) -> Query:
+    """The query for the number of groups that were shown."""
+    if query.limit is not None:  # which ones are the first few makes no difference, but that they are few
+        return replace(query, counts_rows=True)
+    return replace(query, counts_rows=True, order=(), top_per=())
 
 
 def counting(query: Query) -> Query:

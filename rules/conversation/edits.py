@@ -14,7 +14,7 @@ from rules.composing.empty_groups import grouped_table, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
-from rules.conversation.edited_figures import counting, with_figures
+from rules.conversation.edited_figures import counting, counting_groups, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import enumerated, nothing_to_change, unused_words
@@ -34,6 +34,8 @@ def edited(query: Query, change: Change) -> Query:
     change.asked = replace(change.asked, about=head)
     refuse_doubts(change.asked)
     _refuse_unheard(change)
+    if change.counts_periods:
+        return _counting_periods(query, change)
     more = bool(change.figures) and (query.limit is not None or bool(query.having)) or bool(change.parts.columns)
     if "these" in change.cues and query.measures and query.dimensions and more:
         change.cues |= {"add"}  # `它们的面积` is not about those of the largest area
@@ -58,6 +60,14 @@ def edited(query: Query, change: Change) -> Query:
     if query.all_of is not None and query.all_of != grouped_table(query):
         return replace(query, all_of=None)  # these groups are others
     return query
+
+
+def _counting_periods(query: Query, change: Change) -> Query:
+    """The query for the number of months, or other units, that the earlier result is grouped by."""
+    wanted = [one.dimension.bucket for one in change.parts.groups]
+    if not query.measures or [one.bucket for one in query.dimensions] != wanted or change.cues & {"only", "add"}:
+        raise nothing_to_change(Text("可以计数的这种时间分组", "groups by such periods to count"))
+    return counting_groups(query)
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
