@@ -16,6 +16,7 @@ from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
 from rules.conversation.edited_figures import counting, counting_groups, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
+from rules.conversation.shown_rows import refuse_rows_in_part
 from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import enumerated, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
@@ -103,6 +104,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     if not (wanted or asked.says("trend")):
         return query, False
     if not query.measures:
+        refuse_rows_in_part(query)
         query = counting(query)
     if query.counts_rows:
         raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
@@ -112,6 +114,8 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
         return _ranked_within(query, change, dimensions), False
     if "add" in change.cues or (asked.says("compare") and not parts.groups):
         dimensions = [*query.dimensions, *dimensions]
+        if parts.groups and query.dimensions and set(dimensions) != set(query.dimensions):
+            refuse_rows_in_part(query)
     elif query.dimensions and set(query.dimensions) != set(dimensions) and "replace" not in change.cues:
         change.notes.append(_replaced(asked, query.dimensions, dimensions))
     timed = any(dimension.bucket for dimension in dimensions)
