@@ -205,7 +205,7 @@ class Turn:
         columns, rows: the first few rows of the result, as JSON values.
         asked_at: ISO 8601, UTC, milliseconds.
         understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
-            answered it said nothing of that.
+            answered it said nothing of that, empty when its words don't tell.
         described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
             empty for a turn of before they were kept.
         offers: `choices`, `rewrites` and `follow_ups`, as far as the answer had them.

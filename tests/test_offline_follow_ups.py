@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from common.errors import ForbiddenStatement
 from common.inquiry import Inquiry
 from common.text import Lang, language_of
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, QuestionType, Sql, Turn
+from common.values import Catalog, Classification, Column, Draft, NoSql, QueryResult, QuestionType, Sql, Table, Turn
 from rules.answering.next_questions import splits_of_last
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
@@ -243,6 +243,174 @@ def test_another_conversation_is_never_looked_at() -> None:
     last_sql("orders in 2024", "only the open ones")
     assert isinstance(draft("only the open ones"), Sql | NoSql)
     assert draft("above 500") == draft("above 500", ())
+
+
+# ------------------------------------------------------------------------------------------------ about what was shown
+
+
+SALES = Catalog(
+    (
+        Table(
+            "public",
+            "sales",
+            "table",
+            (
+                Column("id", "bigint", nullable=False),
+                Column("region", "text", values=("north", "south"), is_complete=True),
+                Column("product", "text", values=("apple", "pear"), is_complete=True),
+                Column("amount", "numeric(12,2)"),
+                Column("sold_at", "timestamp without time zone"),
+            ),
+            primary_key=("id",),
+        ),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        ("show the 5 latest sales", "what is their total amount?"),
+        ("show the 5 latest sales", "sum of amount of these"),
+        ("show the 5 latest sales", "它们的总amount是多少"),
+        ("show the 5 latest sales", "how many are these?"),
+        ("show the 5 latest sales", "how many of them are in north?"),
+        ("show the 5 latest sales", "by region"),
+        ("show the 5 latest sales", "sum of these by region"),
+        ("top 2 products by amount", "total amount of these by region"),
+        ("top 2 products by amount", "sum of these"),
+        ("top 2 products by amount", "what is their total amount?"),
+        ("top 2 products by amount", "in total"),
+        ("top 2 products by amount", "how many of these are in north?"),
+        ("products with total amount above 500", "sum of these"),
+        ("products with total amount above 500", "what is their total amount?"),
+        ("average amount by region", "sum of these"),
+        ("total amount by region", "how many are these?", "what is the sum of these?"),
+        ("total amount by region", "how many are there?", "and the average?"),
+        ("total amount by region", "how many are there?", "which is the highest?"),
+        ("total amount by region", "how many are there?", "average per day"),
+    ],
+    ids=" / ".join,
+)
+def test_no_figure_of_shown_rows_takes_in_others(conversation: tuple[str, ...]) -> None:
+    history: tuple[Turn, ...] = ()
+    for question in conversation[:-1]:
+        written = draft(question, history, SALES)
+        assert isinstance(written, Sql), question
+        history = (*history, kept(question, written))
+    refused = draft(conversation[-1], history, SALES)
+    assert isinstance(refused, NoSql), refused.text
+    assert history[-1].question in refused.prompt
+
+
+def test_the_groups_that_were_shown_are_counted_and_added_up() -> None:
+    assert "LIMIT 2" in last_sql("top 2 products by amount", "how many are these?", catalog=SALES)
+    assert "LIMIT 2" in last_sql("top 2 products by amount", "how many are these?", "list them", catalog=SALES)
+    assert last_sql("number of customers by city", "sum of these") == last_sql("number of customers")
+    for question in ("what is the sum of these?", "what is their total amount?", "in total"):
+        assert last_sql("total amount by region", question, catalog=SALES) == last_sql("total amount", catalog=SALES)
+    assert "region = 'north'" in last_sql("show sales in north", "what is their total amount?", catalog=SALES)
+
+
+def test_their_figures_stand_beside_those_of_the_first_few() -> None:
+    for question in ("what is their average total amount?", "and their average total amount"):
+        written = last_sql("top 2 cities by total amount", question)
+        assert "avg(" in written and "ORDER BY total_total_amount" in written and "LIMIT 2" in written
+
+
+def test_their_after_a_name_points_back_at_nothing() -> None:
+    history = (turn("top 2 cities by total amount"),)
+    for question in ("customers and their cities", "list customers with their cities"):
+        assert draft(question, history) == draft(question)
+
+
+def test_a_period_alone_after_a_series_is_asked_of_the_data() -> None:
+    shown = {"row_count": 13, "described": {"column_types": ["date", "numeric"], "periods": ["month", None]}}
+    for before, question in (
+        ("total amount by month", "and last year?"),
+        ("total amount by month", "and last month?"),
+        ("按月统计amount", "去年呢"),
+        ("按月统计amount", "上个月呢"),
+    ):
+        history = (kept(before, draft(before, (), SALES), **shown),)
+        written, kind = draft(question, history, SALES), classified(question, history, SALES)
+        assert isinstance(written, Sql) and "CURRENT_DATE" in written.text and "GROUP BY" in written.text
+        assert kind.question_type == "DATABASE" and kind.method == "rule_based_follow_up"
+    compared = classified("compared with last month?", history, SALES)
+    assert (compared.question_type, compared.analysis) == ("CHAT", ("change",))
+
+
+UNREADABLE = (
+    turn("SELECT id, amount FROM sales WHERE region = 'north'", "SELECT id, amount FROM sales WHERE region = 'north'"),
+    turn("monthly board report", "SELECT id, amount FROM sales WHERE region = 'north'"),
+    turn("sales by product", "SELECT product, sum(amount) FROM sales WHERE region = 'north'", understood={}),
+)
+
+
+@pytest.mark.parametrize("before", UNREADABLE, ids=lambda before: before.question)
+@pytest.mark.parametrize(
+    "question",
+    [
+        "and the total amount?", "only apple", "apple", "also the total amount", "what about apple?", "by product",
+        "what is their total amount?", "how many are these?", "那总amount呢", "只看apple", "再按product分",
+    ],
+)  # fmt: skip
+def test_a_follow_up_to_what_rules_cannot_read_never_loses_its_conditions(before: Turn, question: str) -> None:
+    refused = draft(question, (before,), SALES)
+    assert isinstance(refused, NoSql), refused.text
+    assert before.question in refused.prompt
+
+
+@pytest.mark.parametrize("before", UNREADABLE, ids=lambda before: before.question)
+@pytest.mark.parametrize("question", ["total amount by region", "sales of apple", "按region统计总amount"])
+def test_a_complete_question_after_what_rules_cannot_read_is_answered(before: Turn, question: str) -> None:
+    alone = draft(question, (), SALES)
+    assert isinstance(alone, Sql) and draft(question, (before,), SALES) == alone
+
+
+@pytest.mark.parametrize(
+    "question", ["compared with south?", "versus south?", "compare with south", "和south相比呢", "与south比较"]
+)
+def test_a_value_is_compared_with_the_one_before(question: str) -> None:
+    both = last_sql("compare total amount of north and south", catalog=SALES)
+    assert last_sql("total amount for north", question, catalog=SALES) == both
+    by_product = last_sql("total amount by product for north", question, catalog=SALES)
+    assert "GROUP BY product, region" in by_product and "region IN ('north', 'south')" in by_product
+
+
+@pytest.mark.parametrize(
+    ("before", "question"),
+    [
+        ("total amount", "compared with south?"),
+        ("total amount for north", "compared with apple?"),
+        ("show sales in north", "compared with south?"),
+        ("top 2 products by amount for north", "compared with south?"),
+        ("total amount for north in 2025", "compared with south in 2026?"),
+    ],
+)
+def test_what_has_nothing_to_be_compared_with_is_refused(before: str, question: str) -> None:
+    written = draft(before, (), SALES)
+    assert isinstance(written, Sql)
+    assert isinstance(draft(question, (kept(before, written),), SALES), NoSql)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["and together with south?", "together with south", "and as well as south", "加上south呢", "与south一起呢"],
+)
+def test_a_value_that_is_added_joins_the_one_before(question: str) -> None:
+    both = last_sql("total amount for north and south", catalog=SALES)
+    assert last_sql("total amount for north", question, catalog=SALES) == both
+
+
+@pytest.mark.parametrize("question", ["一共多少个月", "有多少个月", "一共几个月", "how many months are there?"])
+def test_the_periods_that_were_shown_are_counted(question: str) -> None:
+    written = last_sql("2025年各月平均amount", question, catalog=SALES)
+    assert "count(*)" in written and "GROUP BY date_trunc('month'" in written and "2025-01-01" in written
+    assert "LIMIT 3" in last_sql("top 3 months by amount", question, catalog=SALES)
+    for before in ("total amount by day", "total amount by region", "show the 5 latest sales", "总amount"):
+        refused = draft(question, (kept(before, draft(before, (), SALES)),), SALES)
+        assert isinstance(refused, NoSql), before
 
 
 # ------------------------------------------------------------------------------------------------- how it goes together

@@ -119,6 +119,13 @@ def test_numbers_and_forms_of_talk() -> None:
         ("跟上月相比如何", "month", "change"),
         ("环比", "week", "change"),
         ("未来会怎么样", "month", "outlook"),
+        # a period alone, whose figures are asked for
+        ("and last month?", "month", None),
+        ("the previous month?", "month", None),
+        ("what about the previous period?", "month", None),
+        ("and yesterday?", "day", None),
+        ("上个月呢", "month", None),
+        ("上一期呢", "month", None),
         # of a series of another unit, of something else than the series, or nothing about a course
         ("compare it with last month", "day", None),
         ("和上个月比呢", "year", None),
@@ -138,6 +145,8 @@ def test_what_is_asked_of_a_series(question: str, unit: str | None, course: Cour
 def test_a_year_before_is_asked_of_series_that_have_one() -> None:
     found = [course_asked(said, "month", rows) for said in ("和去年同期比", "versus last year") for rows in (12, 13)]
     assert found == [None, "change"] * 2
+    assert [course_asked(said, "month", 13) for said in ("year over year", "同比呢")] == ["change"] * 2
+    assert [course_asked(said, "month", 13) for said in ("and last year?", "去年呢", "去年同期呢")] == [None] * 3
 
 
 def test_all_words_are_used() -> None:

@@ -154,5 +154,8 @@ class WorkflowFlow:
         )
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: Answer) -> Turn | None:  # noqa: ARG002
-        """Rows belong to the conversation, so that the next question can be about them; other answers don't."""
-        return turn_of(question, answer.body, None) if "query_result" in answer.body else None
+        """Rows belong to the conversation, so that the next question can be about them; other answers don't.
+
+        The question only names what was run, so nobody is to read out of it what that was.
+        """
+        return turn_of(question, answer.body, {}) if "query_result" in answer.body else None

@@ -1,7 +1,7 @@
 """What was asked before a question, as far as rules know it: the query of the last answer, what was asked back.
 
 A turn keeps the `Query` of its question. If a model answered it, it keeps none, and the rules read that question
-again.
+again. They know nothing of SQL that a user has written.
 """
 
 from dataclasses import replace
@@ -17,6 +17,7 @@ from rules.query.query import Query
 from rules.query.query_json import pending_from_json, query_from_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon
+from rules.words.writes import pasted_sql
 
 
 class Before:
@@ -55,6 +56,8 @@ class Before:
     def _query_of(self, turn: Turn) -> Query | None:
         if turn.understood is not None:
             return query_from_json(turn.understood, self._inquiry.catalog)
+        if pasted_sql(turn.question) is not None:
+            return None  # its words are no question
         made = self._read_again(turn)
         if isinstance(made, Refusal):
             return None

@@ -169,6 +169,17 @@ class Change:
         return missing_measure(called(facts.table), facts)
 
     @property
+    def asks_number(self) -> bool:
+        """Whether it asks for a number in words of totals: `一共多少`."""
+        return any(_ASKS_NUMBER.match(text) for text in self.asked.question.texts("sum"))
+
+    @property
+    def counts_periods(self) -> bool:
+        """Whether all it asks is how many months, or other units, there are: `一共多少个月`."""
+        is_number = self.asked.says("how_many") or self.asks_number
+        return is_number and self.asked.says("periods") and not (self.has_subject or self.restricts)
+
+    @property
     def is_figure_alone(self) -> bool:
         """Whether it names a figure and nothing else."""
         parts = self.parts
@@ -183,6 +194,7 @@ class Change:
         return bool(half and not self.figures and not others)
 
 
+_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
 _TURNS = {"reverse", "all", "all:dates"}
 _COUNTS = re.compile(WORDS.any_of("questions.how_many"), re.IGNORECASE)
 _WHICH_ONES = WORDS.chinese.text("questions.which_ones")

@@ -148,8 +148,10 @@ class _Conversation:
             return self._continued(self.before.earlier)
         if self._pronoun is not None:
             raise which_one(self._pronoun)
+        if self.before.answered is not None:
+            raise not_by_rules(self.before.answered.question)  # alone it would lose what restricts that answer
         if isinstance(self._alone, Refusal):
-            raise not_by_rules(self.before.answered.question) if self.before.answered is not None else self._alone
+            raise self._alone
         return self._alone
 
     @cached_property

@@ -10,11 +10,11 @@ from rules.composing.asked import Asked
 from rules.composing.carrying import carried, conditions_for
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
+from rules.conversation.shown_rows import asks_their_sum, refuse_part, refuse_rows_in_part
 from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref, shown_things
 from rules.query.refusals import not_combinable, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
-from rules.words import WORDS
 
 Edited = tuple[Query, list[Dimension]]
 """A query, and the groups that it is to have."""
@@ -26,13 +26,15 @@ Edited = tuple[Query, list[Dimension]]
 def with_figures(query: Query, change: Change) -> Edited:
     """The query with the follow-up's figures, columns or things, and the groups that these imply."""
     _say_value(query, change)
-    if change.asked.says("per_entity"):
-        return _averaged_per_thing(query, change), []
     if change.lists_rows:
         return _rows_of(query, change), []
+    function = _extreme(query, change) or _total_of_shown(query, change) or change.function
+    if query.counts_rows:
+        _refuse_of_number(query, change, function)
+    if change.asked.says("per_entity"):
+        return _averaged_per_thing(query, change), []
     if change.figures:
         return _measured(query, change), []
-    function = _extreme(query, change) or change.function
     if change.per_unit:
         query = _averaged_over(query, change)
     if function == "count":
@@ -48,7 +50,7 @@ def _rows_of(query: Query, change: Change) -> Query:
     """The query for the rows, or the groups, that were counted or measured."""
     if query.counts_rows:
         counted = replace(query, counts_rows=False)
-        return replace(counted, order=group_order(counted)) if counted.measures else counted
+        return replace(counted, order=counted.order or group_order(counted)) if counted.measures else counted
     if not query.measures or query.dimensions or query.having:
         raise nothing_to_change(Text("可以列出的明细", "rows to list"))
     asked, table = change.asked, query.measures[0].table
@@ -56,6 +58,26 @@ def _rows_of(query: Query, change: Change) -> Query:
     return replace(
         query, base=table, columns=columns, measures=(), order=asked.tie_break(table), conditions=query.conditions
     )
+
+
+def _refuse_of_number(query: Query, change: Change, function: Function | None) -> None:
+    """Raises a `Refusal` where another figure, or an order, of a mere number of groups is asked for."""
+    measures = change.figures or change.per_unit or change.asked.says("per_entity")
+    if measures or function not in (None, "count"):
+        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
+    if change.ranking is not None or change.direction or change.parts.limits:
+        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
+    if change.restricts:
+        refuse_rows_in_part(query)
+
+
+def _total_of_shown(query: Query, change: Change) -> Function | None:
+    """`sum` where the follow-up only asks for the sum of the figures of the groups before; else None."""
+    is_alone = "these" in change.cues and change.is_figure_alone
+    if not is_alone or not asks_their_sum(query, change.asked, change.figures):
+        return None
+    change.asked = change.asked.with_parts(figures=(), bare=())
+    return "sum"
 
 
 def _say_value(query: Query, change: Change) -> None:
@@ -75,8 +97,6 @@ def _measured(query: Query, change: Change) -> Query:
     measures = [_as_before(query, change.asked, figure) for figure in change.figures]
     if not query.measures:
         return _listed_figures(query, change, measures)
-    if query.counts_rows:
-        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
     if "add" in change.cues:
         measures = [*query.measures, *measures]
     elif any(measure.is_share and not measure.share_of for measure in query.measures):
@@ -107,10 +127,7 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     plain = all(figure.function is None and figure.link is not None for figure in change.figures)
     if plain and all(measure.table in above for measure in measures):
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
-    if query.limit is not None:
-        raise nothing_to_change(
-            Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
-        )
+    refuse_rows_in_part(query)
     table = measures[0].table
     is_total = not plain and all(measure.table in above for measure in measures)
     each = question.facts(query.base).is_entity and query.base in question.graph.above(table)
@@ -159,8 +176,9 @@ def _extreme(query: Query, change: Change) -> Function | None:
 
 
 def _with_function(query: Query, change: Change, function: Function) -> Query:
+    refuse_part(query, change.cues | change.ties, function)
     if not query.measures:
-        if any(_ASKS_NUMBER.match(text) for text in change.asked.question.texts("sum")):
+        if change.asks_number:
             return counting(query)  # `一共多少`
         columns = [one.column for one in query.order if one.column is not None]
         figures = change.figures_among(columns) or change.figures_among(query.columns)
@@ -176,9 +194,6 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     return _turned(query, lambda measure: replace(measure, function=function, per=None))
 
 
-_ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
-
-
 def _turned(query: Query, turned: Callable[[Measure], Measure]) -> Query:
     order = tuple(replace(one, measure=turned(one.measure)) if one.measure else one for one in query.order)
     return replace(query, measures=tuple(dict.fromkeys(map(turned, query.measures))), order=order)
@@ -190,6 +205,8 @@ def _is_count(measure: Measure) -> bool:
 
 def _counted(query: Query, change: Change) -> Query:
     """The query for "how many": counts rows of a listing, or groups that were selected."""
+    if change.restricts if query.dimensions else "these" in change.cues | change.ties:
+        refuse_rows_in_part(query)
     if not query.measures:
         return counting(query)
     is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
@@ -199,7 +216,14 @@ def _counted(query: Query, change: Change) -> Query:
         return query
     if not query.dimensions or (is_count and not picked):
         raise nothing_to_change(Text("可以计数的对象", "things to count"))
-    return replace(query, counts_rows=True, order=(), limit=None, top_per=())
+    return counting_groups(query)
+
+
+def counting_groups(query: Query) -> Query:
+    """The query for the number of groups that were shown."""
+    if query.limit is not None:  # which ones are the first few makes no difference, but that they are few
+        return replace(query, counts_rows=True)
+    return replace(query, counts_rows=True, order=(), top_per=())
 
 
 def counting(query: Query) -> Query:

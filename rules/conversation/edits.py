@@ -14,9 +14,10 @@ from rules.composing.empty_groups import grouped_table, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
-from rules.conversation.edited_figures import counting, with_figures
+from rules.conversation.edited_figures import counting, counting_groups, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
-from rules.query.query import Dimension, Query
+from rules.conversation.shown_rows import refuse_rows_in_part
+from rules.query.query import ColumnRef, Dimension, Query
 from rules.query.refusals import enumerated, nothing_to_change, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
@@ -34,6 +35,8 @@ def edited(query: Query, change: Change) -> Query:
     change.asked = replace(change.asked, about=head)
     refuse_doubts(change.asked)
     _refuse_unheard(change)
+    if change.counts_periods:
+        return _counting_periods(query, change)
     more = bool(change.figures) and (query.limit is not None or bool(query.having)) or bool(change.parts.columns)
     if "these" in change.cues and query.measures and query.dimensions and more:
         change.cues |= {"add"}  # `它们的面积` is not about those of the largest area
@@ -58,6 +61,14 @@ def edited(query: Query, change: Change) -> Query:
     if query.all_of is not None and query.all_of != grouped_table(query):
         return replace(query, all_of=None)  # these groups are others
     return query
+
+
+def _counting_periods(query: Query, change: Change) -> Query:
+    """The query for the number of months, or other units, that the earlier result is grouped by."""
+    wanted = [one.dimension.bucket for one in change.parts.groups]
+    if not query.measures or [one.bucket for one in query.dimensions] != wanted or change.cues & {"only", "add"}:
+        raise nothing_to_change(Text("可以计数的这种时间分组", "groups by such periods to count"))
+    return counting_groups(query)
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
@@ -93,6 +104,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
     if not (wanted or asked.says("trend")):
         return query, False
     if not query.measures:
+        refuse_rows_in_part(query)
         query = counting(query)
     if query.counts_rows:
         raise nothing_to_change(Text("可以分组的数据", "figure that can be grouped"))
@@ -102,6 +114,8 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
         return _ranked_within(query, change, dimensions), False
     if "add" in change.cues or (asked.says("compare") and not parts.groups):
         dimensions = [*query.dimensions, *dimensions]
+        if parts.groups and query.dimensions and set(dimensions) != set(query.dimensions):
+            refuse_rows_in_part(query)
     elif query.dimensions and set(query.dimensions) != set(dimensions) and "replace" not in change.cues:
         change.notes.append(_replaced(asked, query.dimensions, dimensions))
     timed = any(dimension.bucket for dimension in dimensions)
@@ -110,14 +124,42 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
 
 
 def _told_apart(query: Query, change: Change) -> list[Dimension]:
-    """The groups for `分别呢`: the columns of which the earlier question names several values."""
+    """The groups for `分别呢`: the columns of which several values are named; those that are compared join them."""
     parts = change.parts
-    if not change.asked.says("compare") or parts.spans or parts.conditions or change.shift:
+    if not change.asked.says("compare") or change.shift:
+        return []
+    if parts.spans and parts.conditions and sum(len(one.periods) for one in parts.spans) == 1:
+        raise nothing_to_change(_VALUE)  # of one period with one value of another
+    if parts.spans:
         return []
     columns = [one.column for one in query.conditions if one.operator == "in" and len(one.operands) > 1]
+    if parts.conditions:
+        columns = _compared(query, change)
     if not columns:
         raise nothing_to_change(Text("可以分别统计的多个取值", "several values to tell apart"))
     return [column_dimension(change.asked.question, column_link(one.table, one.column)) for one in columns]
+
+
+def _compared(query: Query, change: Change) -> list[ColumnRef]:
+    """The columns whose values the follow-up compares with each other, or with those before: "compared with Paris?".
+
+    Raises:
+        Refusal: there is no value to compare with, or no figure of all rows to compare.
+    """
+    if not query.measures or query.limit is not None:
+        raise nothing_to_change(Text("可以对比的指标", "figures to compare"))
+    values = [one for one in query.conditions if one.operator in _POSITIVE]
+    before = {replace(one.column, via=None) for one in values}
+    for one in change.parts.conditions:
+        alone = len(one.operands) == 1 and replace(one.column, via=None) not in before
+        if one.operator not in _POSITIVE or alone:
+            raise nothing_to_change(_VALUE)
+    change.cues |= {"add"}
+    return [one.column for one in change.parts.conditions]
+
+
+_POSITIVE = ("=", "in")
+_VALUE = Text("可以与之对比的取值", "value to compare with")
 
 
 def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) -> Query:

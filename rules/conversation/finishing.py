@@ -10,6 +10,7 @@ from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
+from rules.conversation.shown_rows import ShownInPart
 from rules.query.query import Query, measured_table
 from rules.query.refusals import Refusal, ambiguous_way, enumerated, not_combinable, unused_words, which_one
 from rules.schema.joins import AmbiguousPath
@@ -30,7 +31,7 @@ def first_edited(changes: list[Change], earlier: Earlier, lang: Lang) -> Underst
             return finished(change, edited(earlier.query, change), earlier, lang)
         except Refusal as refusal:
             refused = refused or refusal
-            if change.parts.doubts:
+            if change.parts.doubts or isinstance(refusal, ShownInPart):
                 break
     assert refused is not None
     raise refused

@@ -6,7 +6,7 @@ continue the earlier one as well.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
@@ -29,7 +29,7 @@ from rules.reading.matching import Make
 from rules.reading.parts import Named, Parts
 from rules.reading.patterns import TABLE, compiled
 from rules.reading.ranking import limit_of
-from rules.reading.words import Match, Question
+from rules.reading.words import Match, Question, Word
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import column_link
 from rules.words import WORDS
@@ -148,6 +148,8 @@ def _is_small_talk(change: Change, question: str) -> bool:
 # --------------------------------------------------------------------------------------------------------------- cues
 
 _ADDING_JOINTS = frozenset(WORDS.both("questions.adding"))
+_PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))  # of one thing
+_AND_THEIR = frozenset(WORDS.both("follow_ups_begin.and_their"))
 _TRAILING = frozenset({"end", "replace", "add", "these"})
 
 
@@ -169,13 +171,24 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
         if word.mark.means("noise") and word.mark.arg and not (word.noun is not None and word.at in taken)
     }  # fmt: skip
     opening = next((word.at for word in words if not _opens(word.mark)), len(words))
-    ties = {arg for at, arg in said.items() if at < opening}
+    ties = {arg for at, arg in said.items() if at < opening or _is_of_shown(words[at], words[:at])}
     ties |= {said[len(words) - 1]} & _TRAILING if len(words) - 1 in said else set()
     ties = {"these" if arg == "their" else arg for arg in ties}
-    if words and words[0].mark.means("and", "or"):
-        ties.add("add" if words[0].text in _ADDING_JOINTS or words[0].mark.means("or") else "lead")
+    joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
+    if joints:
+        adds = any(word.text in _ADDING_JOINTS or word.mark.means("or") for word in joints)
+        ties.add("add" if adds else "lead")
+    if words and words[0].text in _AND_THEIR:
+        ties.add("these")
     misplaced = {"lead", "end", "their"} - ties
     return (set(said.values()) | ties) - misplaced, frozenset(ties & _TIES)
+
+
+def _is_of_shown(word: Word, before: Sequence[Word]) -> bool:
+    """Whether "their" is of what was shown, because the question has named nothing yet."""
+    if word.mark.arg != "their" or word.text in _PRONOUNS:
+        return False
+    return not any(one.noun is not None or one.mark.links or one.mark.date is not None for one in before)
 
 
 def _opens(mark: Mark) -> bool:

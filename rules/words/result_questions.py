@@ -4,7 +4,7 @@ Of an answer that is a series, so are those about its course ("what is the trend
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, get_args
 
 from rules.words import WORDS
@@ -34,7 +34,9 @@ Course = Literal["outlook", "change", "trend"]
 _ASKED: tuple[tuple[Course, re.Pattern[str]], ...] = tuple(
     (course, WORDS.found(f"course.{course}")) for course in get_args(Course)
 )
-_BEFORE = {unit: WORDS.found(f"course.before.{unit}") for unit in ("any", "year", "quarter", "month", "week", "day")}
+_UNITS = ("any", "year", "quarter", "month", "week", "day")
+_BEFORE = {unit: WORDS.found(f"course.before.{unit}") for unit in _UNITS}
+_RATES = {unit: WORDS.found(f"course.rates.{unit}") for unit in _UNITS}
 _PER_YEAR = {"year": 1, "quarter": 4, "month": 12, "week": 52, "day": 365}
 _BESIDE = WORDS.found("course.beside")
 
@@ -47,24 +49,26 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
         rows: how many the series has.
 
     Returns:
-        None also for a question about a period before of which such a series tells nothing.
+        None also for a question about a period before of which such a series tells nothing, and for one that only
+        names such a period: it asks for the figures of that.
     """
-    left, meant = _without_periods_before(question, unit, rows)
-    asked: Course | None = "change" if meant else None
+    left, compares = _without(_RATES, question, unit, rows)
+    left, names_before = _without(_BEFORE, left, unit, rows)
+    asked: Course | None = "change" if compares else None
     for course, pattern in _ASKED:
         found = pattern.search(left)
         left = pattern.sub(" ", left)
         if found and asked is None:
-            asked = course
+            asked = "change" if names_before else course
     rest = re.sub(r"[\W_]+", "", _BESIDE.sub(" ", left))
     return asked if not rest else None
 
 
-def _without_periods_before(question: str, unit: str | None, rows: int) -> tuple[str, bool]:
-    """The question without the period before that it names, and whether it names one that the series may have."""
+def _without(said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int) -> tuple[str, bool]:
+    """The question without what it says of a period before, and whether it says that of one the series may have."""
     for named in _periods_before(unit, rows):
-        if _BEFORE[named].search(question):
-            return _BEFORE[named].sub(" ", question), True
+        if said[named].search(question):
+            return said[named].sub(" ", question), True
     return question, False
 
 
