@@ -103,3 +103,40 @@ def test_a_number_as_a_label_makes_no_things_of_events() -> None:
     catalog = meant("tables: {sales: {label: id}}")
     assert sql("amount in 2025", catalog) == sql("amount in 2025")
     assert sql("sales of apple", catalog) == sql("sales of apple")
+
+
+# -------------------------------------------------------------------------------------------------- numbers of things
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many sales",
+        "number of sales by region",
+        "sales count",
+        "count of sales in 2025",
+        "how many sales of apple",
+        "average number of sales per customer",
+        "top 3 products by number of sales",
+        "customers with the highest number of sales",
+        "which region had the lowest number of sales",
+        "products with number of sales over 100",
+    ],
+)
+def test_how_many_never_asks_for_money(question: str) -> None:
+    for catalog in (SHOP, meant("metrics: {income: {names: {en: [sales]}, table: sales, expression: sum(amount)}}")):
+        written = sql(question, catalog)
+        assert "count(*)" in written
+        assert "amount" not in written
+
+
+@pytest.mark.parametrize("question", ["how much sales", "sales", "total sales", "sales by region", "how much revenue"])
+def test_other_questions_after_a_mass_ask_for_its_amount(question: str) -> None:
+    assert "sum(amount)" in sql(question)
+
+
+def test_how_many_adds_up_what_a_column_counts() -> None:
+    columns = (Column("id", "integer", nullable=False), Column("day", "date"), Column("visits", "integer"))
+    daily = Catalog((Table("public", "visits", "table", columns, primary_key=("id",)),))
+    assert "sum(visits)" in sql("how many visits", daily)
+    assert "sum(visits)" in sql("number of visits by day", daily)

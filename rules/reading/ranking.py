@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rules.query.query import AGGREGATES, Dimension, Figure
-from rules.reading.implied import figure_of_rows
+from rules.reading.implied import figure_of_rows, is_money
 from rules.reading.naming import role_of
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.reading.values import values
@@ -12,6 +12,7 @@ from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
 _NUMBER = WORDS.chinese.text("questions.number")
+_NUMBER_EN = WORDS.english.text("questions.number")
 _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
@@ -101,6 +102,8 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     hint = word.arg[1:] if word.symbol == "super" else ""
     column = match.get("mcol", "dcol")
     counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
+    if column is not None and _is_counted_money(match, word, column):
+        return None
     if column is None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":
@@ -110,6 +113,13 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
         return None
     return Figure("count" if counted else function, column.link, position=column.first)
+
+
+def _is_counted_money(match: Match, word: Item, column: Item) -> bool:
+    """Whether a word that names money as well is counted: "the highest number of sales"."""
+    count = match.get("count")
+    counted = count is not None and count.word.text.isascii() or _NUMBER_EN in word.word.text.split()
+    return counted and column.symbol == "mcol" and is_money(match.question, column.link)
 
 
 def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure | None:
