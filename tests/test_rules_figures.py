@@ -140,3 +140,44 @@ def test_how_many_adds_up_what_a_column_counts() -> None:
     daily = Catalog((Table("public", "visits", "table", columns, primary_key=("id",)),))
     assert "sum(visits)" in sql("how many visits", daily)
     assert "sum(visits)" in sql("number of visits by day", daily)
+
+
+# ------------------------------------------------------------------------------------------------------ numbers of rows
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "top 2.5 products by amount",
+        "top 0 products by amount",
+        "top -3 products by amount",
+        "top 100000 products by amount",
+        "top 20000 sales by amount",
+        "top 10 percent of products by amount",
+        "top 10% products by amount",
+        "bottom 0.5 products by amount",
+        "the 100000 largest sales",
+        "highest 2.5 products by amount",
+        "list 20000 sales",
+        "list 2.5 customers",
+        "金额前2.5名的产品",
+        "金额最高的10%产品",
+        "前0名产品按金额",
+    ],
+)
+def test_a_number_that_counts_no_rows_is_refused(question: str) -> None:
+    refused(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "limit"),
+    [
+        ("top 3 products by amount", 3),
+        ("top three products by amount", 3),
+        ("top 5k products by amount", 5000),
+        ("top product by amount", 1),
+        ("list 20 customers", 20),
+    ],
+)
+def test_a_number_of_rows_is_the_limit(question: str, limit: int) -> None:
+    assert sql(question).endswith(f"LIMIT {limit}")

@@ -30,6 +30,8 @@ def ranking(match: Match) -> Parts | None:
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = limit_of(match)
+    if limit is None and match.get("num") is not None:
+        return None
     is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
     if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
@@ -92,8 +94,10 @@ def _number_follows(match: Match) -> bool:
 def limit_of(match: Match) -> int | None:
     """How many the number of the match says; None where it has none, or one that counts nothing."""
     number = match.get("num")
-    value = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
-    return int(value) if value is not None and value == int(value) and 0 < value <= _MOST_LIMIT else None
+    said = number.word.mark.number if number is not None else None
+    if said is None or said.is_percent or said.value != int(said.value):
+        return None
+    return int(said.value) if 0 < said.value <= _MOST_LIMIT else None
 
 
 def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
