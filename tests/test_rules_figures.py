@@ -181,3 +181,55 @@ def test_a_number_that_counts_no_rows_is_refused(question: str) -> None:
 )
 def test_a_number_of_rows_is_the_limit(question: str, limit: int) -> None:
     assert sql(question).endswith(f"LIMIT {limit}")
+
+
+# --------------------------------------------------------------------------------------------------------------- dates
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "total amount on 2025-02-30",
+        "amount on 2025-2-30",
+        "amount on 2025/02/30",
+        "amount on 2025.02.30",
+        "amount on 30/02/2025",
+        "amount on Feb 30 2025",
+        "amount on 31 April 2025",
+        "amount on 20250230",
+        "amount in 2025-13",
+        "amount from 2025-02-01 to 2025-02-30",
+        "sales on 1850-05-01",
+        "amount from May to March 2025",
+        "amount from December to January 2025",
+        "sales in 1850",
+        "tickets in 1850",
+        "visits in 3000",
+        "amount during 1776",
+        "visits last -3 days",
+        "visits in the last 0 days",
+        "visits in the last 5000000 days",
+        "visits last 9999 years",
+        "visits 0 days ago",
+        "amount between 30 and 2",
+        "2025年2月30日的金额",
+        "2025年13月的金额",
+    ],
+)
+def test_what_is_only_written_like_a_date_is_refused(question: str) -> None:
+    refused(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("amount on 2025-02-28", "sold_at >= DATE '2025-02-28' AND sold_at < DATE '2025-03-01'"),
+        ("amount from March to May 2025", "sold_at >= DATE '2025-03-01' AND sold_at < DATE '2025-06-01'"),
+        ("visits in the last 10000 days", "visited_at >= CURRENT_DATE - 10000 AND visited_at < CURRENT_DATE"),
+        ("amount above 1850", "amount > 1850"),
+        ("ticket 1850", "id = 1850"),
+        ("amount between 1000 and 2000", "amount BETWEEN 1000 AND 2000"),
+    ],
+)
+def test_dates_and_numbers_that_are_some_stay_conditions(question: str, condition: str) -> None:
+    assert f"WHERE {condition}" in sql(question)
