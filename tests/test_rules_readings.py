@@ -1,4 +1,4 @@
-"""Figures by the rules: what labels, metrics, words for numbers, numbers of rows and dates make of them."""
+"""What the rules make of labels, metrics, words for numbers, numbers of rows, dates and pasted SQL."""
 
 import asyncio
 
@@ -233,3 +233,47 @@ def test_what_is_only_written_like_a_date_is_refused(question: str) -> None:
 )
 def test_dates_and_numbers_that_are_some_stay_conditions(question: str, condition: str) -> None:
     assert f"WHERE {condition}" in sql(question)
+
+
+# ---------------------------------------------------------------------------------------------------------- pasted SQL
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "-- revenue\nSELECT count(*) FROM sales",
+        "/* revenue */ -- by region\nSELECT region, sum(amount) FROM sales GROUP BY region",
+        "SELECT region, sum(amount) s FROM sales GROUP BY region",
+        "SELECT region r, product p FROM sales ORDER BY r",
+        "SELECT -amount FROM sales",
+        "SELECT DISTINCT ON (region) region, amount FROM sales ORDER BY region, amount",
+        "SELECT g FROM generate_series(1, 3) g",
+        "(SELECT s.region FROM sales s)",
+        "SELECT amount::int a FROM sales",
+        "SELECT relname FROM pg_class",
+        "SELECT nam FROM customer",
+    ],
+)
+def test_what_postgres_reads_as_a_query_is_one(statement: str) -> None:
+    written = draft(statement)
+    assert isinstance(written, Sql)
+    assert (written.text, written.understood) == (statement, None)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "select the top 3 customers",
+        "select all customers from Berlin",
+        "select customers from Berlin",
+        "Select the customers from Berlin",
+        "-- note\nselect the customers from Berlin",
+        "select the total from sales",
+        "select the customers from sales where amount > 5",
+        "select region and product from sales",
+        "select products from sales by region",
+    ],
+)
+def test_a_sentence_that_parses_by_accident_is_a_sentence(question: str) -> None:
+    written = draft(question)
+    assert isinstance(written, NoSql) or written.understood is not None
