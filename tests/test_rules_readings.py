@@ -105,6 +105,16 @@ def test_a_number_as_a_label_makes_no_things_of_events() -> None:
     assert sql("sales of apple", catalog) == sql("sales of apple")
 
 
+@pytest.mark.parametrize("more", [", grain: [region]", ", grain: [region], filter: paid"])
+def test_a_metric_is_refused_by_what_is_not_its_grain(more: str) -> None:
+    catalog = meant(f"metrics: {{revenue: {REVENUE % more}}}")
+    for question in ("revenue", "revenue by region", "revenue by month", "revenue of apple", "各地区的收入"):
+        assert "sum(amount) AS revenue" in sql(question, catalog)
+    for question in ("revenue by product", "top 3 products by revenue", "revenue by region and product"):
+        assert '"revenue" can be grouped only by these: region, sold at.' in refused(question, catalog)
+    assert "“收入”只能按以下各项分组" in refused("各产品的收入", catalog)
+
+
 # -------------------------------------------------------------------------------------------------- numbers of things
 
 

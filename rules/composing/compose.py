@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
@@ -10,7 +11,7 @@ from rules.composing.names import notes_on_values
 from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
-from rules.query.refusals import ambiguous_column, not_combinable, unused_words
+from rules.query.refusals import ambiguous_column, beyond_grain, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Named, Span
 from rules.schema.links import column_link
 
@@ -142,7 +143,9 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
         columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
         known = {*metric.grain, getattr(asked.event_date(metric.table), "column", None)}
         if not all(known.issuperset(names) for names in columns):
-            raise not_combinable()
+            table = question.schema.table(metric.table)
+            grain = [called(column) for column in table.columns if column.name in known]
+            raise beyond_grain(called(question.schema.column(metric.table, metric.name)), grain)
 
 
 def refuse_doubts(asked: Asked) -> None:
