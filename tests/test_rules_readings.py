@@ -6,7 +6,7 @@ import pytest
 
 from common.inquiry import Inquiry
 from common.text import language_of
-from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table
+from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table, Turn
 from knowledge.semantic.binding import bind
 from knowledge.semantic.format import read_text
 from rules.skills import OfflineSkills
@@ -113,6 +113,18 @@ def test_a_metric_is_refused_by_what_is_not_its_grain(more: str) -> None:
     for question in ("revenue by product", "top 3 products by revenue", "revenue by region and product"):
         assert '"revenue" can be grouped only by these: region, sold at.' in refused(question, catalog)
     assert "“收入”只能按以下各项分组" in refused("各产品的收入", catalog)
+
+
+@pytest.mark.parametrize("question", ["and by product?", "by customer instead"])
+def test_a_follow_up_groups_no_metric_by_what_is_not_its_grain(question: str) -> None:
+    catalog = meant(f"metrics: {{revenue: {REVENUE % ', grain: [region]'}}}")
+    first = draft("revenue by region", catalog)
+    assert isinstance(first, Sql)
+    turn = Turn("r", "revenue by region", "DATABASE", "hybrid", "", "2026-01-01T00:00:00.000Z", first.text, 1,
+                understood=first.understood)  # fmt: skip
+    written = asyncio.run(SKILLS.write_sql(Inquiry(question, "en", catalog, history=(turn,)))).value
+    assert isinstance(written, NoSql)
+    assert '"revenue" can be grouped only by these: region' in written.prompt
 
 
 # -------------------------------------------------------------------------------------------------- numbers of things
