@@ -42,7 +42,7 @@ class OfflineSkills:
     async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
         """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
         await LEXICON.ready(inquiry.catalog)
-        pasted = pasted_sql(inquiry.question)
+        pasted = pasted_sql(inquiry.question, inquiry.catalog)
         if pasted is not None:
             return Thought(Sql(pasted))
         operation = written_operation(inquiry)

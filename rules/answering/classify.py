@@ -56,7 +56,7 @@ def classified(inquiry: Inquiry) -> Classification:
     """
     question = inquiry.question.strip()
     operation = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
-    if pasted_sql(question) is not None:
+    if pasted_sql(question, inquiry.catalog) is not None:
         return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", operation)
     if SMALL_TALK.match(question):
         return _verdict(inquiry, "CHAT", 0.95, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))

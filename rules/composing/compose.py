@@ -1,7 +1,10 @@
 """The one query that the parts of a reading give, and what was guessed for it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from common.meanings import TableKey
+from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
@@ -10,8 +13,9 @@ from rules.composing.names import notes_on_values
 from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
-from rules.query.refusals import ambiguous_column, not_combinable, unused_words
+from rules.query.refusals import ambiguous_column, beyond_grain, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Named, Span
+from rules.reading.words import Question
 from rules.schema.links import column_link
 
 
@@ -134,15 +138,29 @@ def refuse_foreign_grain(asked: Asked, query: Query) -> None:
     ordered = [one.column for one in query.order if one.column is not None]
     if any(question.schema.table(one.table).column(one.column) is None for one in ordered):
         raise not_combinable()  # rows have no figure of their own
+    refuse_beyond_grain(question, query, lambda table: getattr(asked.event_date(table), "column", None))
+
+
+def refuse_beyond_grain(
+    question: Question, query: Query, date_of: Callable[[TableKey], str | None] | None = None
+) -> None:
+    """Refuses groups that are none of a metric's grain. `date_of` tells the date it may go by; without it, any.
+
+    Raises:
+        Refusal: there is such a group.
+    """
     for measure in query.measures:
         metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
         if metric is None or not metric.grain:
             continue
-        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
-        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
-        known = {*metric.grain, getattr(asked.event_date(metric.table), "column", None)}
+        groups = [one for one in query.dimensions if date_of is not None or one.bucket is None]
+        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in groups]
+        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, groups, strict=True)]
+        known = {*metric.grain, date_of(metric.table) if date_of is not None else None}
         if not all(known.issuperset(names) for names in columns):
-            raise not_combinable()
+            table = question.schema.table(metric.table)
+            grain = [called(column) for column in table.columns if column.name in known]
+            raise beyond_grain(called(question.schema.column(metric.table, metric.name)), grain)
 
 
 def refuse_doubts(asked: Asked) -> None:

@@ -52,9 +52,11 @@ def counts_implied(asked: Asked) -> bool:
 
 
 def _is_total(asked: Asked) -> bool:
-    """Whether plain measures are added up: those of events are, those of things are shown."""
+    """Whether plain measures are added up: those of events are, and metrics; those of things are shown."""
     figure = asked.parts.bare[0]
     assert figure.link is not None
+    if asked.head is None and asked.question.schema.is_metric(figure.link):
+        return True
     facts = asked.question.facts(figure.link.table)
     if asked.head is not None and asked.head != figure.link.table:
         return figure.link.table not in asked.question.graph.above(asked.head)

@@ -10,7 +10,7 @@ from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions
-from rules.composing.compose import composed
+from rules.composing.compose import composed, refuse_beyond_grain
 from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
 from rules.composing.names import notes_on_values
 from rules.linking.linking import nouns_of
@@ -196,6 +196,7 @@ def _unconnected(question: Question) -> Refusal:
 
 def rendered(question: Question, query: Query, inclusion: Inclusion | None = None) -> tuple[Query, str]:
     """The query and its statement, with groups that have no rows if words say so or if they meet the comparisons."""
+    refuse_beyond_grain(question, query)
     if inclusion is not None:
         groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
         if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):

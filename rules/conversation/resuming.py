@@ -62,7 +62,7 @@ def _says_more(change: Change) -> bool:
 def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
     """The year that the answer names, alone or with the month or quarter `word`."""
     date = marks[0].date if len(marks) == 1 else None
-    if date is None or date.missing_year:
+    if date is None or not date.is_known:
         return ""
     is_year = date.period.grain == "year" or in_year_of(date.period, word, is_chinese) == date.period
     return year_of_period(date.period, is_chinese) if is_year else ""

@@ -22,6 +22,7 @@ class DateSpan:
 
     `missing_year` marks a month or day whose year is not said, so that its period can't be known. `unbounded` is what
     it means where nothing bounds it: "two months ago" is a month, "more than two months ago" before a day.
+    `is_impossible` marks what is written like a date and is none, such as 2024-02-30: its pieces are no numbers.
     """
 
     start: int
@@ -30,6 +31,12 @@ class DateSpan:
     is_bare: bool = False
     missing_year: bool = False
     unbounded: Period | None = None
+    is_impossible: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it says which period is meant."""
+        return not self.missing_year and not self.is_impossible
 
 
 def _to_date(unit: Unit) -> Period:
@@ -55,6 +62,7 @@ _YEARS, _RELATIVE_MONTHS, _WEEKS = (WORDS.numbers(f"dates.{one}") for one in ("y
 _WEEKDAYS, _MONTH_NAMES = WORDS.numbers("dates.weekdays"), WORDS.numbers("dates.months")
 _ORDINALS, _HALVES = WORDS.numbers("dates.ordinals"), WORDS.numbers("dates.half_words")
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if value}
+_SOME_DAY = datetime.date(2000, 1, 1)
 _GRAINS: dict[str, Unit] = {unit: unit for unit in get_args(Unit)}
 UNITS = {word: _GRAINS[name] for word, name in WORDS.named("dates.units").items()}
 
@@ -158,8 +166,15 @@ def _weekdays(week: int, first: int, last: int) -> Period:
     return _days_within(Moment(trunc="week", days=7 * week), first, last)
 
 
+def _back(unit: str, count: str) -> int:
+    """How many units; raises ValueError or OverflowError where they lead beyond the calendar."""
+    number = _among(_number(count), 1, datetime.date.max.toordinal())
+    Moment().shifted(UNITS[unit], -number).on(_SOME_DAY)
+    return number
+
+
 def _ago(unit: str, count: str) -> Period:
-    return _days_within(Moment().shifted(UNITS[unit], -_number(count)), 0, 0)
+    return _days_within(Moment().shifted(UNITS[unit], -_back(unit, count)), 0, 0)
 
 
 # What each of the `dates.forms` means; the parts of a form are the arguments.
@@ -192,7 +207,7 @@ _MEANINGS: dict[str, Callable[..., Period]] = {
     "last_unit": lambda unit: unit_period(UNITS[unit], -1),
     "next_unit": lambda unit: unit_period(UNITS[unit], 1),
     "past_unit": lambda unit: rolling(UNITS[unit], 1),
-    "past_units": lambda unit, count: rolling(UNITS[unit], _number(count)),
+    "past_units": lambda unit, count: rolling(UNITS[unit], _back(unit, count)),
 }
 _PART = re.compile(r"(?<!\?P)<([a-z_]+)>")
 
@@ -226,6 +241,7 @@ _FIXED_PATTERN = re.compile(
     )
 )
 _BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?!\d|[.,-]\d)")
+_ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
     "|".join(
         _filled(form, words, "(?:{pattern})")
@@ -244,6 +260,7 @@ def spans_of(text: str) -> list[DateSpan]:
     for match in _BARE_YEAR.finditer(text):
         period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
         spans.append(DateSpan(match.start(), match.end(), period, is_bare=True))
+    spans.extend(_odd(text))
     covered = [(span.start, span.end) for span in spans]
     for match in _YEARLESS.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
@@ -253,7 +270,7 @@ def spans_of(text: str) -> list[DateSpan]:
 
 def whole_period(text: str) -> Period | None:
     """The period that the whole text says."""
-    whole = [span for span in spans_of(text) if (span.start, span.end) == (0, len(text)) and not span.missing_year]
+    whole = [span for span in spans_of(text) if (span.start, span.end) == (0, len(text)) and span.is_known]
     return whole[0].period if whole else None
 
 
@@ -263,15 +280,31 @@ def _matched(text: str) -> Iterator[DateSpan]:
             try:
                 period = build(**match.groupdict())
             except (ValueError, OverflowError):  # 2024-02-31 or month 13 only look like dates
-                continue
-            yield DateSpan(match.start(), match.end(), period)
+                yield _impossible(match)
+            else:
+                yield DateSpan(match.start(), match.end(), period)
+
+
+def _impossible(match: re.Match[str], group: str | int = 0) -> DateSpan:
+    return DateSpan(match.start(group), match.end(group), Period(None, None), is_impossible=True)
+
+
+def _odd(text: str) -> Iterator[DateSpan]:
+    """What is only written like a date, or stands where a year does: "30/02/2025", "in 1850"."""
+    for pattern in _ODD:
+        yield from (_impossible(match, "said") for match in pattern.finditer(text))
 
 
 def _some_time_ago(text: str) -> Iterator[DateSpan]:
     """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
     for pattern, name in _AGO:
         for match in pattern.finditer(text):
-            day, unit = _ago(**match.groupdict()), UNITS[match["unit"]]
+            unit = UNITS[match["unit"]]
+            try:
+                day = _ago(**match.groupdict())
+            except (ValueError, OverflowError):
+                yield _impossible(match)
+                continue
             before = name == "long_ago" and unit != "day"
             unbounded = Period(None, day.start) if before else unit_period(unit, -_number(match["count"]))
             yield DateSpan(match.start(), match.end(), day, unbounded=unbounded)

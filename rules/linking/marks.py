@@ -232,11 +232,11 @@ def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
         found.put(replace(found.at(numeral.start, numeral.end), number=numeral))
     starts = {atom.start: index for index, atom in enumerate(found.atoms)}
     ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
-    for span in spans_of(found.text):
+    for span in sorted(spans_of(found.text), key=lambda span: span.is_impossible):
         start, end = starts.get(span.start), ends.get(span.end)
         if start is not None and end is not None and not _ranks_dates(found, lexicon, start):
             mark = found.at(start, end)
-            if mark.date is None:
+            if mark.date is None and not (span.is_impossible and (mark.links or mark.intent)):
                 found.put(replace(mark, date=span))
 
 

@@ -291,6 +291,14 @@ def not_combinable() -> Refusal:
     )
 
 
+def beyond_grain(metric: Text, known: Sequence[Text]) -> Refusal:
+    """A metric is asked for by something that it means nothing by."""
+    zh, en = "、".join(one.zh for one in known), ", ".join(one.en for one in known)
+    return _not_done(
+        Text(f"“{metric.zh}”只能按以下各项分组：{zh}。", f'"{metric.en}" can be grouped only by these: {en}.')
+    )
+
+
 def not_carried(name: Text, what: Text) -> Refusal:
     """Groups of the earlier question mean nothing for the new figure."""
     return _not_done(Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"'))

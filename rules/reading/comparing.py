@@ -22,7 +22,7 @@ def compared(match: Match, items: Sequence[Item] | None = None) -> Threshold | N
         first, second = numbers[0], numbers[1]
         # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
         start = first.value * second.scale if first.scale == 1 and first.value < second.unscaled else first.value
-        return Threshold("between", (start, second.value), at)
+        return Threshold("between", (start, second.value), at) if start <= second.value else None
     if cmp is None or len(numbers) != 1 or numbers[0] is None:
         return None
     number = next(one for one in items if one.symbol == "num")

@@ -3,10 +3,10 @@
 import re
 
 from rules.query.query import AGGREGATES, Dimension, Figure, Function
-from rules.reading.implied import amount_of, figure_of_rows
+from rules.reading.implied import amount_of, figure_of_rows, is_money, is_number
 from rules.reading.parts import Group, Named, Parts
 from rules.reading.values import flag, values
-from rules.reading.words import Item, Match, doubts
+from rules.reading.words import Item, Match, Question, doubts
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset((*WORDS.chinese.phrases("questions.how_much"), *WORDS.chinese.phrases("questions.money")))
@@ -39,7 +39,7 @@ def count_flag(match: Match) -> Parts | None:
 def count(match: Match) -> Parts | None:
     """A count of a table's rows."""
     word, table = match["count"], match["tab"]
-    if _rows_follow(match) or word.arg == "money" or not _counts(word, table):
+    if _rows_follow(match) or word.arg == "money" or not _counts(match.question, word, table):
         return None
     tables = match.all("tab")
     if len(tables) > 1 and any("mcol" in one.word.senses for one in tables):
@@ -80,13 +80,15 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(Figure("count", table=thing.link.table, position=thing.first),))
 
 
-def _counts(word: Item, table: Item) -> bool:
+def _counts(question: Question, word: Item, table: Item) -> bool:
     """Whether the word counts the table on this side of it: `多少客户`, `客户数`, but not `数客户`."""
     asks = bool(_ASKS_NUMBER.match(word.word.text))
     figure = table.word.senses.get("mcol")
-    is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
-    if figure is not None and is_amount and (figure.cost <= 0 or table.word.names_figure):
-        return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
+    if figure is not None and figure.link is not None and (figure.cost <= 0 or table.word.names_figure):
+        if word.word.text in _HOW_MUCH:
+            return False  # `收入多少` asks for the income, although the table of daily incomes has the same name
+        if word.word.text.isascii() and (table.word.names_figure or is_number(question, figure.link)):
+            return False  # "how many visits" adds up the visits of each day, "how many sales" counts them
     if word.first < table.first:
         return asks or word.word.text.isascii()
     if word.word.text.isascii():
@@ -108,6 +110,8 @@ def count_column(match: Match) -> Parts | None:
         is_amount = word.word.text in _HOW_MUCH or word.word.text.isascii()
         if not is_amount and not question.facts(link.table).is_count(question.column_of(link)):
             return None  # `多少人挂号` is no 挂号费
+        if word.word.text.isascii() and is_money(question, link):
+            return None
         return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how_much",))
     if match.get("distinct") is None:
         function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"
@@ -125,6 +129,8 @@ def measure(match: Match) -> Parts | None:
     if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
         return None
     column = match["mcol"]
+    if asked is not None and asked.word.text.isascii() and is_money(match.question, column.link):
+        return None
     flags = ("how_much",) if asked is not None else ()
     return Parts(bare=(Figure(None, column.link, position=column.first),), doubts=doubts(column), flags=flags)
 

@@ -3,15 +3,17 @@
 import re
 
 from common.meanings import TableKey
+from knowledge.atoms import stem
 from rules.query.query import Dimension, Figure
 from rules.reading import costs
 from rules.reading.words import Question
-from rules.schema.facts import is_averaged
-from rules.schema.links import Link, column_link
+from rules.schema.facts import is_averaged, stems
+from rules.schema.links import METRIC, Link, column_link
 from rules.words import WORDS
 from rules.words.vocabulary import concept_names
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
+_MONEY_NAMES = frozenset(WORDS.english.phrases("figures.money"))
 _INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
 _EARNS = re.compile(WORDS.any_of("questions.earns"))
 
@@ -55,6 +57,19 @@ def amount_of(question: Question, table: TableKey) -> Link | None:
         if len(named) == 1:
             return column_link(table, str(named.pop()))
     return None
+
+
+def is_number(question: Question, link: Link) -> bool:
+    """Whether a figure is itself a number of the things that its phrase names, rather than an amount of money."""
+    if link.derived == METRIC:
+        return link.spelling not in _MONEY_NAMES
+    facts, column = question.facts(link.table), question.column_of(link)
+    return facts.is_report or facts.is_count(column) or stem(link.spelling) in stems(column.name)
+
+
+def is_money(question: Question, link: Link) -> bool:
+    """Whether a figure is called by a word for money, so that no "how many" asks for it."""
+    return link.spelling in _MONEY_NAMES and not is_number(question, link)
 
 
 def concept_column(question: Question, table: TableKey, hint: str) -> Link | None:

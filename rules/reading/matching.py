@@ -223,7 +223,7 @@ def _is_own_table(question: Question, place: int, other: int) -> bool:
 def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     word = question.words[place]
     sense: Sense | None = word.senses.get("date")
-    if sense is None or word.mark.date is None or word.mark.date.missing_year:
+    if sense is None or word.mark.date is None or not word.mark.date.is_known:
         return
     periods, last, joint = [word.mark.date.period], place, ""
     yield place + 1, sense.cost, Item("dates", place, place, word, periods=tuple(periods))
@@ -233,7 +233,7 @@ def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
         if date is not None and date.missing_year:
             period = in_year_of(periods[-1], question.words[other].mark.text, question.is_chinese)
             date = replace(date, period=period, missing_year=False) if period is not None else None
-        if date is None:
+        if date is None or not date.is_known:
             return
         before = question.words[place - 1].mark if place else None
         ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))

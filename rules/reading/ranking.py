@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rules.query.query import AGGREGATES, Dimension, Figure
-from rules.reading.implied import figure_of_rows
+from rules.reading.implied import figure_of_rows, is_money
 from rules.reading.naming import role_of
 from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
 from rules.reading.values import values
@@ -12,6 +12,7 @@ from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
 _NUMBER = WORDS.chinese.text("questions.number")
+_NUMBER_EN = WORDS.english.text("questions.number")
 _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
@@ -29,6 +30,8 @@ def ranking(match: Match) -> Parts | None:
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = limit_of(match)
+    if limit is None and match.get("num") is not None:
+        return None
     is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
     if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
@@ -91,8 +94,10 @@ def _number_follows(match: Match) -> bool:
 def limit_of(match: Match) -> int | None:
     """How many the number of the match says; None where it has none, or one that counts nothing."""
     number = match.get("num")
-    value = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None
-    return int(value) if value is not None and value == int(value) and 0 < value <= _MOST_LIMIT else None
+    said = number.word.mark.number if number is not None else None
+    if said is None or said.is_percent or said.value != int(said.value):
+        return None
+    return int(said.value) if 0 < said.value <= _MOST_LIMIT else None
 
 
 def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
@@ -101,6 +106,8 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     hint = word.arg[1:] if word.symbol == "super" else ""
     column = match.get("mcol", "dcol")
     counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
+    if column is not None and _is_counted_money(match, word, column):
+        return None
     if column is None:
         return _counted(match, word, counts=counts, counted=counted) if not hint else None
     if column.symbol == "mcol":
@@ -110,6 +117,13 @@ def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
     if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
         return None
     return Figure("count" if counted else function, column.link, position=column.first)
+
+
+def _is_counted_money(match: Match, word: Item, column: Item) -> bool:
+    """Whether a word that names money as well is counted: "the highest number of sales"."""
+    count = match.get("count")
+    counted = count is not None and count.word.text.isascii() or _NUMBER_EN in word.word.text.split()
+    return counted and column.symbol == "mcol" and is_money(match.question, column.link)
 
 
 def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure | None:

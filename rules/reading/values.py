@@ -160,6 +160,8 @@ def identity(match: Match) -> Parts | None:
         return None  # "orders in 2024"
     if number is not None and beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
         return None
+    if column is not None and number is not None and number.first < column.first and "tab" in column.word.senses:
+        return None  # "list 20000 sales" asks for so many of them
     if column is not None:
         return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),))
     table = match["tab"].link.table

@@ -116,9 +116,10 @@ class Question:
             intent = Sense(costs.INTENT_OF_NAME if named else 0.0)
             yield mark.intent.kind, intent
             yield f"{mark.intent.kind}:{mark.intent.arg}", intent
-        if mark.number is not None:
+        is_possible = mark.date is None or not mark.date.is_impossible
+        if mark.number is not None and is_possible:
             yield "num", Sense()
-        if mark.date is not None:
+        if mark.date is not None and is_possible:
             yield "date", Sense(costs.BARE_YEAR if mark.date.is_bare else 0.0)
         if mark.literal is not None:
             yield "lit", Sense()

@@ -172,6 +172,7 @@ class Facts:
         edges: its references to parents.
         date: the one of `dates` that is meant where none is named, as the semantic file says.
         filter: the semantic file's condition on rows that take part, and (`filtered`) the columns it is about.
+        has_names: whether `display` would name things also without the semantic file's label.
     """
 
     table: Table
@@ -183,6 +184,7 @@ class Facts:
     date: str | None = None
     filter: str | None = None
     filtered: frozenset[str] = frozenset()
+    has_names: bool = True
 
     @cached_property
     def reference_columns(self) -> frozenset[str]:
@@ -244,8 +246,12 @@ class Facts:
 
     @property
     def is_entity(self) -> bool:
-        """Whether rows are things with a name rather than events."""
-        return bool(self.display)
+        """Whether rows are things with a name rather than events; a label that is only a number names no thing."""
+        return bool(self.display) and (self.has_names or not all(map(self._is_number, self.display)))
+
+    def _is_number(self, name: str) -> bool:
+        column = self.table.column(name)
+        return column is not None and (kind_of(column) != "text" or self.is_identifier(column))
 
     @property
     def is_report(self) -> bool:

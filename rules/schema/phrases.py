@@ -99,7 +99,8 @@ def measure_phrases(facts: Facts, names: Mapping[str, float], metrics: Iterable[
 def _metric(metric: Metric, facts: Facts) -> Phrases:
     """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
     computed = expression(metric.expression)
-    is_sum = computed.call == "sum" and not metric.filter and metric.date_column in (None, facts.date)
+    is_own = metric.filter or metric.grain or metric.date_column not in (None, facts.date)
+    is_sum = computed.call == "sum" and not is_own
     column, derived = (computed.columns[0], None) if is_sum else (metric.name, METRIC)
     for name in metric.names.all:
         yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)

@@ -8,9 +8,10 @@ from functools import cached_property
 
 from common.meanings import ColumnMeaning, Metric, TableKey
 from common.values import Catalog, Column, Table
-from knowledge.atoms import stem
+from knowledge.atoms import key_of, stem
 from knowledge.naming import comment_names, core_words, english_words, has_han
 from rules.schema.facts import Edge, Facts, is_housekeeping, is_outcome, is_year, kind_of, stems
+from rules.schema.links import METRIC, Link
 from rules.words import WORDS
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -41,8 +42,6 @@ def _deletion_column(table: Table) -> str | None:
 
 
 def _display(table: Table, edges: list[Edge]) -> tuple[str, ...]:
-    if table.meaning is not None and table.meaning.label_columns:
-        return table.meaning.label_columns
     references = {name for edge in edges for name in edge.columns}
     points_up = any(edge.parent != edge.child for edge in edges)
     texts = [column for column in table.columns if kind_of(column) == "text" and column.name not in references]
@@ -110,6 +109,8 @@ def _meant(facts: Facts) -> Facts:
     meaning = facts.table.meaning
     if meaning is None:
         return facts
+    if meaning.label_columns:
+        facts = replace(facts, display=meaning.label_columns, has_names=facts.is_entity)
     said = [
         Edge(facts.table.key, join.columns, join.target, join.target_columns, is_preferred=True)
         for join in meaning.joins
@@ -165,6 +166,11 @@ class Schema:
     def metric(self, key: TableKey, name: str | None) -> Metric:
         """The metric of that name, which must exist."""
         return self._metrics[key, str(name)]
+
+    def is_metric(self, link: Link) -> bool:
+        """Whether the link's phrase is the name of a metric, also of one that is no more than its column's sum."""
+        metrics = self.metrics_of.get(link.table, ())
+        return link.derived == METRIC or any(link.spelling == key_of(name) for one in metrics for name in one.names.all)
 
     def name_in_module(self, table: Table) -> str | None:
         """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""

@@ -20,12 +20,14 @@ class Numeral:
 
     Attributes:
         scale: what a unit such as 万 or "million" multiplied it by.
+        is_percent: whether it is written as so many of a hundred.
     """
 
     start: int
     end: int
     value: Decimal
     scale: int = 1
+    is_percent: bool = False
 
     @property
     def unscaled(self) -> Decimal:
@@ -97,5 +99,5 @@ def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
         if len(following) == length and scale is not None and (following[0].glued or following[0].key not in _GLUED):
             return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
     if base.end < len(atoms) and atoms[base.end].key in _PERCENT:
-        return Numeral(base.start, base.end + 1, base.value)
+        return Numeral(base.start, base.end + 1, base.value, is_percent=True)
     return base

@@ -6,10 +6,13 @@ want it changed. What matters is the verb's place: an order begins with it, or s
 
 import re
 
+from common.values import Catalog
 from common.word_files import Words
 from rules.words import WORDS
+from rules.words.statements import is_accident, is_statement
 
 _FENCE = re.compile(r"```(?:sql|postgresql|pgsql)?\s*\n?(.*?)```", re.DOTALL | re.IGNORECASE)
+_COMMENTS = re.compile(r"(?:\s*(?:--[^\n]*(?:\n|$)|/\*.*?\*/))+\s*", re.DOTALL)
 _NAME = (
     r'(?:"[^"]+"|[A-Za-z_\u4e00-\u9fff][\w$\u4e00-\u9fff]*)(?:\.(?:"[^"]+"|[A-Za-z_\u4e00-\u9fff][\w$\u4e00-\u9fff]*))?'
 )
@@ -72,19 +75,24 @@ _HAN_CLAUSE = _orders(WORDS.chinese, "verbs", _JOINT_HAN, _NOT_VERB)
 _HAN = _orders(WORDS.chinese, "verbs", _POLITE_HAN, _NOT_VERB) + _orders(WORDS.chinese, "disposals", "", "")
 
 
-def pasted_sql(question: str) -> str | None:
-    """The SQL statement in the question, verbatim; None when it is a sentence."""
+def pasted_sql(question: str, catalog: Catalog | None = None) -> str | None:
+    """The SQL statement in the question, verbatim; None when it is a sentence. `catalog` tells them apart."""
     fenced = _FENCE.search(question)
     text = (fenced.group(1) if fenced else question).strip()
+    commented = _COMMENTS.match(text)
+    if commented is not None:
+        return text if pasted_sql(text[commented.end() :], catalog) is not None else None
     for pattern in _STATEMENTS:
         match = pattern.search(text)
         if match:
             return _statement(text, match.start())
-    match = _SELECT.match(text) or _SELECT.match(_after_colon(text))
+    match = _SELECT.match(text)
     if match and (match.group("table") == "(" or _SQL_REST.match(match.group("rest"))):
-        return text if _SELECT.match(text) else _after_colon(text)
+        return text if not is_accident(text, catalog) else None
+    if is_statement(text, catalog):
+        return text
     after = _after_colon(text)
-    return pasted_sql(after) if after != text and len(after) > 6 else None
+    return pasted_sql(after, catalog) if after != text and len(after) > 6 else None
 
 
 def _statement(text: str, start: int) -> str:

@@ -1,0 +1,301 @@
+"""What the rules make of labels, metrics, words for numbers, numbers of rows, dates and pasted SQL."""
+
+import asyncio
+
+import pytest
+
+from common.inquiry import Inquiry
+from common.text import language_of
+from common.values import Catalog, Column, ForeignKey, NoSql, Sql, Table, Turn
+from knowledge.semantic.binding import bind
+from knowledge.semantic.format import read_text
+from rules.skills import OfflineSkills
+
+SKILLS = OfflineSkills()
+CUSTOMER = Table(
+    "public",
+    "customer",
+    "table",
+    (
+        Column("customer_id", "integer", nullable=False),
+        Column("name", "text"),
+        Column("city", "text", values=("Berlin", "Paris", "Rome")),
+    ),
+    primary_key=("customer_id",),
+)
+SALES = Table(
+    "public",
+    "sales",
+    "table",
+    (
+        Column("id", "bigint", nullable=False),
+        Column("region", "text", nullable=False, values=("east", "north", "south", "west")),
+        Column("product", "text", nullable=False, values=("apple", "fig", "kiwi", "pear", "plum")),
+        Column("amount", "numeric(12,2)", nullable=False),
+        Column("sold_at", "timestamp without time zone", nullable=False),
+        Column("paid", "boolean"),
+        Column("customer_id", "integer"),
+    ),
+    primary_key=("id",),
+    foreign_keys=(ForeignKey(("customer_id",), ("public", "customer"), ("customer_id",)),),
+)
+TICKETS = Table(
+    "public",
+    "tickets",
+    "table",
+    (Column("id", "integer", nullable=False), Column("subject", "text"), Column("opened", "date")),
+    primary_key=("id",),
+)
+VISITS = Table(
+    "public",
+    "visits",
+    "table",
+    (
+        Column("id", "integer", nullable=False),
+        Column("page", "text", values=("p0", "p1")),
+        Column("duration_s", "integer"),
+        Column("visited_at", "timestamp without time zone"),
+    ),
+    primary_key=("id",),
+)
+SHOP = Catalog((CUSTOMER, SALES, TICKETS, VISITS))
+REVENUE = "{names: {zh: [收入], en: [revenue]}, table: sales, expression: sum(amount)%s}"
+
+
+def meant(file: str) -> Catalog:
+    bound = bind(read_text(file.encode(), "file"), SHOP)
+    assert bound.problems == ()
+    return bound.catalog
+
+
+def draft(question: str, catalog: Catalog = SHOP) -> Sql | NoSql:
+    return asyncio.run(SKILLS.write_sql(Inquiry(question, language_of(question), catalog))).value
+
+
+def sql(question: str, catalog: Catalog = SHOP) -> str:
+    written = draft(question, catalog)
+    assert isinstance(written, Sql), written
+    return " ".join(written.text.split())
+
+
+def refused(question: str, catalog: Catalog = SHOP) -> str:
+    written = draft(question, catalog)
+    assert isinstance(written, NoSql), written
+    return written.prompt
+
+
+# -------------------------------------------------------------------------------------------------- labels and metrics
+
+
+@pytest.mark.parametrize("label", ["", "id", "product", "[region, product]"])
+@pytest.mark.parametrize(
+    "question",
+    ["revenue", "revenue in 2025", "revenue of apple", "2025年的收入", "compare revenue of north and south"],
+)
+def test_a_label_makes_no_list_of_a_metric(question: str, label: str) -> None:
+    tables = f"tables: {{sales: {{label: {label}}}}}\n" if label else ""
+    written = sql(question, meant(f"{tables}metrics: {{revenue: {REVENUE % ''}}}"))
+    assert "sum(amount)" in written
+    assert ("GROUP BY" in written) == question.startswith("compare")
+
+
+def test_a_number_as_a_label_makes_no_things_of_events() -> None:
+    catalog = meant("tables: {sales: {label: id}}")
+    assert sql("amount in 2025", catalog) == sql("amount in 2025")
+    assert sql("sales of apple", catalog) == sql("sales of apple")
+
+
+@pytest.mark.parametrize("more", [", grain: [region]", ", grain: [region], filter: paid"])
+def test_a_metric_is_refused_by_what_is_not_its_grain(more: str) -> None:
+    catalog = meant(f"metrics: {{revenue: {REVENUE % more}}}")
+    for question in ("revenue", "revenue by region", "revenue by month", "revenue of apple", "各地区的收入"):
+        assert "sum(amount) AS revenue" in sql(question, catalog)
+    for question in ("revenue by product", "top 3 products by revenue", "revenue by region and product"):
+        assert '"revenue" can be grouped only by these: region, sold at.' in refused(question, catalog)
+    assert "“收入”只能按以下各项分组" in refused("各产品的收入", catalog)
+
+
+@pytest.mark.parametrize("question", ["and by product?", "by customer instead"])
+def test_a_follow_up_groups_no_metric_by_what_is_not_its_grain(question: str) -> None:
+    catalog = meant(f"metrics: {{revenue: {REVENUE % ', grain: [region]'}}}")
+    first = draft("revenue by region", catalog)
+    assert isinstance(first, Sql)
+    turn = Turn("r", "revenue by region", "DATABASE", "hybrid", "", "2026-01-01T00:00:00.000Z", first.text, 1,
+                understood=first.understood)  # fmt: skip
+    written = asyncio.run(SKILLS.write_sql(Inquiry(question, "en", catalog, history=(turn,)))).value
+    assert isinstance(written, NoSql)
+    assert '"revenue" can be grouped only by these: region' in written.prompt
+
+
+# -------------------------------------------------------------------------------------------------- numbers of things
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many sales",
+        "number of sales by region",
+        "sales count",
+        "count of sales in 2025",
+        "how many sales of apple",
+        "average number of sales per customer",
+        "top 3 products by number of sales",
+        "customers with the highest number of sales",
+        "which region had the lowest number of sales",
+        "products with number of sales over 100",
+    ],
+)
+def test_how_many_never_asks_for_money(question: str) -> None:
+    for catalog in (SHOP, meant("metrics: {income: {names: {en: [sales]}, table: sales, expression: sum(amount)}}")):
+        written = sql(question, catalog)
+        assert "count(*)" in written
+        assert "amount" not in written
+
+
+@pytest.mark.parametrize("question", ["how much sales", "sales", "total sales", "sales by region", "how much revenue"])
+def test_other_questions_after_a_mass_ask_for_its_amount(question: str) -> None:
+    assert "sum(amount)" in sql(question)
+
+
+def test_how_many_adds_up_what_a_column_counts() -> None:
+    columns = (Column("id", "integer", nullable=False), Column("day", "date"), Column("visits", "integer"))
+    daily = Catalog((Table("public", "visits", "table", columns, primary_key=("id",)),))
+    assert "sum(visits)" in sql("how many visits", daily)
+    assert "sum(visits)" in sql("number of visits by day", daily)
+
+
+# ------------------------------------------------------------------------------------------------------ numbers of rows
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "top 2.5 products by amount",
+        "top 0 products by amount",
+        "top -3 products by amount",
+        "top 100000 products by amount",
+        "top 20000 sales by amount",
+        "top 10 percent of products by amount",
+        "top 10% products by amount",
+        "bottom 0.5 products by amount",
+        "the 100000 largest sales",
+        "highest 2.5 products by amount",
+        "list 20000 sales",
+        "list 2.5 customers",
+        "金额前2.5名的产品",
+        "金额最高的10%产品",
+        "前0名产品按金额",
+    ],
+)
+def test_a_number_that_counts_no_rows_is_refused(question: str) -> None:
+    refused(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "limit"),
+    [
+        ("top 3 products by amount", 3),
+        ("top three products by amount", 3),
+        ("top 5k products by amount", 5000),
+        ("top product by amount", 1),
+        ("list 20 customers", 20),
+    ],
+)
+def test_a_number_of_rows_is_the_limit(question: str, limit: int) -> None:
+    assert sql(question).endswith(f"LIMIT {limit}")
+
+
+# --------------------------------------------------------------------------------------------------------------- dates
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "total amount on 2025-02-30",
+        "amount on 2025-2-30",
+        "amount on 2025/02/30",
+        "amount on 2025.02.30",
+        "amount on 30/02/2025",
+        "amount on Feb 30 2025",
+        "amount on 31 April 2025",
+        "amount on 20250230",
+        "amount in 2025-13",
+        "amount from 2025-02-01 to 2025-02-30",
+        "sales on 1850-05-01",
+        "amount from May to March 2025",
+        "amount from December to January 2025",
+        "sales in 1850",
+        "tickets in 1850",
+        "visits in 3000",
+        "amount during 1776",
+        "visits last -3 days",
+        "visits in the last 0 days",
+        "visits in the last 5000000 days",
+        "visits last 9999 years",
+        "visits 0 days ago",
+        "amount between 30 and 2",
+        "2025年2月30日的金额",
+        "2025年13月的金额",
+    ],
+)
+def test_what_is_only_written_like_a_date_is_refused(question: str) -> None:
+    refused(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("amount on 2025-02-28", "sold_at >= DATE '2025-02-28' AND sold_at < DATE '2025-03-01'"),
+        ("amount from March to May 2025", "sold_at >= DATE '2025-03-01' AND sold_at < DATE '2025-06-01'"),
+        ("visits in the last 10000 days", "visited_at >= CURRENT_DATE - 10000 AND visited_at < CURRENT_DATE"),
+        ("amount above 1850", "amount > 1850"),
+        ("ticket 1850", "id = 1850"),
+        ("amount between 1000 and 2000", "amount BETWEEN 1000 AND 2000"),
+    ],
+)
+def test_dates_and_numbers_that_are_some_stay_conditions(question: str, condition: str) -> None:
+    assert f"WHERE {condition}" in sql(question)
+
+
+# ---------------------------------------------------------------------------------------------------------- pasted SQL
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "-- revenue\nSELECT count(*) FROM sales",
+        "/* revenue */ -- by region\nSELECT region, sum(amount) FROM sales GROUP BY region",
+        "SELECT region, sum(amount) s FROM sales GROUP BY region",
+        "SELECT region r, product p FROM sales ORDER BY r",
+        "SELECT -amount FROM sales",
+        "SELECT DISTINCT ON (region) region, amount FROM sales ORDER BY region, amount",
+        "SELECT g FROM generate_series(1, 3) g",
+        "(SELECT s.region FROM sales s)",
+        "SELECT amount::int a FROM sales",
+        "SELECT relname FROM pg_class",
+        "SELECT nam FROM customer",
+    ],
+)
+def test_what_postgres_reads_as_a_query_is_one(statement: str) -> None:
+    written = draft(statement)
+    assert isinstance(written, Sql)
+    assert (written.text, written.understood) == (statement, None)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "select the top 3 customers",
+        "select all customers from Berlin",
+        "select customers from Berlin",
+        "Select the customers from Berlin",
+        "-- note\nselect the customers from Berlin",
+        "select the total from sales",
+        "select the customers from sales where amount > 5",
+        "select region and product from sales",
+        "select products from sales by region",
+    ],
+)
+def test_a_sentence_that_parses_by_accident_is_a_sentence(question: str) -> None:
+    written = draft(question)
+    assert isinstance(written, NoSql) or written.understood is not None
