@@ -446,6 +446,20 @@ def test_an_example_of_a_table_newer_than_the_catalogue_is_proven_again(database
     assert tables_hash(TABLES, before) != tables_hash(TABLES, catalog)
 
 
+def test_an_example_of_a_partition_which_no_catalogue_has_is_used(
+    make_database: Callable[[str], str], app_url: str
+) -> None:
+    url = make_database(
+        f"{DDL}; CREATE TABLE visit (day date) PARTITION BY RANGE (day);"
+        "CREATE TABLE visit_2024 PARTITION OF visit FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')"
+    )
+    with opened(url, app_url) as asking:
+        sql, question = "SELECT count(*) FROM visit_2024", "how busy was the lobby"
+        teach(asking, example(asking, question, sql, tables=(("public", "visit_2024"),)))
+        data = ask(asking, question)
+        assert (data["generation_method"], data["query_result"]["rows"]) == ("verified_example", [[0]])
+
+
 def test_an_example_of_a_changed_table_is_proven_again_or_stays_unused(
     make_database: Callable[[str], str], app_url: str, admin_url: str
 ) -> None:

@@ -195,7 +195,7 @@ class ExperienceDesk:
         whole = await self._definitions().catalog()
         if self._hashed is not whole:
             self._hashed, self._hashes = whole, {}
-        return Sight(database, catalog, self._closed.names(whole, catalog), await HiddenRows.of(database))
+        return Sight(database, catalog, whole, self._closed.names(whole, catalog), await HiddenRows.of(database))
 
     def is_proven(self, example: Example) -> bool:
         """Whether the example holds for the tables as they are; otherwise has it proven again."""

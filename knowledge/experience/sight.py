@@ -56,19 +56,22 @@ class Sight:
     Attributes:
         database: as the actor may ask it; its guard knows the actor's rights.
         catalog: as the actor sees it.
+        whole: as it is whoever asks.
         closed: names that are closed to the actor.
         hidden: rows that are hidden from the actor.
     """
 
     database: Database
     catalog: Catalog
+    whole: Catalog
     closed: frozenset[str]
     hidden: HiddenRows
 
     async def may_use(self, example: Example, *, is_own: bool) -> bool:
         """Whether the actor may read every table and column that the example reads; unless it is the actor's own, it
         may not quote rows that are hidden from them either."""
-        if not all(key in self.catalog.by_key for key in example.tables):
+        # A partition or a new table is in no catalogue; of those the guard alone judges.
+        if any(key in self.whole.by_key and key not in self.catalog.by_key for key in example.tables):
             return False
         if not is_own and await self.hidden.may_be_in(example):
             return False
