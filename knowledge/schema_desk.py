@@ -30,6 +30,7 @@ _CURSOR = Text(
 
 
 ExamplesFor = Callable[[str, Actor], Awaitable[Sequence[Example]]]
+"""Gives the examples of questions like this one, as the actor may see them."""
 
 
 class SchemaDesk:

@@ -86,7 +86,7 @@ class SchemaSearch:
         self._ranking = ranking
 
     def matches(
-        self, question: str, most: int, near: Sequence[TableKey] = (), examples: Iterable[Example] = ()
+        self, question: str, most: int, near: Sequence[TableKey] = (), examples: Sequence[Example] = ()
     ) -> list[Match]:
         """The tables that have to do with the question, at most `most`, the most relevant first.
 
@@ -103,10 +103,11 @@ class SchemaSearch:
         ]
 
     def tables(
-        self, question: str, most: int, near: Sequence[TableKey] = (), examples: Iterable[Example] = ()
+        self, question: str, most: int, near: Sequence[TableKey] = (), examples: Sequence[Example] = ()
     ) -> list[Table]:
         """The same tables without the reasons, which take longer to find than the tables."""
-        found = self._ranking.found(question, most, _hints(_alike(forms(question), examples), near))
+        alike = _alike(forms(question), examples) if examples else ()
+        found = self._ranking.found(question, most, _hints(alike, near))
         return [one.table for one in found]
 
 
