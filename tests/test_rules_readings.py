@@ -205,6 +205,11 @@ def test_a_number_of_rows_is_the_limit(question: str, limit: int) -> None:
     assert sql(question).endswith(f"LIMIT {limit}")
 
 
+@pytest.mark.parametrize("question", ["paid 3", 'paid "Ann"', "sales with paid 3"])
+def test_a_column_of_yes_and_no_is_compared_with_neither_numbers_nor_texts(question: str) -> None:
+    refused(question)
+
+
 # --------------------------------------------------------------------------------------------------------------- dates
 
 

@@ -163,7 +163,8 @@ def identity(match: Match) -> Parts | None:
     if column is not None and number is not None and number.first < column.first and "tab" in column.word.senses:
         return None  # "list 20000 sales" asks for so many of them
     if column is not None:
-        return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),))
+        is_comparable = question.kind(column.link) in ("number", "text", "other")
+        return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),)) if is_comparable else None
     table = match["tab"].link.table
     facts = question.facts(table)
     names = facts.display if literal is not None else facts.key
