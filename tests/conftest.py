@@ -52,9 +52,11 @@ class ExternalServer:
 # Thousands of tests are a million objects, which by default are scanned again and again while they are collected.
 gc.set_threshold(50_000, 20, 20)
 
-# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code.
-settings.register_profile("citu", deadline=None)
-settings.load_profile("citu")
+# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code; and examples are
+# others each time, so that a change would fail for what it did not touch. CITU_TEST_EXPLORE=1 tries others, and more.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=500)
+settings.load_profile("explore" if os.environ.get("CITU_TEST_EXPLORE") else "same")
 
 # Names the folder of the server that all processes of one run of the tests share.
 _FOLDER = "CITU_TEST_FOLDER"

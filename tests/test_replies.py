@@ -310,7 +310,10 @@ def test_every_reply_has_a_meaning(reply: str, is_cut: bool) -> None:
 
 
 @given(
-    st.text(alphabet=st.characters(exclude_characters="`~\0\r&；", exclude_categories=["Cs", "Cf", "Zs"]), max_size=60)
+    # Without what is read in more than one way: `&lt;` and `\<` are `<` where only that makes a query.
+    st.text(
+        alphabet=st.characters(exclude_characters="`~\0\r&；\\", exclude_categories=["Cs", "Cf", "Zs"]), max_size=60
+    )
 )
 def test_nothing_is_left_out_of_a_closed_fence(body: str) -> None:
     """Except the semicolon and the comments that end a single statement."""

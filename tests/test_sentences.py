@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from common.text import Lang
@@ -155,6 +155,7 @@ def results(draw: st.DrawFn) -> tuple[Rows, tuple[str, ...]]:
 
 
 @given(results(), SQL, st.sampled_from(["zh", "en"]), st.booleans())
+@example(((["2000-01-30", 1], ["9999-12-31", 1]), ("text", "int8")), MONTHLY, "en", False)
 def test_any_rows_can_be_told(given_rows: tuple[Rows, tuple[str, ...]], sql: str, lang: Lang, is_limited: bool) -> None:
     rows, types = given_rows
     dated = _dated(TODAY - timedelta(days=3), None, None) if is_limited else None

@@ -234,13 +234,14 @@ def _partial_periods(answered: Answered) -> list[str]:
     notes: dict[str, None] = {}
     for value in sorted({str(row[place]) for row in answered.result.rows if row[place] is not None}):
         begin = _beginning(value)
-        if begin is None:
+        end = _end(begin, unit) if begin is not None else None
+        if begin is None or end is None:
             continue
-        end, said = Moment(begin).shifted(unit, 1).day, str(as_period(value, column.period))
-        if end is not None and begin <= answered.today < end:
+        said = str(as_period(value, column.period))
+        if begin <= answered.today < end:
             is_told = answered.dated is not None and answered.dated.is_unfinished
             notes |= {} if is_told else {_NOT_OVER.to(lang).format(said): None}
-        elif first is not None and end is not None and _misses_a_part(begin, first, end):
+        elif first is not None and _misses_a_part(begin, first, end):
             notes[_BEGINS.to(lang).format(said, first)] = None
     return list(notes)
 
@@ -254,4 +255,11 @@ def _beginning(value: str) -> date | None:
     try:
         return date.fromisoformat(f"{value[:10]}-01-01"[:10] if len(value) == 4 else f"{value[:10]}-01"[:10])
     except ValueError:  # a year beyond those that Python knows, or another way of writing it
+        return None
+
+
+def _end(begin: date, unit: Unit) -> date | None:
+    try:
+        return Moment(begin).shifted(unit, 1).day
+    except (OverflowError, ValueError):  # beyond the calendar
         return None

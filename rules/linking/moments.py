@@ -30,7 +30,7 @@ class Moment:
         return self.day.day == 1 if self.day is not None else self.days == 0 and self.trunc not in ("day", "week")
 
     def shifted(self, unit: Unit, count: int) -> "Moment":
-        """This moment moved by `count` units.
+        """This moment moved by `count` units; from the 31st to the last day of a shorter month, as in PostgreSQL.
 
         Raises:
             OverflowError, ValueError: beyond the calendar.
@@ -39,7 +39,8 @@ class Moment:
         if self.day is None:
             return replace(self, months=self.months + months, days=self.days + days)
         total = self.day.year * 12 + self.day.month - 1 + months
-        moved = self.day.replace(year=total // 12, month=total % 12 + 1)
+        year, month = total // 12, total % 12 + 1
+        moved = self.day.replace(year=year, month=month, day=min(self.day.day, calendar.monthrange(year, month)[1]))
         return replace(self, day=moved + datetime.timedelta(days=days))
 
     def on(self, today: datetime.date) -> datetime.date:
