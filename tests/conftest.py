@@ -28,6 +28,7 @@ from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded_server import EmbeddedServer
 from tests.databases import Opener, execute, open_asked
+from tests.effort import EXPLORES, tries
 from tests.folders import reachable_folder
 from tests.offline_questions import FIXTURES
 from tests.openai_server import take_violations
@@ -52,11 +53,9 @@ class ExternalServer:
 # Thousands of tests are a million objects, which by default are scanned again and again while they are collected.
 gc.set_threshold(50_000, 20, 20)
 
-# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code; and examples are
-# others each time, so that a change would fail for what it did not touch. CITU_TEST_EXPLORE=1 tries others, and more.
-settings.register_profile("same", deadline=None, derandomize=True)
-settings.register_profile("explore", deadline=None, max_examples=500)
-settings.load_profile("explore" if os.environ.get("CITU_TEST_EXPLORE") else "same")
+# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code.
+settings.register_profile("citu", deadline=None, derandomize=not EXPLORES, max_examples=tries(40))
+settings.load_profile("citu")
 
 # Names the folder of the server that all processes of one run of the tests share.
 _FOLDER = "CITU_TEST_FOLDER"
@@ -82,7 +81,8 @@ _SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
 # Modules that take long although they start nothing.
 _LONG = (
     *("test_offline_questions", "test_postgres", "test_guard_robustness", "test_store", "test_offline_properties"),
-    *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups"),
+    *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups", "test_prompts"),
+    *("test_waiting_kills", "test_waiting_shapes", "test_analysis", "test_value_lookup"),
 )
 
 

@@ -24,6 +24,7 @@ from common.logs import JsonLines
 from common.redaction import redacted
 from common.text import Text
 from tests.asking import SYNC, Asking
+from tests.effort import tries
 from unified_api import create_app
 
 VALIDATE = "/api/v0/sql/validate"
@@ -150,7 +151,7 @@ def test_nobody_is_let_in_while_the_keys_can_not_be_read(
     assert error_of(ask(client, headers=bearer(text))) == LET_IN
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(25))
 @given(name=st.sampled_from(["Authorization", "X-API-Key"]), value=st.text(st.characters(codec="latin-1")))
 def test_whatever_is_sent_instead_of_a_key_is_refused(make_app: MakeApp, keys: KeyFile, name: str, value: str) -> None:
     if not keys.is_needed():
@@ -403,7 +404,7 @@ def test_the_services_own_page_may_ask(make_app: MakeApp, headers: dict[str, str
     assert error_of(ask(make_app().test_client(), headers=headers)) == LET_IN
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=tries(25))
 @given(origin=st.text(st.characters(codec="ascii", exclude_categories=["Cc"])))
 def test_no_other_origin_is_taken_for_the_own_one(make_app: MakeApp, origin: str) -> None:
     client = make_app().test_client()

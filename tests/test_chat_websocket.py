@@ -24,6 +24,7 @@ from api.access.key_file import KeyFile
 from app_config import Settings
 from common.runtime import run
 from tests.chat_socket import PATH, Chat, chatting, kinds, texts
+from tests.effort import tries
 from tests.http_stream import Stream, get_json, post_json
 from tests.live import (
     GAUGES,
@@ -333,7 +334,7 @@ _TEXTS = _MESSAGES.map(json.dumps) | st.text(st.characters(exclude_categories=["
 
 
 @given(sent=st.lists(_TEXTS, min_size=1, max_size=4))
-@settings(max_examples=15)
+@settings(max_examples=tries(15))
 def test_whatever_is_sent_the_next_request_is_answered(sent: list[str], unanswering: int) -> None:
     with chatting(unanswering) as chat:
         for message in sent:

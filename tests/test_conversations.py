@@ -20,6 +20,7 @@ from common.runtime import run
 from common.store import RunEnd, RunHead, RunWrite
 from common.values import Turn
 from tests.asking import Asking
+from tests.effort import tries
 from tests.redis_server import redis_server
 
 LIST = "/api/v0/conversations"
@@ -288,7 +289,7 @@ def test_a_wrong_query_is_named(asking: Asking, path: str, field: str, value: st
     assert allowed in data["error"]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=60))
 def test_a_made_up_cursor_is_no_fault(asking: Asking, cursor: str) -> None:
     code, data = call(asking, "GET", LIST, cursor=cursor, user_id="nobody")

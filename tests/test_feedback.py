@@ -16,6 +16,7 @@ from api.access.key_file import KeyFile
 from app_config import Settings
 from common.runtime import run
 from tests.asking import SYNC, Asking
+from tests.effort import tries
 from tests.learnt import example
 
 FEEDBACK, EXAMPLES, LESSONS = "/api/v0/feedback", "/api/v0/knowledge/examples", "/api/v0/knowledge/lessons"
@@ -385,7 +386,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=tries(12))
 @given(calls=CALLS)
 def test_no_calls_of_one_caller_change_what_another_is_given(service: People, calls: list[Any]) -> None:
     """alice is no reviewer; whatever she calls, bob's SQL, his examples and what is shared stay as they are."""

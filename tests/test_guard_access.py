@@ -21,6 +21,7 @@ from databases.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
 from databases.guard.names import Name
 from tests.cases import all_cases
 from tests.databases import as_admin, execute, open_asked
+from tests.effort import tries
 
 DDL = """
 CREATE TABLE person (id integer PRIMARY KEY, name text, salary integer, "身份证号" text,
@@ -383,7 +384,7 @@ _RULES = st.lists(
 )
 
 
-@settings(max_examples=40)  # each looks at every column
+@settings(max_examples=tries(25))  # each looks at every column
 @given(allowed=_RULES, denied=_RULES)
 def test_the_catalogue_shows_what_statements_may_read_and_nothing_else(
     known: tuple[Catalog, ServerFacts], allowed: list[Name], denied: list[Name]

@@ -14,6 +14,7 @@ from databases.guard.row_sizes import Place
 from databases.guard.sizes import Size, TooLong
 from tests.cases import all_cases
 from tests.databases import rows_of
+from tests.effort import tries
 
 NUMBERS = st.integers(0, 9).map(str)
 TEXTS = st.sampled_from(["''", "'a'", "'ab\"c\\'", "'12'", "'3'", "'&<>'", "'字'"]).map("{}::text".format)
@@ -79,7 +80,7 @@ def _bound(expression: str) -> Size:
     return columns["x"]
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=tries(20), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(numbers=st.lists(SMALL_NUMBERS, min_size=5, max_size=20), texts=st.lists(SMALL_TEXTS, min_size=5, max_size=20))
 def test_bounds_hold(demo_url: str, numbers: list[str], texts: list[str]) -> None:
     sizes = [f"length({text})" for text in texts]

@@ -20,6 +20,7 @@ from common.learning import (
     example_id,
 )
 from common.store import InvalidCursor, Learned, State, Visible, Wanted
+from tests.effort import tries
 from tests.learnt import example, learning, lesson, second
 from tests.store_places import Place
 
@@ -513,7 +514,7 @@ USE = st.tuples(st.just("use"), QUESTIONS, SQLS)
 CALLS: Any = st.lists(FEEDBACK | ADDITION | DELETION | USE, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(15), deadline=None)
 @given(calls=CALLS)
 def test_no_calls_of_one_user_change_what_another_sees(place: Place, calls: list[Any]) -> None:
     """Whatever one user says, brings, deletes and uses; rights are not the store's concern, so none is given."""

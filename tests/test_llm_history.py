@@ -27,6 +27,7 @@ from rules.skills import OfflineSkills
 from tests.asking import Asking
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
 from tests.databases import Opener
+from tests.effort import tries
 from tests.histories import HISTORY, RANKING, SMALL_TALK, TURNS
 from tests.model_calls import use
 from tests.openai_server import OpenAiServer, Reply, Request
@@ -116,7 +117,7 @@ def test_the_tables_of_the_last_query_are_described_among_hundreds(server: OpenA
 # ------------------------------------------------------------------------------------------------- bounds, whatever
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) -> None:
     history = told(turns, view)
@@ -127,7 +128,7 @@ def test_any_history_fits_and_holds_the_latest(turns: list[Turn], view: View) ->
     assert history.last_query is next((turn for turn in reversed(turns) if turn.sql), None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(turns: list[Turn], view: View) -> None:
     history = told(turns, view)
@@ -138,7 +139,7 @@ def test_nothing_in_a_turn_passes_for_another_turn_or_leaves_the_history(turns: 
     assert "</history" not in history.text.lower()
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(30))
 @given(st.lists(TURNS, min_size=1, max_size=10), st.sampled_from(VIEWS))
 def test_the_oldest_are_dropped_first(turns: list[Turn], view: View) -> None:
     kept = {id(turn) for turn in told(turns, view).turns}

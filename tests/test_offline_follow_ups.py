@@ -23,6 +23,7 @@ from rules.answering.next_questions import splits_of_last
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.catalogs import CATALOG
+from tests.effort import tries
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 from tests.test_offline_questions import Asked
@@ -31,7 +32,7 @@ SKILLS = OfflineSkills()
 LANGUAGES: tuple[Lang, ...] = ("zh", "en")
 IN_ORDER = "/* in order */"
 DATABASES = ("store", "hr", "music", "mall", "lib", "clinic")
-RELAXED = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+RELAXED = settings(deadline=None, max_examples=tries(30), suppress_health_check=list(HealthCheck))
 DATABASE_METHODS = {"rule_based_strong_business", "rule_based_medium_business", "rule_based_follow_up"}
 
 

@@ -20,6 +20,7 @@ from rules.skills import OfflineSkills
 from rules.words.vocabulary import INTENTS
 from tests.catalogs import CATALOG, wide_catalog
 from tests.databases import open_asked
+from tests.effort import tries
 from tests.offline_catalogs import AIR, CHINESE, SHOP
 
 SKILLS = OfflineSkills()
@@ -162,7 +163,7 @@ def test_every_statement_can_be_planned(foreign: dict[str, tuple[Catalog, str]],
     catalog, url = foreign[name]
     words = st.sampled_from(_spoken(catalog)) | st.sampled_from(list(INTENTS)) | st.sampled_from(WORDS)
 
-    @settings(RELAXED, max_examples=100)
+    @settings(RELAXED, max_examples=tries(40))
     @given(parts=st.lists(words, min_size=2, max_size=7), glue=st.sampled_from(["", " "]))
     def plan(parts: list[str], glue: str) -> None:
         draft = written(glue.join(parts), catalog)

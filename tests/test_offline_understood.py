@@ -20,6 +20,7 @@ from rules.query.query import Query
 from rules.query.query_json import pending_from_json, query_from_json, query_to_json
 from rules.query.refusals import Refusal
 from tests.cases import all_cases
+from tests.effort import tries
 from tests.offline_catalogs import SALES_BY_TWO, SHOP
 from tests.offline_questions import FIXTURES, cases_of
 from tests.test_offline_follow_ups import CONVERSATIONS, LANGUAGES, draft, kept, turn
@@ -141,7 +142,7 @@ def _damaged(data: Any, path: list[int], value: Any) -> Any:
     return changed
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=tries(100), suppress_health_check=list(HealthCheck))
 @given(path=st.lists(st.integers(0, 9), min_size=1, max_size=8), value=JSON)
 def test_damaged_json_is_a_query_or_none(path: list[int], value: Any) -> None:
     damaged = _damaged(_kept(), path, value)

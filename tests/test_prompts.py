@@ -33,6 +33,7 @@ from knowledge.relevance import Hints
 from knowledge.safe_text import block, one_line
 from knowledge.terms import terms
 from tests.catalogs import CATALOG, COMPANY, SERVICE_AREA, wide_catalog
+from tests.effort import tries
 from tests.experiences import EXPERIENCE
 from tests.histories import HISTORY
 
@@ -174,7 +175,7 @@ def _crowded(widths: list[int]) -> Catalog:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(
     widths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
     budget=st.integers(1, 3_000),

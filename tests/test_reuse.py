@@ -18,6 +18,7 @@ from databases.constants import constants_of, with_constants
 from knowledge.experience.phrasing import phrasing_of
 from knowledge.experience.reuse import Known, bound
 from knowledge.experience.shapes import shape_of
+from tests.effort import tries
 from tests.offline_catalogs import CUSTOMERS, ORDERS
 
 CITIES = ("Berlin", "Paris", "New York", "IT", "杭州", "温州市")
@@ -383,7 +384,7 @@ def changed(wish: Wish, changes: list[tuple[str, Wish]]) -> Wish:
 
 
 @given(WISHES, OTHERS, SAID)
-@settings(max_examples=400)
+@settings(max_examples=tries(150))
 def test_another_question_gets_its_own_sql_or_none(wish: Wish, changes: list[tuple[str, Wish]], say: object) -> None:
     other = changed(wish, changes)
     assert callable(say)
@@ -412,7 +413,7 @@ HAN = list("不未非无前后大小最多少已或和除")
 
 
 @given(WISHES, SAID, st.data())
-@settings(max_examples=400)
+@settings(max_examples=tries(150))
 def test_one_word_that_is_changed_added_or_left_out_makes_another_question(
     wish: Wish, say: object, data: st.DataObject
 ) -> None:

@@ -27,6 +27,7 @@ from databases.row_context import BEGIN, RowContext
 from databases.row_rules import RowRules
 from tests.asking import Asking
 from tests.databases import ENDLESS, SMALL, as_admin, runs_endless, until
+from tests.effort import tries
 
 DDL = """
 CREATE VIEW told AS SELECT current_setting('citu.user_id', true) AS user_id,
@@ -166,7 +167,7 @@ def test_any_name_arrives_as_it_is(url: str) -> None:
     with asyncio.Runner() as runner:
         datasources = Datasources({DEFAULT: Datasource(lambda: url, OPTIONS)})
 
-        @settings(max_examples=60)
+        @settings(max_examples=tries(30))
         @given(user=_NAMES, groups=st.lists(_NAMES, max_size=4))
         def arrives(user: str, groups: list[str]) -> None:
             database = datasources.open(DEFAULT, Actor(user, tuple(groups)))

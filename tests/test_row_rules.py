@@ -15,6 +15,7 @@ from databases.row_rules.format import read_text
 from tests.cases import all_cases
 from tests.conftest import alone
 from tests.databases import as_admin
+from tests.effort import tries
 from tests.row_rules import ANN, FOLDER, KINDS, Bench, open_bench, prepare, statements
 from tests.row_statements import queries
 
@@ -71,7 +72,7 @@ def test_statements_give_what_policies_give(ann: Bench) -> None:
     assert len(refused) <= tried * MOST_REFUSED, refused
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=tries(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(sql=queries())
 def test_any_statement_gives_what_policies_give(ann: Bench, sql: str) -> None:
     assert _same(ann, sql), ann.ruled(sql).error

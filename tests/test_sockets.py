@@ -30,6 +30,7 @@ from api.responses import register_error_handlers
 from api.sockets.live_socket import Limits
 from api.sockets.opening import Sockets
 from common.runtime import loop
+from tests.effort import tries
 from tests.live import descriptor_count, eventually
 
 WAIT_S = 10.0
@@ -464,7 +465,7 @@ FRAMES = st.builds(
 
 
 @given(sent=st.lists(FRAMES | st.binary(max_size=64), max_size=12), cut=st.integers(0, 3))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_break_the_loop_or_leak_a_socket(sent: list[bytes], cut: int, service: Service) -> None:
     with raw(service) as client:
         data = b"".join(sent)

@@ -17,6 +17,7 @@ from referencing import Registry, Resource
 
 from app_config import Settings
 from tests.asking import Asking
+from tests.effort import tries
 
 VALIDATE, RUN = "/api/v0/sql/validate", "/api/v0/sql/run"
 ENDLESS = "SELECT count(*) FROM generate_series(1, 100000000000) AS endless"
@@ -110,7 +111,7 @@ def test_an_expensive_statement(demo_url: str) -> None:
     assert data["plan"]["scans"] == data["tables"] == ["daily_revenue"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(codec=None), min_size=1, max_size=80).filter(str.strip))
 def test_any_text_has_a_verdict(asking: Asking, sql: str) -> None:
     data = _verdict(asking, sql)

@@ -37,6 +37,7 @@ from common.store.postgres_schema import MIGRATIONS
 from common.store.record_json import head_to_text, key
 from common.values import Turn
 from tests.databases import execute, rows_of
+from tests.effort import tries
 from tests.redis_server import redis_server
 from tests.store_places import PATIENT_S, Place, play, until
 
@@ -861,7 +862,7 @@ _STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(steps=_STEPS)
 def test_whatever_workers_do_a_run_stays_whole(place: Place, steps: list[tuple[str, str, int]]) -> None:
     """Two workers write, ask, answer, end and repeat in any order; the store must agree with a simple model."""
@@ -970,7 +971,7 @@ _IDS = st.text(st.characters(), max_size=8) | st.sampled_from(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(users=st.tuples(_IDS, _IDS).filter(lambda pair: pair[0] != pair[1]), names=st.tuples(_IDS, _IDS))
 def test_nobody_sees_or_changes_what_is_anothers(place: Place, users: tuple[str, str], names: tuple[str, str]) -> None:
     async def scenario(store: Store) -> None:

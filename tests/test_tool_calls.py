@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from common.llm import Completion, InvalidArguments, ToolCall, ToolDefinition, ToolOffer
 from common.llm.call_assembly import MAX_CALL_CHARS, MAX_CALLS, CallAssembly
 from common.llm.call_failures import CallFailed
+from tests.effort import tries
 from tests.test_llm_wire import JSON, PLACES, cut, event, read_bytes
 
 NAMES = ("count_rows", "run_sql", "describe", "run")
@@ -114,7 +115,7 @@ OBJECTS = st.dictionaries(st.text(max_size=5), VALUES | st.lists(VALUES, max_siz
 CALLS = st.lists(st.tuples(st.sampled_from(NAMES), OBJECTS), min_size=1, max_size=4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=tries(100))
 @given(
     manner=st.sampled_from(list(MANNERS)),
     calls=CALLS,

@@ -18,6 +18,7 @@ from app_config import Settings
 from common.errors import Forbidden
 from common.text import Text
 from tests.asking import SYNC, Asking, shared_askings, stable
+from tests.effort import tries
 from tests.http_stream import Stream, post_json
 from tests.live import GAUGES, Citu, Watch, eventually, serving
 from tests.openai_replies import Called, Gate, Reply, Request
@@ -566,7 +567,7 @@ def shared(envelope: dict[str, Any]) -> str:
 
 
 @settings(
-    max_examples=25,  # each is two questions
+    max_examples=tries(15),  # each is two questions
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(replies=st.lists(REPLIES, min_size=1, max_size=6))

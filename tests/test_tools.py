@@ -34,6 +34,7 @@ from common.text import Text
 from databases import DEFAULT, Datasource, Datasources
 from tests.asking import Asking
 from tests.databases import ENDLESS, SMALL, as_admin, runs_endless, until
+from tests.effort import tries
 from tests.live import eventually
 from tests.openai_replies import Called, Reply
 from tests.openai_rules import violation
@@ -289,7 +290,7 @@ def test_no_arguments_break_a_tool(asking: Asking, audit: Path, name: str) -> No
     bench.sql(PER_MONTH)
     fields = {field: st.none() | WORDS | LEAVES | JSON for field in GOOD[name]}
 
-    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(max_examples=tries(15), deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(JSON.filter(lambda value: isinstance(value, dict)) | st.fixed_dictionaries(fields))
     def holds(arguments: dict[str, Any]) -> None:
         result = bench.call(name, arguments)

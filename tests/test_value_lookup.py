@@ -27,6 +27,7 @@ from knowledge.words import SIMPLIFIED
 from rules.linking.unexplained import wanted_values
 from tests.asking import Asking
 from tests.databases import Opener, as_admin, open_asked, rows_of, until
+from tests.effort import tries
 from tests.openai_replies import Reply
 from tests.openai_server import OpenAiServer
 
@@ -199,7 +200,7 @@ STORED = (
 )
 
 
-@examples(max_examples=60)
+@examples(max_examples=tries(30))
 @given(st.sampled_from(STORED), st.sampled_from(sorted(WRITINGS)), st.sampled_from(("orders of {}", "{}的订单有多少")))
 def test_any_writing_of_any_stored_value_finds_it(shop: Shop, stored: tuple[str, str], way: str, form: str) -> None:
     value, column = stored
@@ -211,7 +212,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@examples(max_examples=60)
+@examples(max_examples=tries(30))
 @given(st.lists(_PIECES, max_size=12).map("".join))
 def test_any_question_can_be_looked_up(shop: Shop, said: str) -> None:
     shop.found(f"orders of {said}")

@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
+from tests.effort import tries
+
 _READ_IN_PIECES = """async ([bytes, cuts]) => {
     const { readEvents } = await import('/static/sse.js');
     const edges = [0, ...cuts, bytes.length];
@@ -41,7 +43,7 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[list[str]]]:
     return (text + draw(st.sampled_from(["", "data: unfinished", ": ping\n"]))).encode(), events
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 @given(data=st.data())
 def _check_any_split(page: Page, data: st.DataObject) -> None:
     stream, events = data.draw(streams())
