@@ -262,6 +262,28 @@ def test_dates_and_numbers_that_are_some_stay_conditions(question: str, conditio
     assert f"WHERE {condition}" in sql(question)
 
 
+_YEARS = "sold_at >= DATE '2024-01-01' AND sold_at < DATE '2026-01-01'"
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("total amount from 2024-01-05 to 2024-03-31", "sold_at >= DATE '2024-01-05' AND sold_at < DATE '2024-04-01'"),
+        ("total amount from Jan 2024 to Mar 2025", "sold_at >= DATE '2024-01-01' AND sold_at < DATE '2025-04-01'"),
+        ("total amount from Q1 2024 to Q3 2024", "sold_at >= DATE '2024-01-01' AND sold_at < DATE '2024-10-01'"),
+        ("total amount between May and July 2024", "sold_at >= DATE '2024-05-01' AND sold_at < DATE '2024-08-01'"),
+        ("total amount from 2024 until now", "sold_at >= DATE '2024-01-01' AND sold_at < CURRENT_DATE + 1"),
+        ("total amount from 2024 to 2025", _YEARS),
+        ("total amount 2024-2025", _YEARS),
+        ("amount by region from 2024 through 2025", _YEARS),
+        ("sold_at from 2024 to 2025", _YEARS),
+        ("2024到2025年的amount总额", _YEARS),
+    ],
+)
+def test_a_range_of_dates_has_two_ends(question: str, condition: str) -> None:
+    assert f"WHERE {condition}" in sql(question)
+
+
 # ---------------------------------------------------------------------------------------------------------- pasted SQL
 
 

@@ -240,7 +240,10 @@ _FIXED_PATTERN = re.compile(
         for phrase in sorted(_FIXED, key=len, reverse=True)
     )
 )
-_BARE_YEAR = re.compile(r"(?<![\d.,a-z-])((?:19|20)\d\d)(?!\d|[.,-]\d)")
+# Alone, or one of two: "2024-2025".
+_BARE_YEAR = re.compile(
+    r"(?:(?<![\d.,a-z-])|(?<=(?<![\d.,a-z-])(?:19|20)\d\d-))((?:19|20)\d\d)(?!\d|[.,]\d|-(?!(?:19|20)\d\d(?![\d-]))\d)"
+)
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
     "|".join(

@@ -16,6 +16,7 @@ from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.parts import Parts
+from rules.reading.said_years import TO
 from rules.reading.words import Item, Match, Question, Sense, Word
 from rules.schema.links import Link
 
@@ -204,7 +205,9 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
     joint = ""
     for other in range(place + 1, min(place + 5, len(question))):
         mark = question.words[other].mark
-        if mark.means(*kinds):
+        if mark.text.lower() == TO and TO in kinds and not joint:
+            joint = TO
+        elif mark.means(*kinds):
             joint = mark.intent.kind if mark.intent and joint != "or" else joint
         elif joint and not _is_tie(question.words[other]):
             return joint, other

@@ -79,7 +79,7 @@ def _dates_it(match: Match, column: Item) -> bool:
 def _bound(match: Match, item: Item) -> str | None:
     """The bound that words beside the period say; None without one."""
     period = item.periods[0]
-    for word in match.items:
+    for word in sorted(match.items, key=lambda one: one.symbol == "from"):  # "from 2024 until now"
         if word.symbol == "range":
             return word.arg
         if word.symbol.startswith("'"):

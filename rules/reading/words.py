@@ -17,6 +17,7 @@ from rules.linking.mark import Mark, Noun
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
+from rules.reading.said_years import is_said_as_year
 from rules.schema.facts import Facts, flag_codes, is_year, kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
@@ -24,7 +25,6 @@ from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
-_BEFORE_YEARS = frozenset(WORDS.english.phrases("dates.before_years"))
 _DONE = WORDS.chinese.text("questions.done")
 _SEVERAL = (("val", "vals"), ("date", "dates"))  # symbols of one, and of several that are joined
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
@@ -39,6 +39,9 @@ class Sense:
     cost: float = 0.0
     link: Link | None = None
     rivals: tuple[Link, ...] = ()
+
+
+_YEAR: Mapping[str, Sense] = {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class Question:
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
         self.words = [
-            Word(at, mark, noun, dict(self._senses(at, mark, noun)) | _year(marks, at))
+            Word(at, mark, noun, {**dict(self._senses(at, mark, noun)), **(_YEAR if is_said_as_year(marks, at) else {})})
             for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
         ]
 
@@ -335,11 +338,3 @@ class Match:
 def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
     """The words that may name several columns equally well."""
     return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
-
-
-def _year(marks: Sequence[Mark], at: int) -> dict[str, Sense]:
-    """The senses of a number that its preposition makes a year: "in 2025"; none for any other word."""
-    mark, before = marks[at], marks[at - 1].text.lower() if at else ""
-    if mark.date is None or not mark.date.is_bare or before not in _BEFORE_YEARS:
-        return {}
-    return {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
