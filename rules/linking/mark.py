@@ -1,12 +1,17 @@
 """A stretch of a question, everything it may mean, and what it names."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.linking.dates import DateSpan
 from rules.schema.links import Link
+from rules.words import WORDS
 from rules.words.numerals import Numeral
 from rules.words.speech import Speech
 from rules.words.vocabulary import Intent
+
+_BEFORE_YEARS = frozenset(WORDS.english.phrases("dates.before_years"))
+_BETWEEN_ENDS = WORDS.english.text("dates.between_ends")
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,29 @@ class Noun:
         """Whether it is a table rather than a column or value."""
         column = self.column.quality if self.column is not None else 0.0
         return self.table is not None and not self.is_value and self.table.quality >= column - 0.1
+
+
+def joins_ends(mark: Mark) -> bool:
+    """Whether the word stands between the two ends of a range."""
+    return mark.means("to") or mark.text.lower() == _BETWEEN_ENDS
+
+
+def is_said_as_year(marks: Sequence[Mark], at: int) -> bool:
+    """Whether the number is a year by its preposition, or because it and another make a span of years."""
+    if not _may_be_year(marks[at]):
+        return False
+    after_preposition = at > 0 and marks[at - 1].text.lower() in _BEFORE_YEARS
+    return after_preposition or _is_span(marks, at) or _is_span(marks, at - 2)
+
+
+def _is_span(marks: Sequence[Mark], first: int) -> bool:
+    """Whether two years and a word between them begin here, and are not counted in a unit."""
+    if first < 0 or first + 2 >= len(marks):
+        return False
+    begin, joint, end = marks[first : first + 3]
+    counted = first + 3 < len(marks) and marks[first + 3].means("unit")
+    return _may_be_year(begin) and joins_ends(joint) and _may_be_year(end) and not counted
+
+
+def _may_be_year(mark: Mark) -> bool:
+    return mark.date is not None and mark.date.is_bare

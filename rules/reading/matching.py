@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from rules.linking.mark import joins_ends
 from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.parts import Parts
-from rules.reading.said_years import TO
 from rules.reading.words import Item, Match, Question, Sense, Word
 from rules.schema.links import Link
 
@@ -205,8 +205,8 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
     joint = ""
     for other in range(place + 1, min(place + 5, len(question))):
         mark = question.words[other].mark
-        if mark.text.lower() == TO and TO in kinds and not joint:
-            joint = TO
+        if "to" in kinds and not joint and joins_ends(mark):
+            joint = "to"
         elif mark.means(*kinds):
             joint = mark.intent.kind if mark.intent and joint != "or" else joint
         elif joint and not _is_tie(question.words[other]):

@@ -13,11 +13,10 @@ from common.meanings import TableKey
 from common.values import Column
 from knowledge.atoms import key_of
 from knowledge.thesaurus import EVENTS_OF_VERBS
-from rules.linking.mark import Mark, Noun
+from rules.linking.mark import Mark, Noun, is_said_as_year
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
-from rules.reading.said_years import is_said_as_year
 from rules.schema.facts import Facts, flag_codes, is_year, kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
@@ -91,10 +90,10 @@ class Question:
     ) -> None:
         self.lexicon, self.schema, self.graph = lexicon, lexicon.schema, lexicon.graph
         self.is_chinese, self.settled = is_chinese, settled
-        self.words = [
-            Word(at, mark, noun, {**dict(self._senses(at, mark, noun)), **(_YEAR if is_said_as_year(marks, at) else {})})
-            for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True))
-        ]
+        self.words: list[Word] = []
+        for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True)):
+            year = _YEAR if is_said_as_year(marks, at) else {}
+            self.words.append(Word(at, mark, noun, {**dict(self._senses(at, mark, noun)), **year}))
 
         self.symbols = frozenset(symbol for word in self.words for symbol in word.symbols) | {"<"}
         self.taken: dict[tuple[int, object], Any] = {}  # what elements of patterns take from a word on
