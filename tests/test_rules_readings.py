@@ -262,6 +262,24 @@ def test_dates_and_numbers_that_are_some_stay_conditions(question: str, conditio
     assert f"WHERE {condition}" in sql(question)
 
 
+@pytest.mark.parametrize(
+    ("question", "part", "limit"),
+    [
+        ("which weekday has the highest amount", "isodow", 1),
+        ("the weekday with the highest amount", "isodow", 1),
+        ("top 3 weekdays by amount", "isodow", 3),
+        ("哪个星期几的amount最高", "isodow", 1),
+        ("amount最高的3个时段", "hour", 3),
+        ("哪个小时的amount最高", "hour", 1),
+    ],
+)
+def test_days_of_the_week_and_hours_are_ranked_by_their_totals(question: str, part: str, limit: int) -> None:
+    written = sql(question)
+    assert (
+        f"extract({part} FROM sold_at)" in written and "sum(amount)" in written and written.endswith(f" LIMIT {limit}")
+    )
+
+
 _YEARS = "sold_at >= DATE '2024-01-01' AND sold_at < DATE '2026-01-01'"
 
 

@@ -209,7 +209,7 @@ def _wants_value(asked: Asked, ranking: Ranking) -> bool:
         return False
     if ranking.is_order or asked.tables or asked.says("person") or any(one.is_ranked for one in parts.groups):
         return False
-    if any(one.dimension.bucket for one in parts.groups) or question.has("date_which"):
+    if any(one.dimension.is_of_time for one in parts.groups) or question.has("date_which"):
         return False
     asks = [word for word in question.words if word.mark.means("which") and word.mark.arg not in ("when",)]
     if any(not word.text.startswith(_WHAT) for word in asks):
@@ -291,7 +291,7 @@ def _direction(asked: Asked, ranking: Ranking, link: Link | None) -> bool:
 
 def _is_attribute(asked: Asked, link: Link, entity: Dimension) -> bool:
     """Whether the figure is a column of the ranked table or of one above it."""
-    if entity.column is not None or entity.bucket is not None:
+    if entity.column is not None or entity.is_of_time:
         return False
     return link.table in asked.question.graph.above(entity.table)
 

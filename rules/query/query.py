@@ -71,6 +71,11 @@ class Dimension:
     via: str | None = None
     part: Part | None = None
 
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it cuts dates."""
+        return self.bucket is not None or self.part is not None
+
 
 @dataclass(frozen=True)
 class Condition:

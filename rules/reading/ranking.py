@@ -16,6 +16,7 @@ _NUMBER_EN = WORDS.english.text("questions.number")
 _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
+_WEEKDAYS = "'weekdays'"  # elsewhere: not at weekends
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _SORTS = 10_000, ("sort", "order")
 
@@ -46,8 +47,7 @@ def ranking(match: Match) -> Parts | None:
     is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
     if is_order and is_open and figure is not None and word.word.text.startswith(_SORTS):
         descending = figure.function is not None  # "sorted by price" begins with the lowest, "ranked by" with the best
-    dates = match.get("date_part", "bucket")
-    ranked = (Group(Dimension(NO_TABLE, None, dates.arg), dates.first, is_ranked=True),) if dates else ()  # type: ignore[arg-type]
+    ranked = tuple(Group(one, item.first, is_ranked=True) for item in match.items if (one := _unit(item)) is not None)
     hint = "" if figure else hint
     found = Ranking(
         descending, word.first, figure, hint, limit, is_order=is_order, counts=counts, is_open=is_open, few=few
@@ -55,6 +55,14 @@ def ranking(match: Match) -> Parts | None:
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
     return parts + own if own is not None else None
+
+
+def _unit(item: Item) -> Dimension | None:
+    """The units of time that a word ranks: months, hours, days of the week."""
+    if item.symbol in ("date_part", "bucket"):
+        return Dimension(NO_TABLE, None, item.arg)  # type: ignore[arg-type]
+    part = "weekday" if item.symbol == _WEEKDAYS else item.arg if item.symbol == "calendar_part" else None
+    return Dimension(NO_TABLE, None, part=part) if part is not None else None  # type: ignore[arg-type]
 
 
 def by_date(match: Match) -> Parts | None:
