@@ -263,6 +263,21 @@ def test_dates_and_numbers_that_are_some_stay_conditions(question: str, conditio
 
 
 @pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("total amount by region", " WHERE paid "),
+        ("unpaid amount by region", " WHERE NOT paid "),
+        ("total amount by region including unpaid sales", ""),
+        ("total amount by region, including the unpaid ones", ""),
+        ("total amount of region north including unpaid", " WHERE region = 'north'"),
+    ],
+)
+def test_rows_that_the_file_leaves_out_can_be_included(question: str, condition: str) -> None:
+    written = sql(question, meant("tables: {sales: {filter: paid}}"))
+    assert condition in written if condition else "WHERE" not in written
+
+
+@pytest.mark.parametrize(
     ("question", "part", "limit"),
     [
         ("which weekday has the highest amount", "isodow", 1),

@@ -182,7 +182,8 @@ class Query:
         either: each of these holds as well as all `conditions`.
         distinct: list each combination of values once.
         top_per: the limit holds within each of these groups.
-        with_deleted: tables whose soft-deleted rows take part.
+        with_deleted: tables whose rows take part that are left out by default, because they are deleted or the semantic
+            file says so.
         through: events that a verb of the question speaks of, through which tables are to be tied.
         counts_rows: the answer is how many rows the rest of the query gives.
         all_of: every row of this table counts for the groups, also one to which nothing measured belongs: its counts

@@ -52,6 +52,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("dcol|tcol|mcol", 0.5, values.deletion),
     ("not dcol|tcol|mcol", 0.5, values.deletion),
     ("deleted:with", 0.2, values.with_deleted),
+    ("like:contains not? flag|vals", 0.1, values.included),
     # identity and text
     ("tab cmp:=? num|lit", 0.7, values.identity),
     ("tcol|mcol cmp:=? num", 0.6, values.identity),

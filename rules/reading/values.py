@@ -145,6 +145,14 @@ def with_deleted(match: Match) -> Parts:
     return Parts(with_deleted=tuple(match.question.named_tables()))
 
 
+def included(match: Match) -> Parts | None:
+    """ "including unpaid ones": rows that the semantic file leaves out, by a column that its filter is about."""
+    link = match["flag|vals"].link
+    facts = match.question.facts(link.table)
+    is_left_out = link.column in facts.filtered and facts.has_one_default
+    return Parts(with_deleted=(link.table,)) if is_left_out else None
+
+
 def identity(match: Match) -> Parts | None:
     """A number or quotation after a table or column that it identifies: `order 1001`, `编号为3的服务区`."""
     literal, number, question = match.get("lit"), match.get("num"), match.question

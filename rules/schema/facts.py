@@ -186,6 +186,11 @@ class Facts:
     filtered: frozenset[str] = frozenset()
     has_names: bool = True
 
+    @property
+    def has_one_default(self) -> bool:
+        """Whether nothing but the filter leaves rows out."""
+        return self.filter is not None and (self.deleted is None or self.deleted in self.filtered)
+
     @cached_property
     def reference_columns(self) -> frozenset[str]:
         """Columns that point to other rows."""

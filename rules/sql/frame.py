@@ -144,8 +144,8 @@ class Frame(JoinedTables):
     def _is_lifted(self, key: TableKey) -> bool:
         """Whether the question speaks of what the default filter of the table is about."""
         facts = self._schema.facts[key]
-        with_deleted = key in self._scope.with_deleted and facts.deleted in facts.filtered
-        return with_deleted or not self._spoken_of.isdisjoint((key, column) for column in facts.filtered)
+        with_all = key in self._scope.with_deleted and facts.has_one_default
+        return with_all or not self._spoken_of.isdisjoint((key, column) for column in facts.filtered)
 
     def condition(self, condition: Condition) -> str:
         """One condition on the frame's rows as SQL."""
