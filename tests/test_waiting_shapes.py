@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypedDict, cast
 
@@ -269,5 +269,68 @@ def test_a_question_that_is_shown_and_not_kept_is_answered_once_the_store_is_bac
         assert view.last is not None
         assert (view.last.type, view.last.data["prompt"] != asked["prompt"]) == ("question", True)
         await desk.aclose()
+
+    play(scenario, place.open())
+
+
+class Interposed:
+    """Runs of a store with something that happens before a call goes through."""
+
+    def __init__(self, runs: Runs, call: str, before: Callable[[tuple[Any, ...]], Awaitable[None]]) -> None:
+        self._runs, self._call, self._before = runs, call, before
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._runs, name)
+        if name != self._call:
+            return call
+
+        async def interposed(*arguments: Any, **named: Any) -> Any:
+            await self._before(arguments)
+            return await call(*arguments, **named)
+
+        return interposed
+
+
+def test_a_cancel_while_the_question_is_being_kept_ends_the_run(place: Place) -> None:
+    async def scenario(sound: Store) -> None:
+        question, cancelled = Question("q"), asyncio.Queue[asyncio.Task[RunView]]()
+
+        async def cancel(arguments: tuple[Any, ...]) -> None:
+            if any(write.waiting for write in arguments[0]):
+                task = asyncio.create_task(desk.cancel(ANONYMOUS, question.run_id))
+                await asyncio.wait([task], timeout=0.05)  # it can't end before the question is kept
+                cancelled.put_nowait(task)
+
+        desk = desk_of(replace(sound, runs=cast(Runs, Interposed(sound.runs, "write", cancel))), AskingFlow(sound))
+        run = desk.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        await run.last()
+        async with asyncio.timeout(30):
+            assert (await (await cancelled.get())).record.state == "cancelled"
+        assert (await desk.look(ANONYMOUS, question.run_id)).record.state == "cancelled"
+        await desk.aclose()
+
+    play(scenario, place.open())
+
+
+def test_a_cancel_while_an_answer_is_taken_ends_the_run(place: Place) -> None:
+    async def scenario(sound: Store) -> None:
+        desk, question = desk_of(sound, AskingFlow(sound)), Question("q")
+        desk.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        asked = (await next_stop(desk, question.run_id)).last
+        assert asked is not None
+        answered: list[RunView] = []
+
+        async def answer(_: tuple[Any, ...]) -> None:
+            if not answered:
+                given = ANSWERS[asked.data["prompt"]]
+                resumed = desk.resume(NOBODY, question.run_id, asked.data["interrupt_id"], given, on_end=lambda: None)
+                answered.append(await resumed)
+
+        slow = replace(sound, runs=cast(Runs, Interposed(sound.runs, "end_waiting", answer)))
+        elsewhere = desk_of(slow, AskingFlow(slow))
+        assert (await elsewhere.cancel(ANONYMOUS, question.run_id)).record.state == "cancelled"
+        assert answered
+        for one in (desk, elsewhere):
+            await one.aclose()
 
     play(scenario, place.open())

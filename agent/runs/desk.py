@@ -270,22 +270,28 @@ class RunDesk:
         Raises:
             NotFound, StoreUnavailable: as `look`.
         """
-        run = self._mine(user_id, run_id)
-        view = await self.look(user_id, run_id)
-        if view.record.state == "waiting":
-            await self._cancel_waiting(view.record)
-            return await self.look(user_id, run_id)
-        if view.last is not None:
-            return view
-        if run is not None:
-            run.cancel()
-        else:
-            await self._store.runs.request_cancel(user_id, run_id)
         with suppress(TimeoutError):
             async with asyncio.timeout(_END_S):
-                async for _ in self.follow(user_id, run_id, view.record.last_seq):
-                    pass
+                while True:
+                    if await self._ends(user_id, run_id):
+                        break
+                    await asyncio.sleep(_FIRST_POLL_S)  # it asked its user, or got an answer, meanwhile
         return await self.look(user_id, run_id)
+
+    async def _ends(self, user_id: str, run_id: str) -> bool:
+        """Asks the run once for its end; whether it has ended then, and does not wait for its user."""
+        run = self._mine(user_id, run_id)
+        record = (await self.look(user_id, run_id)).record
+        if record.state == "waiting":
+            await self._cancel_waiting(record)
+        elif record.state == "running":
+            if run is not None:
+                run.cancel()
+            else:
+                await self._store.runs.request_cancel(user_id, run_id)
+            async for _ in self.follow(user_id, run_id, record.last_seq):
+                pass
+        return (await self.look(user_id, run_id)).record.state not in ("running", "waiting")
 
     async def _cancel_waiting(self, record: RunRecord) -> None:
         head = record.head
