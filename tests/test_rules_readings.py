@@ -278,6 +278,28 @@ def test_rows_that_the_file_leaves_out_can_be_included(question: str, condition:
 
 
 @pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("total amount excluding region north", "region <> 'north'"),
+        ("total amount not in region north", "region <> 'north'"),
+        ("customers excluding city Berlin", "city IS DISTINCT FROM 'Berlin'"),
+        ("exclude region north and south from total amount", "region NOT IN ('north', 'south')"),
+        ("除region north外的amount总额", "region <> 'north'"),
+        ("customers without city", "city IS NULL"),
+    ],
+)
+def test_what_is_left_out_may_be_named_by_its_column_and_value(question: str, condition: str) -> None:
+    written = sql(question)
+    assert f"WHERE {condition}" in written and " AND " not in written
+
+
+@pytest.mark.parametrize("question", ["amount by month and region", "amount by region and month"])
+def test_months_and_columns_group_in_any_order(question: str) -> None:
+    grouped = sql(question).partition(" GROUP BY ")[2].partition(" ORDER BY ")[0]
+    assert sorted(grouped.split(", ")) == ["date_trunc('month'", "region", "sold_at)::date"]
+
+
+@pytest.mark.parametrize(
     ("question", "part", "limit"),
     [
         ("which weekday has the highest amount", "isodow", 1),
