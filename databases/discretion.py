@@ -25,10 +25,10 @@ _NO_PRIVILEGE = Text(
     "数据库账号没有读取查询所需的某个对象的权限。", "The database role may not read something that the query needs."
 )
 
-_ABOUT_NAMES = ("0A", "3F", "42")  # classes of SQLSTATE; others are about values that were met
+_ABOUT_NAMES = ("0A", "3F", "42")  # classes of SQLSTATE about what the statement names; others are about values met
 _OWN_WORDS = ("P0", "38", "39", "2F")  # what functions say, which may be anything
 _TO_THE_LAST_QUOTE = re.compile(r"[\"“”„«‹「『].*", re.DOTALL)
-_NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,:-]*")
+_NUMBER = re.compile(r"(?<!\w)(?:0x[0-9a-fA-F]+|[-+]?\d[\d.,:-]*)")
 _HIDDEN_VALUE = '"…"'
 _OWN_MESSAGE = Text(
     "数据库中的函数报告了错误，其内容不予显示", "a function of the database failed; what it says is not shown"
@@ -42,7 +42,8 @@ def without_values(error: InvalidSql, sql: str) -> InvalidSql:
         sql: the statement as it was given, whose own texts may be quoted.
     """
     state = error.sqlstate or ""
-    if state.startswith(_ABOUT_NAMES) or error.detail_zh is not None:
+    # Errors about names have a position unless a function met the name in a row, as pg_has_role and to_tsquery do.
+    if error.detail_zh is not None or (state.startswith(_ABOUT_NAMES) and error.position is not None):
         return error
     detail, detail_zh = error.detail, None
     if state.startswith(_OWN_WORDS):

@@ -240,12 +240,15 @@ def test_rules_answer_without_a_model(asked: World, way: Way, tmp_path: Path) ->
             _clean(answer)
 
 
+@pytest.mark.parametrize("about", ["values", "names"])
 def test_conditions_that_fail_on_hidden_rows_quote_none(
-    way: Way, make_database: Callable[[str], str], tmp_path: Path
+    way: Way, make_database: Callable[[str], str], tmp_path: Path, about: str
 ) -> None:
-    """A policy, or a rule, of the operator's own that meets a value it can't read."""
+    """A policy, or a rule, of the operator's own that meets a value it can't read, or that names nothing."""
     condition = "note::integer > 0"
-    if way == "policies":
+    if about == "names":
+        condition = "id < 9 OR pg_has_role(name, 'USAGE')"
+    elif way == "policies":
         condition = "make_date(id, CASE WHEN id > 9 THEN 13 ELSE 1 END, 1) IS NOT NULL"
     failing = f"DROP POLICY own_rows ON customer; CREATE POLICY fails ON customer USING ({condition});"
     url = make_database(TABLES + (POLICIES + failing if way == "policies" else ""))
@@ -260,6 +263,8 @@ def test_conditions_that_fail_on_hidden_rows_quote_none(
 @pytest.mark.parametrize(
     ("said", "sqlstate", "told_as"),
     [
+        ('role "canary" does not exist', "42704", 'role "…"'),
+        ("invalid byte sequence: 0xd0 0x96", "22021", "invalid byte sequence: … …"),
         ('invalid input syntax for type integer: "canary"', "22P02", 'invalid input syntax for type integer: "…"'),
         ('invalid input syntax for type integer: "abc"', "22P02", 'invalid input syntax for type integer: "abc"'),
         ('invalid input syntax for type bit: "abc" or "canary"', "22P02", 'invalid input syntax for type bit: "…"'),
@@ -267,13 +272,17 @@ def test_conditions_that_fail_on_hidden_rows_quote_none(
         ("date field value out of range: 900001-13-01", "22008", "date field value out of range: …"),
         ("integer out of range", "22003", "integer out of range"),
         ("canary is not welcome", "P0001", "a function of the database failed; what it says is not shown"),
-        ('column "canary" does not exist', "42703", 'column "canary" does not exist'),
     ],
 )
 def test_values_in_messages(said: str, sqlstate: str, told_as: str) -> None:
     error = InvalidSql(said, sqlstate=sqlstate, hint="canary")
     found = without_values(error, "SELECT 'abc'::integer, id FROM customer")
-    assert found.detail == told_as
+    assert (found.detail, found.hint) == (told_as, None)
+
+
+def test_names_in_messages_stay_where_the_statement_is_at_fault() -> None:
+    error = InvalidSql('column "kanary" does not exist', sqlstate="42703", position=8, hint="canary")
+    assert without_values(error, "SELECT canary FROM customer") is error
 
 
 @pytest.mark.parametrize(
