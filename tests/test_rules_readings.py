@@ -300,6 +300,27 @@ def test_months_and_columns_group_in_any_order(question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["paid vs unpaid amount", "number of paid and unpaid sales", "how many sales are paid and how many unpaid"],
+)
+def test_yes_and_no_side_by_side_are_groups(question: str) -> None:
+    written = sql(question)
+    assert "GROUP BY paid" in written and "WHERE" not in written
+
+
+@pytest.mark.parametrize(
+    ("question", "compared"),
+    [
+        ("customers with more than 3 sales", "HAVING count(*) > 3"),
+        ("products with at least 10 sales in 2025", "HAVING count(*) >= 10"),
+        ("sales over 1000", "WHERE amount > 1000"),
+    ],
+)
+def test_a_number_before_a_table_counts_its_rows(question: str, compared: str) -> None:
+    assert compared in sql(question)
+
+
+@pytest.mark.parametrize(
     ("question", "part", "limit"),
     [
         ("which weekday has the highest amount", "isodow", 1),

@@ -10,6 +10,7 @@ from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions
+from rules.composing.both_sides import with_both_sides
 from rules.composing.compose import composed, refuse_beyond_grain
 from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
 from rules.composing.names import notes_on_values
@@ -174,7 +175,7 @@ def refuse_lost(asked: Asked, reading: Reading) -> None:
 
 
 def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
-    asked = Asked(question, reading.parts)
+    asked = Asked(question, with_both_sides(reading.parts))
     refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))

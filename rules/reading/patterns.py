@@ -83,7 +83,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("tab sum? count count? cmp:=? {compared}", 0.4, comparing.threshold),
     ("count tab {compared}", 0.4, comparing.threshold),
     ("tab {compared}", 0.6, comparing.threshold_of_table),
-    ("with? {compared} tab", 0.55, comparing.threshold),
+    ("with? {compared} tab", 0.4, comparing.threshold),
     ("with? {compared} mcol", 0.5, comparing.threshold),
     ("sum? {compared}", 0.9, comparing.threshold),
     ("with? num mcol", 0.7, values.identity),
