@@ -285,6 +285,7 @@ def test_rows_that_the_file_leaves_out_can_be_included(question: str, condition:
         ("customers excluding city Berlin", "city IS DISTINCT FROM 'Berlin'"),
         ("exclude region north and south from total amount", "region NOT IN ('north', 'south')"),
         ("除region north外的amount总额", "region <> 'north'"),
+        ("不包括north region的amount总额", "region <> 'north'"),
         ("customers without city", "city IS NULL"),
     ],
 )

@@ -39,6 +39,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("tcol|flag|mcol|dcol not|cmp:=|cmp:!=? not? vals", 0.4, values.labelled_values),
     ("not tcol|flag|mcol|dcol cmp:=? vals except_end?", 0.3, values.labelled_values),
     ("vals tcol|flag", 0.45, values.labelled_values),
+    ("not vals tcol|flag", 0.3, values.labelled_values),
     ("not? from|with vals", 0.5, values.values),
     ("by vals", 0.6, values.values),
     ("tab named? vals", 0.75, values.values_of_table),
