@@ -322,6 +322,19 @@ def test_a_number_before_a_table_counts_its_rows(question: str, compared: str) -
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "top 3 products per region by amount",
+        "the 3 best products in each region by amount",
+        "top 3 products by amount for each region",
+    ],
+)
+def test_things_that_a_column_names_are_ranked_in_groups(question: str) -> None:
+    written = sql(question)
+    assert "PARTITION BY region ORDER BY sum(amount) DESC" in written and "WHERE place <= 3" in written
+
+
+@pytest.mark.parametrize(
     ("question", "part", "limit"),
     [
         ("which weekday has the highest amount", "isodow", 1),

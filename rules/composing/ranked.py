@@ -15,6 +15,7 @@ from rules.schema.facts import is_averaged
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
 
+_NEXT = 2  # words after "top" begins: "top 3 products"
 _WHAT = WORDS.both("questions.what")
 _FEW = 2  # of one, the share is shown beside its name
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
@@ -248,8 +249,8 @@ def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension | None]:
     if head is not None and asked.tables and head != counted:
         return asked, Dimension(head)
     for named in parts.columns:
-        follows = named.at > ranking.at if question.is_chinese else named.at < ranking.at
-        if not groups or named.role == "asked" or follows:
+        is_thing = named.at > ranking.at if question.is_chinese else named.at - ranking.at <= _NEXT
+        if not groups or named.role == "asked" or is_thing:
             rest = tuple(one for one in parts.columns if one is not named)
             return asked.with_parts(columns=rest), column_dimension(question, named.link)
     if groups:
