@@ -1,13 +1,17 @@
 """Results of all shapes get the chart that a person would choose, for the reason beside each."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+from agent.answers.chart_image import drawn, figure_of
 from app_config import Settings
+from common.values import Catalog, QueryResult
 from databases.demo import SEMANTIC_FILE
+from knowledge.result_columns import result_columns
 from tests.asking import Asking
 
 DAY = "revenue_date = '2026-11-02'"
@@ -197,3 +201,43 @@ def test_a_figure_of_the_semantic_file_has_its_name_and_its_unit(demo_url: str) 
     assert chinese["query_result"]["units"] == [None, "元", "%"]
     assert chinese["query_result"]["labels"][1] != "average order value"
     assert (english["chart"]["type"], english["chart"]["y"]) == ("pie", "share")
+
+
+# ------------------------------------------------------------------------------------------------------------- pictures
+
+needs_matplotlib = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed (requirements-charts.txt)"
+)
+
+
+def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axes: str) -> Any:
+    """What is drawn of the rows, whose columns have these types; by default of `x` and `y`."""
+    columns = tuple(types)
+    sql = f"SELECT {', '.join(columns)} FROM t"
+    result = QueryResult(columns, tuple(types.values()), tuple(rows), is_limited=False)
+    chart = {"type": kind, "x": "x", "y": "y", "series": None, "title": "t", "unit": None, **axes}
+    described = result_columns(sql, result, Catalog(()), "en")
+    assert drawn(chart, described, result).startswith(b"\x89PNG")
+    return figure_of(chart, described, result).axes[0]
+
+
+NAMED = {"x": "text", "y": "int8"}
+
+
+@needs_matplotlib
+def test_values_that_begin_alike_are_drawn_apart() -> None:
+    units = [f"International Business Unit {part}" for part in ("North", "South", "East")]
+    bars = _pictured("bar", NAMED, [[unit, number] for number, unit in enumerate(units, 1)])
+    assert [bar.get_height() for bar in bars.patches] == [1, 2, 3]
+    assert [tick.get_text() for tick in bars.get_xticklabels()] == ["International Busine…"] * 3
+    lines = _pictured(
+        "line", {**NAMED, "s": "text"}, [[x, y, unit] for y, unit in enumerate(units) for x in "ab"], series="s"
+    )
+    assert [list(line.get_ydata()) for line in lines.lines] == [[0, 0], [1, 1], [2, 2]]
+
+
+@needs_matplotlib
+def test_columns_beside_the_chart_are_not_read() -> None:
+    rows = [["a", 1, "-$1.00"], ["b", 2, "NaN"]]
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows).patches) == 2
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows, x="rent").patches) == 2

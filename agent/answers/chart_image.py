@@ -9,11 +9,11 @@ from typing import Any
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn, as_period
 
-_MODULES = ("matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
+_MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
 _INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
 _MOST_LABELS = 30  # along an axis; of more, some are left out
 _MOST_LEVEL = 6  # of more labels, all are slanted
-_LONGEST_LABEL = 20  # characters
+_LONGEST_LABEL = 20  # characters that are drawn
 # For each character the first that has it.
 _FONTS = (
     "Noto Sans CJK SC",
@@ -37,8 +37,7 @@ def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Que
     Raises:
         ImportError: matplotlib is not installed.
     """
-    matplotlib, figures, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
-    values = _values(columns, result)
+    matplotlib, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
     # Text of the database may hold `$`, which matplotlib would take for a formula.
     known = {font.name for font in fonts.fontManager.ttflist}  # it warns of every other, for every text
     settings = {
@@ -47,27 +46,42 @@ def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Que
         "text.parse_math": False,
     }
     with matplotlib.rc_context(settings):
-        figure = figures.Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
-        axes = figure.add_subplot()
-        _DRAWINGS[chart["type"]](axes, chart, values)
-        unit = f" ({chart['unit']})" if chart["unit"] else ""
-        axes.set_title(f"{chart['title']}{unit}")
         file = io.BytesIO()
-        agg.FigureCanvasAgg(figure).print_png(file)
+        agg.FigureCanvasAgg(figure_of(chart, columns, result)).print_png(file)
     return file.getvalue()
+
+
+def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> Any:
+    """The chart as a figure of matplotlib.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    figure = import_module("matplotlib.figure").Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
+    axes = figure.add_subplot()
+    _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
+    unit = f" ({chart['unit']})" if chart["unit"] else ""
+    axes.set_title(f"{chart['title']}{unit}")
+    return figure
 
 
 _Values = Mapping[str, list[Any]]
 
 
-def _values(columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
-    """The values by the columns' names; figures as numbers, everything else as short text."""
+def _values(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
+    """The values of the charted columns by their names; figures as numbers, everything else as text.
+
+    The text is whole, because values are told apart by it.
+    """
+    figures = (chart["y"], chart["x"] if chart["type"] == "scatter" else None)
+    charted = (*figures, chart["x"], chart["series"])
     return {
         column.output.name: [
-            _figure(row[place]) if column.role == "measure" else _text(as_period(row[place], column.period))
+            _figure(row[place]) if column.output.name in figures else _text(as_period(row[place], column.period))
             for row in result.rows
         ]
         for place, column in enumerate(columns)
+        if column.output.name in charted
     }
 
 
@@ -76,7 +90,11 @@ def _figure(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    text = "—" if value is None else str(value)
+    return "—" if value is None else str(value)
+
+
+def _label(text: str) -> str:
+    """The text as it is drawn: the beginning of a long one, so that others have room."""
     return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
 
 
@@ -86,7 +104,8 @@ def _number(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    axes.pie(values[chart["y"]], labels=values[chart["x"]], autopct="%.1f%%", startangle=90, counterclock=False)
+    labels = list(map(_label, values[chart["x"]]))
+    axes.pie(values[chart["y"]], labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
 
 
 def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
@@ -99,14 +118,14 @@ def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     width = 0.8 / len(sets)
     for number, (name, figures) in enumerate(sets.items()):
         shift = (number - (len(sets) - 1) / 2) * width
-        axes.bar([place + shift for place in range(len(places))], figures, width, label=name)
+        axes.bar([place + shift for place in range(len(places))], figures, width, label=_label(name))
     _dress(axes, places, has_legend=len(sets) > 1)
 
 
 def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
     for name, figures in sets.items():
-        axes.plot(range(len(places)), figures, marker="o", markersize=3, label=name)
+        axes.plot(range(len(places)), figures, marker="o", markersize=3, label=_label(name))
     _dress(axes, places, has_legend=len(sets) > 1)
 
 
@@ -133,6 +152,6 @@ def _dress(axes: Any, places: list[str] | None = None, *, has_legend: bool = Fal
         step = -(-len(places) // _MOST_LABELS)
         is_crowded = len(places) > _MOST_LEVEL
         turned = {"rotation": 45, "ha": "right"} if is_crowded else {}
-        axes.set_xticks(range(0, len(places), step), places[::step], **turned)
+        axes.set_xticks(range(0, len(places), step), list(map(_label, places[::step])), **turned)
     if has_legend:
         axes.legend()
