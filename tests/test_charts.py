@@ -31,6 +31,7 @@ CASES: list[tuple[str, Expected, str]] = [
     ("SELECT max(opened_on) AS latest FROM service_area", None, "a day is no figure"),
     ("SELECT shop_name FROM shop ORDER BY shop_id LIMIT 1", None, "a name is no figure"),
     ("SELECT NULL::int AS unknown", None, "nothing to see"),
+    ("SELECT 1e400::numeric AS n", None, "no number of a chart is as large"),
     # figures by what they belong to
     ("SELECT category, count(*) AS n FROM shop GROUP BY 1", ("bar", "category", "n", None), "groups are compared"),
     ("SELECT category, avg(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2 DESC",
@@ -63,6 +64,9 @@ CASES: list[tuple[str, Expected, str]] = [
     ("SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
      ("bar", "service_area_name", "parking_spaces", None),
      "a name and its figure"),
+    ("SELECT x AS name, 1.7e308::float8 / x AS n FROM generate_series(1, 5) AS x", None, "no axis reaches as far"),
+    ("SELECT x::text AS name, x * 1e400 AS n, x * 2 AS m FROM generate_series(1, 5) AS x", ("bar", "name", "m", None),
+     "the figure that can be drawn"),
     # shares
     ("SELECT category, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM shop GROUP BY 1",
      ("pie", "category", "share", None), "shares of a whole"),
