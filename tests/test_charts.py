@@ -245,3 +245,11 @@ def test_columns_beside_the_chart_are_not_read() -> None:
     rows = [["a", 1, "-$1.00"], ["b", 2, "NaN"]]
     assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows).patches) == 2
     assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows, x="rent").patches) == 2
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_the_legend_names_all_series(kind: str) -> None:
+    rows = [[x, y, series] for y, series in enumerate(("_hidden", "$5 to $9", "long " * 9)) for x in ("2025", "2026")]
+    legend = _pictured(kind, {**NAMED, "s": "text"}, rows, series="s").get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["_hidden", "$5 to $9", "long long long long …"]

@@ -116,17 +116,19 @@ def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
 def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
     width = 0.8 / len(sets)
-    for number, (name, figures) in enumerate(sets.items()):
+    drawings = []
+    for number, figures in enumerate(sets.values()):
         shift = (number - (len(sets) - 1) / 2) * width
-        axes.bar([place + shift for place in range(len(places))], figures, width, label=_label(name))
-    _dress(axes, places, has_legend=len(sets) > 1)
+        drawings.append(axes.bar([place + shift for place in range(len(places))], figures, width))
+    _dress(axes, places)
+    _name(axes, drawings, sets)
 
 
 def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
-    for name, figures in sets.items():
-        axes.plot(range(len(places)), figures, marker="o", markersize=3, label=_label(name))
-    _dress(axes, places, has_legend=len(sets) > 1)
+    drawings = [axes.plot(range(len(places)), figures, marker="o", markersize=3)[0] for figures in sets.values()]
+    _dress(axes, places)
+    _name(axes, drawings, sets)
 
 
 _DRAWINGS = {"number": _number, "pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
@@ -143,7 +145,7 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
     return places, sets
 
 
-def _dress(axes: Any, places: list[str] | None = None, *, has_legend: bool = False) -> None:
+def _dress(axes: Any, places: list[str] | None = None) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
@@ -153,5 +155,9 @@ def _dress(axes: Any, places: list[str] | None = None, *, has_legend: bool = Fal
         is_crowded = len(places) > _MOST_LEVEL
         turned = {"rotation": 45, "ha": "right"} if is_crowded else {}
         axes.set_xticks(range(0, len(places), step), list(map(_label, places[::step])), **turned)
-    if has_legend:
-        axes.legend()
+
+
+def _name(axes: Any, drawings: list[Any], names: Iterable[str]) -> None:
+    """The legend of several series; their names are given to it, because of drawings it leaves out names like `_a`."""
+    if len(drawings) > 1:
+        axes.legend(drawings, list(map(_label, names)))
