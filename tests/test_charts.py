@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
 
@@ -221,8 +222,8 @@ def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axe
     result = QueryResult(columns, tuple(types.values()), tuple(rows), is_limited=False)
     chart = {"type": kind, "x": "x", "y": "y", "series": None, "title": "t", "unit": None, **axes}
     described = result_columns(sql, result, Catalog(()), "en")
-    assert drawn(chart, described, result).startswith(b"\x89PNG")
-    return figure_of(chart, described, result).axes[0]
+    assert drawn(chart, described, result, "en").startswith(b"\x89PNG")
+    return figure_of(chart, described, result, "en").axes[0]
 
 
 NAMED = {"x": "text", "y": "int8"}
@@ -253,3 +254,23 @@ def test_the_legend_names_all_series(kind: str) -> None:
     rows = [[x, y, series] for y, series in enumerate(("_hidden", "$5 to $9", "long " * 9)) for x in ("2025", "2026")]
     legend = _pictured(kind, {**NAMED, "s": "text"}, rows, series="s").get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["_hidden", "$5 to $9", "long long long long …"]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("figure", "written"),
+    [
+        (Decimal("12345678901.25"), "12,345,678,901.25"),
+        (98765432109876543, "98,765,432,109,876,543"),
+        (0.1 + 0.2, "about 0.3"),
+    ],
+)
+def test_one_figure_is_written_as_in_the_sentence(figure: Any, written: str) -> None:
+    (text,) = _pictured("number", {"y": "numeric"}, [[figure]]).texts
+    assert text.get_text() == written
+
+
+@needs_matplotlib
+def test_an_axis_says_all_digits_of_large_figures() -> None:
+    bars = _pictured("bar", NAMED, [["a", 12345678901], ["b", 12345678902]])
+    assert bars.yaxis.get_major_formatter()(12345678901) == "12,345,678,901"

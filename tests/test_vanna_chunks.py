@@ -326,7 +326,7 @@ def test_a_chart_over_time_has_a_line_for_each_series() -> None:
 )
 def test_lines_go_forward_in_time_whatever_the_order_of_rows(months: list[str], scale: str) -> None:
     first, second = months
-    rows = [[second, "A", 1], [second, "B", 2], [first, "A", None], [first, "B", 4]]
+    rows: list[list[Any]] = [[second, "A", 1], [second, "B", 2], [first, "A", None], [first, "B", 4]]
     drawn = charted(result(["month", "shop", "total"], rows), type="line", x="month", series="shop")
     assert drawn is not None
     assert [one["x"] for one in drawn["data"]] == [months, months]

@@ -182,7 +182,7 @@ def _is_key(column: ResultColumn) -> bool:
 
 
 def _is_figure(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
 
 
 def spec(kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str) -> Chart:

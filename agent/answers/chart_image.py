@@ -6,14 +6,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from common.text import Lang
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn, as_period
+from knowledge.written_values import written
 
 _MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
 _INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
 _MOST_LABELS = 30  # along an axis; of more, some are left out
 _MOST_LEVEL = 6  # of more labels, all are slanted
 _LONGEST_LABEL = 20  # characters that are drawn
+_LARGEST_TEXT = 48  # points: the size of one figure alone
+_WIDEST_TEXT = 600  # points: characters times their size that fit side by side, though all are as wide as high
 # For each character the first that has it.
 _FONTS = (
     "Noto Sans CJK SC",
@@ -31,7 +35,7 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> bytes:
+def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> bytes:
     """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing takes.
 
     Raises:
@@ -47,11 +51,11 @@ def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Que
     }
     with matplotlib.rc_context(settings):
         file = io.BytesIO()
-        agg.FigureCanvasAgg(figure_of(chart, columns, result)).print_png(file)
+        agg.FigureCanvasAgg(figure_of(chart, columns, result, lang)).print_png(file)
     return file.getvalue()
 
 
-def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> Any:
+def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> Any:
     """The chart as a figure of matplotlib.
 
     Raises:
@@ -59,10 +63,28 @@ def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result:
     """
     figure = import_module("matplotlib.figure").Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
     axes = figure.add_subplot()
-    _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
-    unit = f" ({chart['unit']})" if chart["unit"] else ""
+    if chart["type"] == "number":
+        _write(axes, _one_figure(chart, columns, result, lang))
+    else:
+        _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
+    # One figure alone has its unit beside it.
+    unit = f" ({chart['unit']})" if chart["unit"] and chart["type"] != "number" else ""
     axes.set_title(f"{chart['title']}{unit}")
     return figure
+
+
+def _one_figure(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> str:
+    """The figure as sentences have it; as a floating-point number it could lose digits."""
+    return next(
+        written(value, column, lang)
+        for column, value in zip(columns, result.rows[0], strict=True)
+        if column.output.name == chart["y"]
+    )
+
+
+def _write(axes: Any, text: str) -> None:
+    axes.axis("off")
+    axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=min(_LARGEST_TEXT, _WIDEST_TEXT / len(text)))
 
 
 _Values = Mapping[str, list[Any]]
@@ -98,11 +120,6 @@ def _label(text: str) -> str:
     return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
 
 
-def _number(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    axes.axis("off")
-    axes.text(0.5, 0.5, f"{values[chart['y']][0]:,.10g}", ha="center", va="center", fontsize=48)
-
-
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     labels = list(map(_label, values[chart["x"]]))
     axes.pie(values[chart["y"]], labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
@@ -131,7 +148,7 @@ def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     _name(axes, drawings, sets)
 
 
-_DRAWINGS = {"number": _number, "pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
+_DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
@@ -149,7 +166,7 @@ def _dress(axes: Any, places: list[str] | None = None) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    axes.yaxis.set_major_formatter("{x:,.10g}")
+    axes.yaxis.set_major_formatter("{x:,.15g}")
     if places is not None:
         step = -(-len(places) // _MOST_LABELS)
         is_crowded = len(places) > _MOST_LEVEL

@@ -89,7 +89,7 @@ class ExportDesk:
             chart = chart_of(columns, result, lang)
             if chart is None:
                 raise NotFound(_NO_CHART)
-            return await asyncio.to_thread(drawn, chart, columns, result)
+            return await asyncio.to_thread(drawn, chart, columns, result, lang)
 
         return await self._of_answer(wanted, drawing)
 
