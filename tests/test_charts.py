@@ -274,3 +274,9 @@ def test_one_figure_is_written_as_in_the_sentence(figure: Any, written: str) -> 
 def test_an_axis_says_all_digits_of_large_figures() -> None:
     bars = _pictured("bar", NAMED, [["a", 12345678901], ["b", 12345678902]])
     assert bars.yaxis.get_major_formatter()(12345678901) == "12,345,678,901"
+
+
+@needs_matplotlib
+def test_a_pie_is_of_what_is_known() -> None:
+    pie = _pictured("pie", {"x": "text", "y": "numeric"}, [["_a", Decimal("3e200")], ["b", None], ["c", 10**200]])
+    assert sorted(text.get_text() for text in pie.texts) == ["25.0%", "75.0%", "_a", "c"]

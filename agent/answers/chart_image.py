@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from math import fsum, isnan
 from typing import Any
 
 from common.text import Lang
@@ -121,8 +122,11 @@ def _label(text: str) -> str:
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    labels = list(map(_label, values[chart["x"]]))
-    axes.pie(values[chart["y"]], labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
+    """Slices for the figures that there are, as shares: matplotlib's own numbers of slices end at 3e38."""
+    known = [(_label(x), y) for x, y in zip(values[chart["x"]], values[chart["y"]], strict=True) if not isnan(y)]
+    whole = fsum(y for _, y in known)
+    labels, shares = [x for x, _ in known], [y / whole for _, y in known]
+    axes.pie(shares, labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
 
 
 def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
