@@ -96,12 +96,12 @@ function options(chart, data, isPie) {
   };
 }
 
-/** A data set per value of `series`, with a figure for each value of `x`; null where there is none. */
-function series({ x, y, series: split }, result) {
+/** A data set per value of `series`, with a figure for each value of `x`; null where there is none. Time goes forward. */
+function series({ type, x, y, series: split }, result) {
   const [xAt, yAt, splitAt] = [x, y, split].map((name) => result.columns.indexOf(name));
   const shownX = (row) => shown(row[xAt], result.periods?.[xAt]);
   const labels = [...new Set(result.rows.map(shownX))];
-  if (result.rows.some((row) => row[xAt] !== null) && isTime(result.column_types[xAt])) labels.sort();
+  if (type === "line" || isTime(result.column_types[xAt])) labels.sort();
   const names = splitAt < 0 ? [result.labels?.[yAt] ?? y] : [...new Set(result.rows.map((row) => shown(row[splitAt])))];
   const datasets = names.map((label) => ({ label, data: labels.map(() => null) }));
   for (const row of result.rows) {

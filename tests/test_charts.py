@@ -1,13 +1,18 @@
 """Results of all shapes get the chart that a person would choose, for the reason beside each."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
+from agent.answers.chart_image import drawn, figure_of
 from app_config import Settings
+from common.values import Catalog, QueryResult
 from databases.demo import SEMANTIC_FILE
+from knowledge.result_columns import result_columns
 from tests.asking import Asking
 
 DAY = "revenue_date = '2026-11-02'"
@@ -27,6 +32,7 @@ CASES: list[tuple[str, Expected, str]] = [
     ("SELECT max(opened_on) AS latest FROM service_area", None, "a day is no figure"),
     ("SELECT shop_name FROM shop ORDER BY shop_id LIMIT 1", None, "a name is no figure"),
     ("SELECT NULL::int AS unknown", None, "nothing to see"),
+    ("SELECT 1e400::numeric AS n", None, "no number of a chart is as large"),
     # figures by what they belong to
     ("SELECT category, count(*) AS n FROM shop GROUP BY 1", ("bar", "category", "n", None), "groups are compared"),
     ("SELECT category, avg(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2 DESC",
@@ -59,6 +65,9 @@ CASES: list[tuple[str, Expected, str]] = [
     ("SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
      ("bar", "service_area_name", "parking_spaces", None),
      "a name and its figure"),
+    ("SELECT x AS name, 1.7e308::float8 / x AS n FROM generate_series(1, 5) AS x", None, "no axis reaches as far"),
+    ("SELECT x::text AS name, x * 1e400 AS n, x * 2 AS m FROM generate_series(1, 5) AS x", ("bar", "name", "m", None),
+     "the figure that can be drawn"),
     # shares
     ("SELECT category, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM shop GROUP BY 1",
      ("pie", "category", "share", None), "shares of a whole"),
@@ -197,3 +206,77 @@ def test_a_figure_of_the_semantic_file_has_its_name_and_its_unit(demo_url: str) 
     assert chinese["query_result"]["units"] == [None, "元", "%"]
     assert chinese["query_result"]["labels"][1] != "average order value"
     assert (english["chart"]["type"], english["chart"]["y"]) == ("pie", "share")
+
+
+# ------------------------------------------------------------------------------------------------------------- pictures
+
+needs_matplotlib = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed (requirements-charts.txt)"
+)
+
+
+def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axes: str) -> Any:
+    """What is drawn of the rows, whose columns have these types; by default of `x` and `y`."""
+    columns = tuple(types)
+    sql = f"SELECT {', '.join(columns)} FROM t"
+    result = QueryResult(columns, tuple(types.values()), tuple(rows), is_limited=False)
+    chart = {"type": kind, "x": "x", "y": "y", "series": None, "title": "t", "unit": None, **axes}
+    described = result_columns(sql, result, Catalog(()), "en")
+    assert drawn(chart, described, result, "en").startswith(b"\x89PNG")
+    return figure_of(chart, described, result, "en").axes[0]
+
+
+NAMED = {"x": "text", "y": "int8"}
+
+
+@needs_matplotlib
+def test_values_that_begin_alike_are_drawn_apart() -> None:
+    units = [f"International Business Unit {part}" for part in ("North", "South", "East")]
+    bars = _pictured("bar", NAMED, [[unit, number] for number, unit in enumerate(units, 1)])
+    assert [bar.get_height() for bar in bars.patches] == [1, 2, 3]
+    assert [tick.get_text() for tick in bars.get_xticklabels()] == ["International Busine…"] * 3
+    lines = _pictured(
+        "line", {**NAMED, "s": "text"}, [[x, y, unit] for y, unit in enumerate(units) for x in "ab"], series="s"
+    )
+    assert [list(line.get_ydata()) for line in lines.lines] == [[0, 0], [1, 1], [2, 2]]
+
+
+@needs_matplotlib
+def test_columns_beside_the_chart_are_not_read() -> None:
+    rows = [["a", 1, "-$1.00"], ["b", 2, "NaN"]]
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows).patches) == 2
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows, x="rent").patches) == 2
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_the_legend_names_all_series(kind: str) -> None:
+    rows = [[x, y, series] for y, series in enumerate(("_hidden", "$5 to $9", "long " * 9)) for x in ("2025", "2026")]
+    legend = _pictured(kind, {**NAMED, "s": "text"}, rows, series="s").get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["_hidden", "$5 to $9", "long long long long …"]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("figure", "written"),
+    [
+        (Decimal("12345678901.25"), "12,345,678,901.25"),
+        (98765432109876543, "98,765,432,109,876,543"),
+        (0.1 + 0.2, "about 0.3"),
+    ],
+)
+def test_one_figure_is_written_as_in_the_sentence(figure: Any, written: str) -> None:
+    (text,) = _pictured("number", {"y": "numeric"}, [[figure]]).texts
+    assert text.get_text() == written
+
+
+@needs_matplotlib
+def test_an_axis_says_all_digits_of_large_figures() -> None:
+    bars = _pictured("bar", NAMED, [["a", 12345678901], ["b", 12345678902]])
+    assert bars.yaxis.get_major_formatter()(12345678901) == "12,345,678,901"
+
+
+@needs_matplotlib
+def test_a_pie_is_of_what_is_known() -> None:
+    pie = _pictured("pie", {"x": "text", "y": "numeric"}, [["_a", Decimal("3e200")], ["b", None], ["c", 10**200]])
+    assert sorted(text.get_text() for text in pie.texts) == ["25.0%", "75.0%", "_a", "c"]

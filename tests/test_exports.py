@@ -20,6 +20,7 @@ from common.errors import CituError
 from tests.asking import Asking
 from tests.live import eventually
 from tests.memory import peak_growth
+from tests.openai_replies import Called
 from tests.openai_server import OpenAiServer, Reply
 
 MANY = 60_000
@@ -243,3 +244,26 @@ def test_a_picture_needs_a_chart_and_matplotlib(asking: Asking, monkeypatch: pyt
     monkeypatch.setattr("agent.ask.export_desk.can_draw", lambda: False)
     with _export(asking, run_id, format="png") as response:
         assert _refused(response) == (400, "invalid_request", "format")
+
+
+def test_a_picture_is_of_the_chart_that_the_user_saw(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool may have been asked for it, and it is another than the rows would get by themselves."""
+    sql = "SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2"
+    wish = {"call_id": "rows", "type": "pie", "x": None, "y": "rent"}
+    calls = [Called("run_sql", {"sql": sql}, "rows"), Called("chart", wish, "pie")]
+    body = {"question": "Some rows", "user_id": "ann", "agent": "tool_loop", "lang": "en"}
+    code, envelope = asking.sync(body, *(Reply(calls=[call]) for call in calls), Reply("Done."))
+    assert code == 200, envelope
+    seen: list[dict[str, Any]] = []
+
+    def drawn(chart: dict[str, Any], *_others: Any) -> bytes:
+        seen.append(chart)
+        return b"picture"
+
+    monkeypatch.setattr("agent.ask.export_desk.can_draw", lambda: True)
+    monkeypatch.setattr("agent.ask.export_desk.drawn", drawn)
+    for call in ({}, {"call_id": "pie"}, {"call_id": "rows"}):
+        with _export(asking, envelope["data"]["run_id"], format="png", lang="en", **call) as response:
+            assert response.status_code == 200, response.get_data()
+    assert seen[:2] == [envelope["data"]["chart"]] * 2
+    assert [(chart["type"], chart["y"]) for chart in seen] == [("pie", "rent"), ("pie", "rent"), ("bar", "n")]

@@ -302,10 +302,10 @@ SALES = result(
 )
 
 
-def charted(**spec: Any) -> dict[str, Any] | None:
-    """Traces and layout of a chart of `SALES`."""
+def charted(rows: dict[str, Any] = SALES, **spec: Any) -> dict[str, Any] | None:
+    """Traces and layout of a chart of the rows."""
     full = {"x": None, "y": "total", "series": None, "title": "Sales <b>", "unit": "€", **spec}
-    found = VannaPage(translated([completed(query_result=SALES, chart=full)])).all("chart")
+    found = VannaPage(translated([completed(query_result=rows, chart=full)])).all("chart")
     return found[0] if found else None
 
 
@@ -319,6 +319,19 @@ def test_a_chart_over_time_has_a_line_for_each_series() -> None:
     layout = drawn["layout"]
     assert (layout["title"]["text"], layout["xaxis"]["type"], layout["showlegend"]) == ("Sales ＜b＞", "date", True)
     assert layout["yaxis"]["title"]["text"] == "total sales (€)"
+
+
+@pytest.mark.parametrize(
+    ("months", "scale"), [(["2026-01", "2026-02"], "category"), (["2026-01-01", "2026-02-01"], "date")]
+)
+def test_lines_go_forward_in_time_whatever_the_order_of_rows(months: list[str], scale: str) -> None:
+    first, second = months
+    rows: list[list[Any]] = [[second, "A", 1], [second, "B", 2], [first, "A", None], [first, "B", 4]]
+    drawn = charted(result(["month", "shop", "total"], rows), type="line", x="month", series="shop")
+    assert drawn is not None
+    assert [one["x"] for one in drawn["data"]] == [months, months]
+    axis = drawn["layout"]["xaxis"]
+    assert (axis["type"], axis["categoryorder"]) == (scale, "category ascending")
 
 
 def test_other_charts() -> None:

@@ -26,6 +26,7 @@ MOST_SLICES = 6
 MOST_SERIES = 12  # lines or colours
 _LEAST_DOTS = 12  # of a scatter chart
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
+_LARGEST = 1e300  # of a figure that an axis can show: close to the largest number, its ends are no numbers
 _WHOLE = (99.0, 101.0)  # percent, rounding allowed
 
 OVER = Text("{y}（按{x}）", "{y} by {x}")
@@ -82,7 +83,7 @@ class Roles:
         return len(set(zip(*(map(str, self.values(column)) for column in columns), strict=True)))
 
     def holds_figures(self, column: ResultColumn) -> bool:
-        """Whether all values are figures, and there are some."""
+        """Whether all values are figures that can be drawn, and there are some."""
         figures = [value for value in self.values(column) if value is not None]
         return bool(figures) and all(map(_is_figure, figures))
 
@@ -181,7 +182,7 @@ def _is_key(column: ResultColumn) -> bool:
 
 
 def _is_figure(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
 
 
 def spec(kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str) -> Chart:

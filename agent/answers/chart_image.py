@@ -4,16 +4,21 @@ import io
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
+from math import fsum, isnan
 from typing import Any
 
+from common.text import Lang
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn, as_period
+from knowledge.written_values import written
 
-_MODULES = ("matplotlib", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
+_MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
 _INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
 _MOST_LABELS = 30  # along an axis; of more, some are left out
 _MOST_LEVEL = 6  # of more labels, all are slanted
-_LONGEST_LABEL = 20  # characters
+_LONGEST_LABEL = 20  # characters that are drawn
+_LARGEST_TEXT = 48  # points: the size of one figure alone
+_WIDEST_TEXT = 600  # points: characters times their size that fit side by side, though all are as wide as high
 # For each character the first that has it.
 _FONTS = (
     "Noto Sans CJK SC",
@@ -31,14 +36,13 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> bytes:
+def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> bytes:
     """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing takes.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    matplotlib, figures, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
-    values = _values(columns, result)
+    matplotlib, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
     # Text of the database may hold `$`, which matplotlib would take for a formula.
     known = {font.name for font in fonts.fontManager.ttflist}  # it warns of every other, for every text
     settings = {
@@ -47,27 +51,60 @@ def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Que
         "text.parse_math": False,
     }
     with matplotlib.rc_context(settings):
-        figure = figures.Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
-        axes = figure.add_subplot()
-        _DRAWINGS[chart["type"]](axes, chart, values)
-        unit = f" ({chart['unit']})" if chart["unit"] else ""
-        axes.set_title(f"{chart['title']}{unit}")
         file = io.BytesIO()
-        agg.FigureCanvasAgg(figure).print_png(file)
+        agg.FigureCanvasAgg(figure_of(chart, columns, result, lang)).print_png(file)
     return file.getvalue()
+
+
+def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> Any:
+    """The chart as a figure of matplotlib.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    figure = import_module("matplotlib.figure").Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
+    axes = figure.add_subplot()
+    if chart["type"] == "number":
+        _write(axes, _one_figure(chart, columns, result, lang))
+    else:
+        _DRAWINGS[chart["type"]](axes, chart, _values(chart, columns, result))
+    # One figure alone has its unit beside it.
+    unit = f" ({chart['unit']})" if chart["unit"] and chart["type"] != "number" else ""
+    axes.set_title(f"{chart['title']}{unit}")
+    return figure
+
+
+def _one_figure(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> str:
+    """The figure as sentences have it; as a floating-point number it could lose digits."""
+    return next(
+        written(value, column, lang)
+        for column, value in zip(columns, result.rows[0], strict=True)
+        if column.output.name == chart["y"]
+    )
+
+
+def _write(axes: Any, text: str) -> None:
+    axes.axis("off")
+    axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=min(_LARGEST_TEXT, _WIDEST_TEXT / len(text)))
 
 
 _Values = Mapping[str, list[Any]]
 
 
-def _values(columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
-    """The values by the columns' names; figures as numbers, everything else as short text."""
+def _values(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
+    """The values of the charted columns by their names; figures as numbers, everything else as text.
+
+    The text is whole, because values are told apart by it.
+    """
+    figures = (chart["y"], chart["x"] if chart["type"] == "scatter" else None)
+    charted = (*figures, chart["x"], chart["series"])
     return {
         column.output.name: [
-            _figure(row[place]) if column.role == "measure" else _text(as_period(row[place], column.period))
+            _figure(row[place]) if column.output.name in figures else _text(as_period(row[place], column.period))
             for row in result.rows
         ]
         for place, column in enumerate(columns)
+        if column.output.name in charted
     }
 
 
@@ -76,17 +113,20 @@ def _figure(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    text = "—" if value is None else str(value)
+    return "—" if value is None else str(value)
+
+
+def _label(text: str) -> str:
+    """The text as it is drawn: the beginning of a long one, so that others have room."""
     return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
 
 
-def _number(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    axes.axis("off")
-    axes.text(0.5, 0.5, f"{values[chart['y']][0]:,.10g}", ha="center", va="center", fontsize=48)
-
-
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    axes.pie(values[chart["y"]], labels=values[chart["x"]], autopct="%.1f%%", startangle=90, counterclock=False)
+    """Slices for the figures that there are, as shares: matplotlib's own numbers of slices end at 3e38."""
+    known = [(_label(x), y) for x, y in zip(values[chart["x"]], values[chart["y"]], strict=True) if not isnan(y)]
+    whole = fsum(y for _, y in known)
+    labels, shares = [x for x, _ in known], [y / whole for _, y in known]
+    axes.pie(shares, labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
 
 
 def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
@@ -97,20 +137,22 @@ def _scatter(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
 def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
     width = 0.8 / len(sets)
-    for number, (name, figures) in enumerate(sets.items()):
+    drawings = []
+    for number, figures in enumerate(sets.values()):
         shift = (number - (len(sets) - 1) / 2) * width
-        axes.bar([place + shift for place in range(len(places))], figures, width, label=name)
-    _dress(axes, places, has_legend=len(sets) > 1)
+        drawings.append(axes.bar([place + shift for place in range(len(places))], figures, width))
+    _dress(axes, places)
+    _name(axes, drawings, sets)
 
 
 def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
-    for name, figures in sets.items():
-        axes.plot(range(len(places)), figures, marker="o", markersize=3, label=name)
-    _dress(axes, places, has_legend=len(sets) > 1)
+    drawings = [axes.plot(range(len(places)), figures, marker="o", markersize=3)[0] for figures in sets.values()]
+    _dress(axes, places)
+    _name(axes, drawings, sets)
 
 
-_DRAWINGS = {"number": _number, "pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
+_DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
@@ -124,15 +166,19 @@ def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[st
     return places, sets
 
 
-def _dress(axes: Any, places: list[str] | None = None, *, has_legend: bool = False) -> None:
+def _dress(axes: Any, places: list[str] | None = None) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
-    axes.yaxis.set_major_formatter("{x:,.10g}")
+    axes.yaxis.set_major_formatter("{x:,.15g}")
     if places is not None:
         step = -(-len(places) // _MOST_LABELS)
         is_crowded = len(places) > _MOST_LEVEL
         turned = {"rotation": 45, "ha": "right"} if is_crowded else {}
-        axes.set_xticks(range(0, len(places), step), places[::step], **turned)
-    if has_legend:
-        axes.legend()
+        axes.set_xticks(range(0, len(places), step), list(map(_label, places[::step])), **turned)
+
+
+def _name(axes: Any, drawings: list[Any], names: Iterable[str]) -> None:
+    """The legend of several series; their names are given to it, because of drawings it leaves out names like `_a`."""
+    if len(drawings) > 1:
+        axes.legend(drawings, list(map(_label, names)))

@@ -1,20 +1,23 @@
 """An answer's rows beyond those it shows: its SQL is run again as whoever asks for them, and read page by page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from agent.answers.chart import chart_of
+from agent.answers.chart import Chart, chart_of
 from agent.answers.chart_image import can_draw, drawn
+from agent.answers.wished_chart import ChartWish, wished_chart
 from agent.ask.past_answers import Answers
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import InvalidRequest, InvalidSql, NotFound
 from common.ports import Database, RowStream
 from common.text import Lang, Text
+from common.values import QueryResult
 from knowledge.near_names import with_suggestions
-from knowledge.result_columns import result_columns
+from knowledge.result_columns import ResultColumn, result_columns
 
 T = TypeVar("T")
 
@@ -40,6 +43,14 @@ class WantedRows:
     actor: Actor
     conversation_id: str | None = None
     call_id: str | None = None
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the user saw: the rows of this SQL, and the chart of them if there was one and it is still kept."""
+
+    sql: str
+    chart: Mapping[str, Any] | None
 
 
 class ExportDesk:
@@ -70,7 +81,8 @@ class ExportDesk:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
             StoreUnavailable: the answer can't be read.
         """
-        return await self._of_answer(wanted, lambda database, sql: database.stream(sql, self.max_rows))
+        shown = await self._shown(wanted)
+        return await self._of_answer(wanted, shown.sql, lambda database, sql: database.stream(sql, self.max_rows))
 
     async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
         """The answer's chart as a PNG file, of as many rows as an answer has.
@@ -83,30 +95,42 @@ class ExportDesk:
         if not can_draw():
             raise InvalidRequest(_CANNOT_DRAW, field="format")
 
+        shown = await self._shown(wanted)
+
         async def drawing(database: Database, sql: str) -> bytes:
             result = await database.run(sql)
             columns = result_columns(sql, result, await database.catalog(), lang)
-            chart = chart_of(columns, result, lang)
+            chart = _chart(shown.chart, columns, result, lang)
             if chart is None:
                 raise NotFound(_NO_CHART)
-            return await asyncio.to_thread(drawn, chart, columns, result)
+            return await asyncio.to_thread(drawn, chart, columns, result, lang)
 
-        return await self._of_answer(wanted, drawing)
+        return await self._of_answer(wanted, shown.sql, drawing)
 
-    async def _sql(self, wanted: WantedRows) -> str:
+    async def _shown(self, wanted: WantedRows) -> _Shown:
         answered = await self._answers.find(wanted.actor.owner, wanted.run_id, wanted.conversation_id)
         if wanted.call_id is not None:
-            return await self._answers.sql_of_call(wanted.actor.owner, wanted.run_id, wanted.call_id)
+            found = await self._answers.result_of_call(wanted.actor.owner, wanted.run_id, wanted.call_id)
+            return _Shown(found["sql"], found.get("chart"))
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
-        return answered.sql
+        return _Shown(answered.sql, answered.chart)
 
-    async def _of_answer(self, wanted: WantedRows, act: Callable[[Database, str], Awaitable[T]]) -> T:
+    async def _of_answer(self, wanted: WantedRows, sql: str, act: Callable[[Database, str], Awaitable[T]]) -> T:
         """What `act` makes of the answer's SQL in the database, as the caller may see it."""
-        sql = await self._sql(wanted)
         database = self._open_database(Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id))
         try:
             await database.explain(sql)  # for the limits on plans
             return await act(database, sql)
         except InvalidSql as error:
             raise with_suggestions(error, sql, await database.catalog()) from error
+
+
+def _chart(
+    shown: Mapping[str, Any] | None, columns: Sequence[ResultColumn], result: QueryResult, lang: Lang
+) -> Chart | None:
+    """The chart that the user saw, which may be one that was asked for; where today's rows don't fit it, theirs."""
+    if shown is not None:
+        with suppress(InvalidRequest):
+            return wished_chart(columns, result, lang, ChartWish(shown["type"], shown["x"], shown["y"]))
+    return chart_of(columns, result, lang)

@@ -1,7 +1,7 @@
 """What a user was answered, found again for feedback: in its run, and later in its conversation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.runs.desk import RunDesk, RunView
@@ -30,6 +30,7 @@ class Answered:
 
     Attributes:
         sql: what was run, or what was refused; None when none was written.
+        chart: what the rows were shown as; None where a table showed them, and when the run is no longer kept.
         is_one_query: whether `sql` alone answers the question; of several queries, it is but the last.
         error_type, error: of a question that ended in an error.
         before: the turns before it, oldest first.
@@ -41,6 +42,7 @@ class Answered:
     lang: Lang
     sql: str | None = None
     row_count: int | None = None
+    chart: Mapping[str, Any] | None = field(default=None, hash=False)
     is_one_query: bool = True
     error_type: str | None = None
     error: str | None = None
@@ -76,8 +78,8 @@ class Answers:
         turns = await self._conversations.recent(user_id, head.conversation_id, _MOST_TURNS)
         return _answered(view, _before(turns, run_id))
 
-    async def sql_of_call(self, user_id: str, run_id: str, call_id: str) -> str:
-        """The statement whose rows a tool's call of this run found.
+    async def result_of_call(self, user_id: str, run_id: str, call_id: str) -> Mapping[str, Any]:
+        """What a tool's call of this run found: `sql`, its rows, and `chart` if they were shown as one.
 
         Raises:
             NotFound: the run is no longer kept, or no such call found rows.
@@ -86,7 +88,7 @@ class Answers:
         found = await self._runs.result_of_call(user_id, run_id, call_id)
         if found is None:
             raise NotFound(_NO_CALL)
-        return str(found.data["sql"])
+        return found.data
 
     async def _kept(self, user_id: str, run_id: str, conversation_id: str | None) -> Answered:
         places = [conversation_id] if conversation_id else await self._latest(user_id)
@@ -129,6 +131,7 @@ def _answered(view: RunView, before: tuple[Turn, ...]) -> Answered:
         lang=head.lang,
         sql=data.get("sql") or (data.get("state_summary") or {}).get("sql"),
         row_count=result.get("row_count"),
+        chart=data.get("chart"),
         is_one_query=len(data.get("sources", ())) <= 1,
         error_type=data.get("error_type") if is_error else None,
         error=data.get("error") if is_error else None,

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from api.vanna.components import Part, harmless
@@ -85,7 +86,9 @@ def _numeral(rows: _Rows) -> list[_Trace]:
 
 
 def _line(rows: _Rows) -> list[_Trace]:
-    return rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
+    """Lines whose points are in the order of time: Plotly joins them as they come."""
+    traces = rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
+    return [{**one, **_along(sorted(zip(one["x"], one["y"], strict=True), key=itemgetter(0)))} for one in traces]
 
 
 def _bars(rows: _Rows) -> list[_Trace]:
@@ -118,9 +121,11 @@ def _layout(rows: _Rows) -> dict[str, Any]:
         return {"showlegend": rows.kind == "pie"}
     # Without a type, Plotly would take names such as "2024" or "1e5" for numbers.
     scale = "linear" if rows.kind == "scatter" else "date" if rows.is_over_time else "category"
+    # A line may lack what another has, so the order of their points is not yet that of the axis.
+    order = {"categoryorder": "category ascending"} if rows.kind == "line" else {}
     return {
         "showlegend": rows.has("series"),
-        "xaxis": {"title": {"text": rows.title("x")}, "type": scale, "automargin": True},
+        "xaxis": {"title": {"text": rows.title("x")}, "type": scale, "automargin": True, **order},
         "yaxis": {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True},
     }
 

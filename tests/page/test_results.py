@@ -34,6 +34,17 @@ def test_months_are_a_chart_and_a_table_of_months(page: Page) -> None:
     assert first.inner_text()[4] == "-"
 
 
+def test_a_line_goes_forward_in_time_whatever_the_order_of_rows(page: Page) -> None:
+    rows = [["2026-03", 9], ["2026-01", 7], ["2026-02", 5]]
+    _answer(page, _bars(type="line"), columns=["c", "n"], rows=rows)
+    turn = ask(page, "?")
+    expect(turn.locator("canvas")).to_be_visible()
+    page.wait_for_function("globalThis.Chart?.getChart(document.querySelector('canvas'))")
+    data = "Chart.getChart(document.querySelector('canvas')).data"
+    assert page.evaluate(f"{data}.labels") == ["2026-01", "2026-02", "2026-03"]
+    assert page.evaluate(f"{data}.datasets[0].data") == [7, 5, 9]
+
+
 def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
     formats = ["money", "money", "number", "plain", None, "percent"]
     types = ["numeric", "numeric", "int8", "int4", "text", "numeric"]
