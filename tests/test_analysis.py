@@ -240,6 +240,16 @@ def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
     assert "2 of the 11 figures" in outliers["text"]
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"), [(22, []), (23.5, []), (23.6, [23.6]), (5, []), (4.5, []), (4.4, [4.4])]
+)
+def test_each_fence_is_counted_from_its_own_quartile(asking: Asking, value: float, expected: list[float]) -> None:
+    """With a greater value the quartiles of 10 to 18 are 12.25 and 16.75, with a smaller one 11.25 and 15.75."""
+    sql = f"SELECT v FROM unnest(ARRAY[10, 11, 12, 13, 14, 15, 16, 17, 18, {value}]) AS t (v)"
+    figures = _found(_analyzed(asking, sql, what=["outliers"]), "outliers")["figures"]
+    assert [one["value"] for one in figures["farthest"]] == expected
+
+
 def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
     """Averages have no sum and no shares; negative figures and a total of zero make no whole."""
     data = _analyzed(

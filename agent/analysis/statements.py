@@ -134,7 +134,10 @@ def outliers(rows: Rows, measure: Place, names: Sequence[Place]) -> str:
     value = f"v{measure.number}"
     listed = ", ".join(f"c{name.number}" for name in names)
     first, last = (_QUARTILE.format(part=part, value=value) for part in ("0.25", "0.75"))
-    low, high = (f"{side} q1 {sign} {IQR_FENCE} * (q3 - q1)" for side, sign in (("v <", "-"), ("v >", "+")))
+    low, high = (
+        f"{side} {quartile} {sign} {IQR_FENCE} * (q3 - q1)"
+        for side, quartile, sign in (("v <", "q1", "-"), ("v >", "q3", "+"))
+    )
     told = "".join(f", left(o.c{name.number}::text, {MOST_NAME_CHARS})" for name in names)
     return (
         f"WITH f AS MATERIALIZED (SELECT {value} AS v{', ' + listed if listed else ''} FROM {rows.figures(measure)}), "
