@@ -250,6 +250,25 @@ def test_each_fence_is_counted_from_its_own_quartile(asking: Asking, value: floa
     assert [one["value"] for one in figures["farthest"]] == expected
 
 
+@pytest.mark.parametrize("extreme", ["1e160", "-1e299", "1e-160", "1e-299", "1e-400", "1e310"])
+def test_one_extreme_figure_spoils_nothing_but_what_it_is_too_great_for(asking: Asking, extreme: str) -> None:
+    values = f"VALUES {', '.join(f'({n}.5, {n * n % 7}.5)' for n in range(1, 20))}, ({extreme}, 3.5)"
+    data = _analyzed(asking, f"SELECT a, b FROM ({values}) AS t (a, b)", what=["describe", "outliers"], lang="en")
+    kinds = _kinds(data)
+    assert kinds.count("describe") == kinds.count("outliers") == 2
+    assert ("correlation" in kinds) == (extreme not in ("1e160", "-1e299"))
+    facts = _found(data, "describe")["figures"]
+    assert facts["median"] == pytest.approx(10.0, abs=1)
+    assert facts["not_finite"] == (extreme == "1e310")
+
+
+def test_figures_that_are_all_tiny_are_described(asking: Asking) -> None:
+    """Their squares are no numbers any more, so that they have no correlation."""
+    values = ", ".join(f"({n}e-100, {n * n}e-100)" for n in range(1, 20))
+    data = _analyzed(asking, f"SELECT a, b FROM (VALUES {values}) AS t (a, b)", what=["describe"], lang="en")
+    assert _kinds(data) == ["describe", "describe"]
+
+
 def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
     """Averages have no sum and no shares; negative figures and a total of zero make no whole."""
     data = _analyzed(
