@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import random
+import re
 import statistics
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.analysis import forecasting
+from agent.analysis.limits import MOST_FITTED
 from agent.analysis.periods import ALIGNED, Unit, distance, later, named, parsed
 from app_config import Settings
 from tests.asking import Asking
@@ -421,6 +423,30 @@ def test_a_forecast_that_is_worth_nothing_is_refused(asking: Asking, values: lis
     data = _analyzed(asking, _monthly(values), what=["forecast"], lang="en")
     assert "forecast" not in data
     assert said in data["warnings"][0]
+
+
+@needs_statsmodels
+def test_only_the_periods_that_are_fitted_have_to_vary() -> None:
+    with pytest.raises(forecasting.CannotForecast, match="nothing to forecast"):
+        forecasting.forecast([5.0] + [0.0] * MOST_FITTED, 1, 3, limit_s=1)
+
+
+@needs_statsmodels
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([100.0 + n % 12 * 7 for n in range(48)], [100, 107, 114]),
+        ([0.0, 0.3, 0.7, 0.0, 0.9, 0.1, 0.5, 0.5, 0.2, 0.8, 0.4, 0.6] * 4, [0, 0.3, 0.7]),
+        ([100.0 * (1 + n // 12) for n in range(48)], [500, 500, 500]),  # a step a year
+    ],
+)
+def test_a_series_that_repeats_itself_exactly_is_forecast(
+    asking: Asking, values: list[float], expected: list[float]
+) -> None:
+    data = _analyzed(asking, _monthly(values), what=["forecast"], horizon=3, lang="en")
+    assert "forecast" in data, data["warnings"]
+    assert [point["value"] for point in data["forecast"]["points"]] == pytest.approx(expected, rel=0.01)
+    assert not re.search(r"e-\d|0\.0000", _found(data, "forecast")["text"])
 
 
 @needs_statsmodels
