@@ -426,6 +426,17 @@ def test_a_forecast_that_is_worth_nothing_is_refused(asking: Asking, values: lis
 
 
 @needs_statsmodels
+@pytest.mark.parametrize(("lang", "said"), [("en", "below zero were cut to zero"), ("zh", "低于零的数值已改为零")])
+@pytest.mark.parametrize(("first", "is_clipped"), [(29.0, True), (1000.0, False)])
+def test_a_forecast_says_that_it_was_cut_at_zero(
+    asking: Asking, lang: str, said: str, first: float, *, is_clipped: bool
+) -> None:
+    data = _analyzed(asking, _monthly([first - n for n in range(30)]), what=["forecast"], lang=lang)
+    assert data["forecast"]["is_clipped_at_zero"] == is_clipped
+    assert (said in _found(data, "forecast")["text"]) == is_clipped
+
+
+@needs_statsmodels
 def test_only_the_periods_that_are_fitted_have_to_vary() -> None:
     with pytest.raises(forecasting.CannotForecast, match="nothing to forecast"):
         forecasting.forecast([5.0] + [0.0] * MOST_FITTED, 1, 3, limit_s=1)
