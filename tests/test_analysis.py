@@ -226,7 +226,16 @@ def test_nothing_is_compared_across_a_hole(asking: Asking) -> None:
     sql = f"SELECT day, v FROM (VALUES {days}) AS t (day, v)"
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert "change" not in _kinds(data)
-    assert any(warning.startswith("4 periods") for warning in data["warnings"])
+    assert any(warning.endswith(": 4; nothing is compared across a gap.") for warning in data["warnings"])
+
+
+def test_one_period_is_no_plural(asking: Asking) -> None:
+    days = "(date '2024-05-01', 1.0), ('2024-05-03', 2.0), ('2024-05-04', 3.0)"
+    data = _analyzed(asking, f"SELECT day, v FROM (VALUES {days}) AS t (day, v)", what=["forecast"], lang="en")
+    alone = _analyzed(asking, "SELECT date '2024-05-01' AS day, 1.5 AS v", what=["forecast"], lang="en")
+    said = [*data["warnings"], *alone["warnings"]]
+    assert len(said) >= 2
+    assert not [text for text in said if re.search(r"\b1 periods|\b1 complete periods", text)]
 
 
 def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
@@ -328,6 +337,9 @@ def test_a_wrong_request_names_its_field(asking: Asking) -> None:
         for value in values:
             code, envelope = _post(asking, run_id, **{field: value})
             assert (code, envelope["data"].get("field")) == (400, field), value
+    with asking.client.post(f"/api/v0/runs/{run_id}/analyze", json=["change"]) as response:
+        assert response.status_code == 400
+        assert '{"what": ["describe", "change"]}' in response.get_data(as_text=True).replace("\\", "")
     unknown = _post(asking, run_id, what=["describe"], mesure="total", lang="en")[1]["data"]
     assert "mesure" in unknown["warnings"][0]
     assert _post(asking, run_id, user_id="bob")[0] == 404

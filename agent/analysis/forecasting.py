@@ -35,7 +35,7 @@ _ABSENT = Text(
 )
 _SHORT = Text(
     "只有 {n} 个完整周期，至少需要 {least} 个才能预测。",
-    "There are {n} complete periods; a forecast takes at least {least}.",
+    "Complete periods: {n}; a forecast takes at least {least}.",
 )
 _CONSTANT = Text(
     "各周期的数值完全相同，没有可以预测的变化。", "All periods have the same figure: there is nothing to forecast."
