@@ -17,6 +17,7 @@ from common.envelope import success
 from common.text import Text
 
 _FIELDS = frozenset(("what", "measure", "by", "horizon", "lang", "user_id", "conversation_id"))
+_EXAMPLE = Text('{"what": ["describe", "change"]}', '{"what": ["describe", "change"]}')
 _DONE = Text("分析完成", "Done")
 
 
@@ -26,7 +27,7 @@ def analyses_blueprint(desk: AnalysisDesk, places: Places) -> Blueprint:
 
     @blueprint.post("/api/v0/runs/<run_id>/analyze")
     def analyze_run(run_id: str) -> Response:
-        body = json_object(request)
+        body = json_object(request, _EXAMPLE)
         reader = parse_reader(body, request.headers.get("Accept-Language"))
         wish = Wish(
             lang=reader.lang,

@@ -102,8 +102,15 @@ def json_of(request: Request) -> Any:
         return None
 
 
-def json_object(request: Request) -> dict[str, Any]:
+_QUESTION = Text('{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}')
+"""A body of the endpoints that take questions."""
+
+
+def json_object(request: Request, example: Text = _QUESTION) -> dict[str, Any]:
     """The body as a JSON object, whatever the content type.
+
+    Args:
+        example: a body that the endpoint takes.
 
     Raises:
         InvalidRequest: it is not a JSON object, or can't be read.
@@ -113,8 +120,8 @@ def json_object(request: Request) -> dict[str, Any]:
         return body
     raise InvalidRequest(
         Text(
-            '请求体必须是 JSON 对象，例如 {"question": "各服务区的营业收入排行"}。',
-            'The body must be a JSON object, for example {"question": "Revenue ranking by service area"}.',
+            f"请求体必须是 JSON 对象，例如 {example.zh}。",
+            f"The body must be a JSON object, for example {example.en}.",
         )
     )
 

@@ -41,6 +41,9 @@ _PASSING = frozenset(
     )
 )
 _FORMATS: Mapping[str, Unit] = {"YYYY": "year", "YYYY-MM": "month", "YYYYMM": "month", "YYYY-MM-DD": "day"}
+# Formats of to_char whose texts are in the order of time: from the year down, all in digits, whatever stands between.
+_IN_ORDER = re.compile(r"YYYY(Q|MM(DD(HH24(MI(SS)?|00(00)?)?)?)?|DDD|WW)?|IYYYIW")
+_BETWEEN = re.compile(r'"[^"]*"|[^A-Z0-9]')
 _DURATIONS = frozenset(("age", "justify_days", "justify_hours", "justify_interval"))  # whose years are no dates
 _OF_ROWS = frozenset(("row_number", "rank", "dense_rank", "ntile"))
 
@@ -214,7 +217,7 @@ class _Reader:
             return replace(inner, name=function, part=_PARTS.get(unit), period=None, is_computed=unit not in _PARTS)
         if function == "to_char" and len(arguments) > 1:
             inner = self._described(arguments[0], names)
-            return replace(inner, name=function, period=_FORMATS.get(_text(arguments[1]), inner.period))
+            return replace(inner, name=function, period=_written_period(_text(arguments[1]), inner.period))
         if (aggregate := _AGGREGATES.get(function)) is not None:
             return self._aggregated(aggregate, node, names)
         if function in _PASSING and arguments:
@@ -266,6 +269,17 @@ class _Reader:
         if operator in (("+",), ("-",)) and len(same) == 1:
             return replace(sides[0], name="", is_computed=True, is_total=is_total)
         return Output("", function=function, is_computed=True, is_total=is_total)
+
+
+def _written_period(form: str, cut_to: Unit | None) -> Unit | None:
+    """The unit of times that `to_char` writes; None where their texts, such as `2025 June`, are in no order of time.
+
+    Args:
+        form: the format of `to_char`.
+        cut_to: the unit that the times are cut to before they are written.
+    """
+    is_in_order = _IN_ORDER.fullmatch(_BETWEEN.sub("", form.upper())) is not None
+    return _FORMATS.get(form, cut_to if is_in_order else None)
 
 
 def _adds_up(function: Aggregate, node: Node) -> bool:

@@ -28,6 +28,7 @@ NUMBERS = frozenset(("int2", "int4", "int8", "numeric", "float4", "float8", "mon
 """PostgreSQL's types of numbers."""
 _TIMES = ("date", "timestamp")
 _NAMES = frozenset(("text", "varchar", "bpchar", "name", "bool", "char"))
+_DAY = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?", re.ASCII)
 _WRITTEN_PERIOD = re.compile(r"\d{4}(-?\d{2}){0,2}|\d{4}-?Q[1-4]")
 _FUNCTIONS = {
     "count": Text("{}数量", "number of {}"),
@@ -248,8 +249,11 @@ def _is_time(column: Column) -> bool:
 
 
 def as_period(value: object, period: str | None) -> object:
-    """A time as the period it begins: `2026-10`, `2026-Q4`, `2026`; others, and what is no time, as they are."""
-    if not isinstance(value, str) or len(value) < 10 or not value[:4].isdigit():
+    """A time as the period it begins: `2026-10`, `2026-Q4`, `2026`; others, and what is no time, as they are.
+
+    Years before Christ and after 9999 stay whole, because their times are longer and would be cut to other years.
+    """
+    if not isinstance(value, str) or not _DAY.fullmatch(value) or value.endswith("BC"):
         return value
     if period == "year":
         return value[:4]

@@ -7,10 +7,15 @@ const FORMS = {
   week: (text) => text.slice(0, 10),
   day: (text) => text.slice(0, 10),
 };
-const DAY = /^\d{4}-\d\d-\d\d/;
+const DAY = /^\d{4}-\d\d-\d\d([T ].*)?$/;
+
+/** Whether it is a day or a time of the years 0001 to 9999; others are longer and would be cut to other years. */
+function isDay(value) {
+  return typeof value === "string" && DAY.test(value) && !value.endsWith("BC");
+}
 
 /** `value` as the period it begins; what is no time stays as it is. */
 export function asPeriod(value, period) {
   const form = FORMS[period];
-  return form && typeof value === "string" && DAY.test(value) ? form(value) : value;
+  return form && isDay(value) ? form(value) : value;
 }

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import random
+import re
 import statistics
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.analysis import forecasting
+from agent.analysis.limits import MOST_FITTED
 from agent.analysis.periods import ALIGNED, Unit, distance, later, named, parsed
 from app_config import Settings
 from tests.asking import Asking
@@ -224,7 +226,16 @@ def test_nothing_is_compared_across_a_hole(asking: Asking) -> None:
     sql = f"SELECT day, v FROM (VALUES {days}) AS t (day, v)"
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert "change" not in _kinds(data)
-    assert any(warning.startswith("4 periods") for warning in data["warnings"])
+    assert any(warning.endswith(": 4; nothing is compared across a gap.") for warning in data["warnings"])
+
+
+def test_one_period_is_no_plural(asking: Asking) -> None:
+    days = "(date '2024-05-01', 1.0), ('2024-05-03', 2.0), ('2024-05-04', 3.0)"
+    data = _analyzed(asking, f"SELECT day, v FROM (VALUES {days}) AS t (day, v)", what=["forecast"], lang="en")
+    alone = _analyzed(asking, "SELECT date '2024-05-01' AS day, 1.5 AS v", what=["forecast"], lang="en")
+    said = [*data["warnings"], *alone["warnings"]]
+    assert len(said) >= 2
+    assert not [text for text in said if re.search(r"\b1 periods|\b1 complete periods", text)]
 
 
 def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
@@ -238,6 +249,35 @@ def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
     assert outliers["figures"]["farthest"] == [{"value": -90, "row": ["row 11"]}, {"value": 100, "row": ["row 10"]}]
     assert "interquartile range (IQR) rule" in outliers["method"]
     assert "2 of the 11 figures" in outliers["text"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(22, []), (23.5, []), (23.6, [23.6]), (5, []), (4.5, []), (4.4, [4.4])]
+)
+def test_each_fence_is_counted_from_its_own_quartile(asking: Asking, value: float, expected: list[float]) -> None:
+    """With a greater value the quartiles of 10 to 18 are 12.25 and 16.75, with a smaller one 11.25 and 15.75."""
+    sql = f"SELECT v FROM unnest(ARRAY[10, 11, 12, 13, 14, 15, 16, 17, 18, {value}]) AS t (v)"
+    figures = _found(_analyzed(asking, sql, what=["outliers"]), "outliers")["figures"]
+    assert [one["value"] for one in figures["farthest"]] == expected
+
+
+@pytest.mark.parametrize("extreme", ["1e160", "-1e299", "1e-160", "1e-299", "1e-400", "1e310"])
+def test_one_extreme_figure_spoils_nothing_but_what_it_is_too_great_for(asking: Asking, extreme: str) -> None:
+    values = f"VALUES {', '.join(f'({n}.5, {n * n % 7}.5)' for n in range(1, 20))}, ({extreme}, 3.5)"
+    data = _analyzed(asking, f"SELECT a, b FROM ({values}) AS t (a, b)", what=["describe", "outliers"], lang="en")
+    kinds = _kinds(data)
+    assert kinds.count("describe") == kinds.count("outliers") == 2
+    assert ("correlation" in kinds) == (extreme not in ("1e160", "-1e299"))
+    facts = _found(data, "describe")["figures"]
+    assert facts["median"] == pytest.approx(10.0, abs=1)
+    assert facts["not_finite"] == (extreme == "1e310")
+
+
+def test_figures_that_are_all_tiny_are_described(asking: Asking) -> None:
+    """Their squares are no numbers any more, so that they have no correlation."""
+    values = ", ".join(f"({n}e-100, {n * n}e-100)" for n in range(1, 20))
+    data = _analyzed(asking, f"SELECT a, b FROM (VALUES {values}) AS t (a, b)", what=["describe"], lang="en")
+    assert _kinds(data) == ["describe", "describe"]
 
 
 def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
@@ -297,6 +337,9 @@ def test_a_wrong_request_names_its_field(asking: Asking) -> None:
         for value in values:
             code, envelope = _post(asking, run_id, **{field: value})
             assert (code, envelope["data"].get("field")) == (400, field), value
+    with asking.client.post(f"/api/v0/runs/{run_id}/analyze", json=["change"]) as response:
+        assert response.status_code == 400
+        assert '{"what": ["describe", "change"]}' in response.get_data(as_text=True).replace("\\", "")
     unknown = _post(asking, run_id, what=["describe"], mesure="total", lang="en")[1]["data"]
     assert "mesure" in unknown["warnings"][0]
     assert _post(asking, run_id, user_id="bob")[0] == 404
@@ -392,6 +435,41 @@ def test_a_forecast_that_is_worth_nothing_is_refused(asking: Asking, values: lis
     data = _analyzed(asking, _monthly(values), what=["forecast"], lang="en")
     assert "forecast" not in data
     assert said in data["warnings"][0]
+
+
+@needs_statsmodels
+@pytest.mark.parametrize(("lang", "said"), [("en", "below zero were cut to zero"), ("zh", "低于零的数值已改为零")])
+@pytest.mark.parametrize(("first", "is_clipped"), [(29.0, True), (1000.0, False)])
+def test_a_forecast_says_that_it_was_cut_at_zero(
+    asking: Asking, lang: str, said: str, first: float, *, is_clipped: bool
+) -> None:
+    data = _analyzed(asking, _monthly([first - n for n in range(30)]), what=["forecast"], lang=lang)
+    assert data["forecast"]["is_clipped_at_zero"] == is_clipped
+    assert (said in _found(data, "forecast")["text"]) == is_clipped
+
+
+@needs_statsmodels
+def test_only_the_periods_that_are_fitted_have_to_vary() -> None:
+    with pytest.raises(forecasting.CannotForecast, match="nothing to forecast"):
+        forecasting.forecast([5.0] + [0.0] * MOST_FITTED, 1, 3, limit_s=1)
+
+
+@needs_statsmodels
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([100.0 + n % 12 * 7 for n in range(48)], [100, 107, 114]),
+        ([0.0, 0.3, 0.7, 0.0, 0.9, 0.1, 0.5, 0.5, 0.2, 0.8, 0.4, 0.6] * 4, [0, 0.3, 0.7]),
+        ([100.0 * (1 + n // 12) for n in range(48)], [500, 500, 500]),  # a step a year
+    ],
+)
+def test_a_series_that_repeats_itself_exactly_is_forecast(
+    asking: Asking, values: list[float], expected: list[float]
+) -> None:
+    data = _analyzed(asking, _monthly(values), what=["forecast"], horizon=3, lang="en")
+    assert "forecast" in data, data["warnings"]
+    assert [point["value"] for point in data["forecast"]["points"]] == pytest.approx(expected, rel=0.01)
+    assert not re.search(r"e-\d|0\.0000", _found(data, "forecast")["text"])
 
 
 @needs_statsmodels

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from common.text import Lang
 from common.values import Catalog, Column, QueryResult, Table
 from knowledge.naming import plural
-from knowledge.result_columns import result_columns
+from knowledge.result_columns import as_period, result_columns
 from knowledge.written_values import joined
 from rules.answering.dated import Dated
 from rules.answering.summarize import Answered, summary_pieces
@@ -66,6 +66,45 @@ def told(
 def test_figures_are_written_as_people_write_them(sql: str, kind: str, value: object, en: str, zh: str) -> None:
     assert en in told(sql, ([value],), (kind,))
     assert zh in told(sql, ([value],), (kind,), "zh")
+
+
+@pytest.mark.parametrize(
+    ("value", "period", "expected"),
+    [
+        ("2026-10-01", "month", "2026-10"),
+        ("2026-10-01T00:00:00+08:00", "quarter", "2026-Q4"),
+        ("2026-10-01 00:00:00", "year", "2026"),
+        ("2025年 第3季度 (July)", "quarter", "2025年 第3季度 (July)"),
+        ("2025 Jun 01", "quarter", "2025 Jun 01"),
+        ("2025 June     ", "month", "2025 June     "),
+        ("0044-03-01 BC", "month", "0044-03-01 BC"),
+        ("12026-09-01", "month", "12026-09-01"),
+        ("123456-09-01", "quarter", "123456-09-01"),
+    ],
+)
+def test_only_dates_of_four_digit_years_are_cut_to_their_periods(value: str, period: str, expected: str) -> None:
+    assert as_period(value, period) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "role", "period"),
+    [
+        ("YYYY Month", "category", None),
+        ("YYYY Mon DD", "category", None),
+        ("MM/YYYY", "category", None),
+        ("YYYY-FMMM", "category", None),
+        ('YYYY"年"MM"月"', "time", "month"),
+        ('YYYY"年 第"Q"季度"', "time", "month"),
+        ("yyyy-mm-dd hh24:00", "time", "month"),
+        ("YYYY", "time", "year"),
+    ],
+)
+def test_months_that_are_written_out_of_order_are_no_times(form: str, role: str, period: str | None) -> None:
+    """A line from April to September by way of August would tell a course that never was."""
+    sql = f"SELECT to_char(date_trunc('month', sold_on), '{form}') AS m, sum(amount) AS total FROM sale GROUP BY 1"
+    result = QueryResult(("m", "total"), ("text", "numeric"), (["x", Decimal(1)],))
+    column = result_columns(sql, result, SALES, "en")[0]
+    assert (column.role, column.period) == (role, period)
 
 
 TOP: Rows = (["A", Decimal(9)], ["B", Decimal(5)], ["C", Decimal(4)])

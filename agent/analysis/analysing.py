@@ -49,7 +49,7 @@ _SPARSE = Text(
 )
 _HOLES = Text(
     "从第一个到最后一个周期之间有 {gaps:,} 个周期没有“{name}”的数据；跨越空缺的周期不作比较。",
-    "{gaps:,} periods between the first and the last have no {name}; nothing is compared across a gap.",
+    "Periods without {name} between the first and the last: {gaps:,}; nothing is compared across a gap.",
 )
 
 

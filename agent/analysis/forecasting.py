@@ -22,6 +22,10 @@ _LEAST_TRAINING = 5
 _LEAST_ORIGINS = 3
 _LEAST_HEURISTIC = 10  # figures, from which the first level, trend and season are worked out and not estimated
 _MOST_ITERATIONS = 100  # of one fit
+_NOISE = 1e-9  # of the greatest figure: less comes from rounding while computing, and is nothing
+# Of the range of figures. The weight of the last figure ends at 0.9999 in a fit, so that a model misses a step by as
+# much more than the naive forecast, and is no worse for that.
+_TOLERANCE = 1e-4
 LEVELS = (80, 95)
 """Percent of the prediction intervals."""
 
@@ -31,7 +35,7 @@ _ABSENT = Text(
 )
 _SHORT = Text(
     "只有 {n} 个完整周期，至少需要 {least} 个才能预测。",
-    "There are {n} complete periods; a forecast takes at least {least}.",
+    "Complete periods: {n}; a forecast takes at least {least}.",
 )
 _CONSTANT = Text(
     "各周期的数值完全相同，没有可以预测的变化。", "All periods have the same figure: there is nothing to forecast."
@@ -138,9 +142,10 @@ def forecast(values: Sequence[float], season: int, horizon: int, *, limit_s: flo
         raise CannotForecast(_ABSENT)
     if len(values) < LEAST_PERIODS:
         raise CannotForecast(Text(*(form.format(n=len(values), least=LEAST_PERIODS) for form in _SHORT)))
+    values = values[-MOST_FITTED:]
     if min(values) == max(values):
         raise CannotForecast(_CONSTANT)
-    return _Forecaster(values[-MOST_FITTED:], season, horizon, time.monotonic() + limit_s).forecast()
+    return _Forecaster(values, season, horizon, time.monotonic() + limit_s).forecast()
 
 
 class _Forecaster:
@@ -155,7 +160,7 @@ class _Forecaster:
     def forecast(self) -> Forecast:
         model = self._chosen()
         backtest = self._backtest(model, self._origins(model))
-        if backtest.mae > backtest.naive_mae:
+        if backtest.mae > backtest.naive_mae + _TOLERANCE * self._scale * (max(self._values) - min(self._values)):
             said = {"tests": backtest.tests, "mae": backtest.mae, "naive_mae": backtest.naive_mae}
             zh, en = (form.format(naive=naive, **said) for form, naive in zip(_WORSE, backtest.naive, strict=True))
             raise CannotForecast(Text(zh, en))
@@ -234,8 +239,15 @@ class _Forecaster:
         frames = [predicted.summary_frame(alpha=1 - level / 100) * self._scale for level in LEVELS]
         ends = [list(zip(frame["pi_lower"].tolist(), frame["pi_upper"].tolist(), strict=True)) for frame in frames]
         return tuple(
-            Step(mean, tuple(intervals)) for mean, *intervals in zip(frames[0]["mean"].tolist(), *ends, strict=True)
+            Step(
+                self._without_noise(mean),
+                tuple((self._without_noise(low), self._without_noise(high)) for low, high in intervals),
+            )
+            for mean, *intervals in zip(frames[0]["mean"].tolist(), *ends, strict=True)
         )
+
+    def _without_noise(self, value: float) -> float:
+        return 0.0 if abs(value) < _NOISE * self._scale else value
 
 
 def _aicc(likelihood: float, model: Model, count: int) -> float:
@@ -252,7 +264,7 @@ def _aicc(likelihood: float, model: Model, count: int) -> float:
 
 
 class _Errors:
-    """Absolute errors of forecasts, and how large they are beside the truth."""
+    """Absolute errors of forecasts, and how large they are beside the truth; figures are around one."""
 
     def __init__(self) -> None:
         self._errors: list[float] = []
@@ -261,8 +273,9 @@ class _Errors:
     def add(self, said: Sequence[float], truth: Sequence[float]) -> None:
         """Adds forecasts of single periods."""
         for one, true in zip(said, truth, strict=True):
-            self._errors.append(abs(one - true))
-            self._parts.append(abs(one - true) / abs(true) if true else None)
+            error = abs(one - true) if abs(one - true) >= _NOISE else 0.0
+            self._errors.append(error)
+            self._parts.append(error / abs(true) if true else None)
 
     @property
     def count(self) -> int:

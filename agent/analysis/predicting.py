@@ -13,13 +13,17 @@ from common.text import Lang, Text
 _HORIZONS: dict[Unit, int] = {"hour": 24, "day": 7, "week": 4, "month": 3, "quarter": 2, "year": 2}
 _GAPS = Text(
     "有 {gaps:,} 个周期没有数据，序列不连续，不能预测。",
-    "{gaps:,} periods have no figure: a series with gaps is not forecast.",
+    "Periods without a figure: {gaps:,}. A series with gaps is not forecast.",
 )
 _SHORTENED = Text(
     "horizon 已减为 {horizon}：最多预测已有周期数的一半。",
     "horizon was cut to {horizon}: at most half as many periods as there are.",
 )
 _LATE = Text("预测会超出可表示的日期。", "The forecast would go beyond the dates that can be written.")
+_CLIPPED = Text(
+    "历史数值从未低于零，所以预测值和区间中低于零的数值已改为零。",
+    " Figures below zero were cut to zero, in the forecast and its interval: there was none before.",
+)
 _METHOD = Text(
     "{model}；模型按 AICc 选择，参数由 statsmodels 的最大似然估计得到（最近 {fitted:,} 个完整周期）；"
     "回测为滚动起点，每个起点只用此前的数据重新估计",
@@ -100,13 +104,14 @@ def _text(measure: Place, series: Series, made: Forecast, points: Sequence[dict[
     note = Text("", "")
     if pending is not None and named(pending, series.unit) == first["period"]:
         note = Text("（该周期尚未结束，按整个周期预测）", " (not over yet; forecast as a whole)")
+    clipped = _CLIPPED if made.is_clipped else Text("", "")
     return Text(
         f"预测 {first['period']}{note.zh} 的“{measure.label}”约为 {said(first['value'])}，"
         f"95% 预测区间 {said(first['low_95'])} 到 {said(first['high_95'])}，"
-        f"共预测 {len(points)} 个周期（按{UNIT_NAMES[series.unit].zh}）。"
+        f"共预测 {len(points)} 个周期（按{UNIT_NAMES[series.unit].zh}）。{clipped.zh}"
         f"回测 {test.tests} 次的平均绝对误差为 {error}{mape}，“{test.naive.zh}”的简单预测为 {naive}。",
         f"{measure.label} in {first['period']}{note.en} is forecast at {said(first['value'])}, with a 95% prediction "
-        f"interval from {said(first['low_95'])} to {said(first['high_95'])}; periods forecast: {len(points)}. "
-        f"Back-tested {test.tests} times, the mean absolute error was {error}{in_percent}; that of the naive forecast "
-        f"“{test.naive.en}” was {naive}.",
+        f"interval from {said(first['low_95'])} to {said(first['high_95'])}; periods forecast: {len(points)}."
+        f"{clipped.en} Back-tested {test.tests} times, the mean absolute error was {error}{in_percent}; that of the "
+        f"naive forecast “{test.naive.en}” was {naive}.",
     ).to(lang)

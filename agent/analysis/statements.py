@@ -16,8 +16,15 @@ PARETO = "0.8"
 IQR_FENCE = "1.5"
 """How many interquartile ranges from the quartiles an outlier lies at least."""
 
-# NaN is greater than every number in PostgreSQL, so that this leaves it out as well.
-_FIGURE = "CASE WHEN {value} BETWEEN -1e300 AND 1e300 THEN {value}::numeric END AS v{number}"
+# NaN is greater than every number in PostgreSQL, so that this leaves it out as well. Quartiles are float8, which has no
+# smaller numbers than these few: they count as zero.
+_FIGURE = (
+    "CASE WHEN {value} BETWEEN -1e-300 AND 1e-300 THEN 0 WHEN {value} BETWEEN -1e300 AND 1e300 THEN {value}::numeric "
+    "END AS v{number}"
+)
+# A correlation multiplies the squares of its figures, which are float8 and overflow when these are greater.
+_MULTIPLIED = "(CASE WHEN abs({value}) < 1e-70 THEN 0 WHEN abs({value}) <= 1e70 THEN {value} END)::float8"
+_ARE_MULTIPLIED = "greatest(max(abs({one})), max(abs({other}))) <= 1e70"
 _QUARTILE = "percentile_cont({part}) WITHIN GROUP (ORDER BY {value})"
 
 
@@ -46,7 +53,10 @@ def _figure(measure: Place) -> str:
 
 
 def described(rows: Rows, measures: Sequence[Place], pairs: Sequence[tuple[Place, Place]]) -> str:
-    """One row: the number of rows; per measure its facts in the order of `describing.FACTS`; per pair n and r."""
+    """One row: the number of rows; per measure its facts in the order of `describing.FACTS`; per pair n and r.
+
+    r is NULL where a figure is too great for it: that of the others would be another.
+    """
     parts = ["count(*)"]
     for measure in measures:
         value = f"v{measure.number}"
@@ -54,9 +64,14 @@ def described(rows: Rows, measures: Sequence[Place], pairs: Sequence[tuple[Place
         parts += [f"{function}({value})" for function in ("sum", "avg", "stddev_samp", "min", "max")]
         parts += [_QUARTILE.format(part=part, value=value) for part in ("0.25", "0.5", "0.75")]
     for one, other in pairs:
-        arguments = f"v{one.number}::float8, v{other.number}::float8"
-        parts += [f"regr_count({arguments})", f"corr({arguments})"]
+        parts += _correlated(f"v{one.number}", f"v{other.number}")
     return f"SELECT {', '.join(parts)} FROM {rows.figures(*measures)}"
+
+
+def _correlated(one: str, other: str) -> list[str]:
+    arguments = ", ".join(_MULTIPLIED.format(value=value) for value in (one, other))
+    r = f"CASE WHEN {_ARE_MULTIPLIED.format(one=one, other=other)} THEN corr({arguments}) END"
+    return [f"regr_count({arguments})", r]
 
 
 def shares(rows: Rows, measure: Place, group: Place) -> str:
@@ -134,7 +149,10 @@ def outliers(rows: Rows, measure: Place, names: Sequence[Place]) -> str:
     value = f"v{measure.number}"
     listed = ", ".join(f"c{name.number}" for name in names)
     first, last = (_QUARTILE.format(part=part, value=value) for part in ("0.25", "0.75"))
-    low, high = (f"{side} q1 {sign} {IQR_FENCE} * (q3 - q1)" for side, sign in (("v <", "-"), ("v >", "+")))
+    low, high = (
+        f"{side} {quartile} {sign} {IQR_FENCE} * (q3 - q1)"
+        for side, quartile, sign in (("v <", "q1", "-"), ("v >", "q3", "+"))
+    )
     told = "".join(f", left(o.c{name.number}::text, {MOST_NAME_CHARS})" for name in names)
     return (
         f"WITH f AS MATERIALIZED (SELECT {value} AS v{', ' + listed if listed else ''} FROM {rows.figures(measure)}), "

@@ -233,7 +233,8 @@ def _is_number_of_excel(value: Any) -> bool:
         return len(str(abs(value))) <= _MOST_DIGITS
     if not isinstance(value, Decimal) or abs(value.adjusted()) > _MOST_EXPONENT:
         return False
-    return len(value.normalize().as_tuple().digits) <= _MOST_DIGITS
+    # Not by normalize(), which rounds to the digits that Python computes with.
+    return len("".join(map(str, value.as_tuple().digits)).strip("0")) <= _MOST_DIGITS
 
 
 def _day_of_excel(text: str) -> float | None:
