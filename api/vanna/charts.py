@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 from api.vanna.components import Part, harmless
@@ -85,10 +84,14 @@ def _numeral(rows: _Rows) -> list[_Trace]:
     return [{"type": "indicator", "mode": "number", "value": value, "title": {"text": rows.title("y")}}]
 
 
+def _time(point: tuple[Any, Any]) -> str:
+    return str(point[0])  # NULL comes among the others
+
+
 def _line(rows: _Rows) -> list[_Trace]:
     """Lines whose points are in the order of time: Plotly joins them as they come."""
     traces = rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
-    return [{**one, **_along(sorted(zip(one["x"], one["y"], strict=True), key=itemgetter(0)))} for one in traces]
+    return [{**one, **_along(sorted(zip(one["x"], one["y"], strict=True), key=_time))} for one in traces]
 
 
 def _bars(rows: _Rows) -> list[_Trace]:
