@@ -1,6 +1,7 @@
 # make run    serves Citu at http://127.0.0.1:8084 (HOST, PORT, DATA_DIR … : docs/configuration.md); the first time it
 #             makes .venv and installs into it. make PYTHON=python3.12 run: with that Python.
 # make test   the tests            make lint     ruff and mypy
+# CITU_TEST_EXPLORE=1 make test    tries properties with many random examples, where it usually takes the same few
 # make bench  the measurements     make postman  the Postman collection against a server of its own
 # make pictures  the pictures of the page in docs/images, by an installed Chromium
 # make clean  removes .venv and caches; never the data (DATA_DIR, ./var by default)
