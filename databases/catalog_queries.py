@@ -136,7 +136,7 @@ WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
 
 # the version as a number: 150004 is 15.4
-VERSION = "SELECT pg_catalog.current_setting('server_version_num')"
+VERSION = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('server_encoding')"
 
 # Whether it may be called with one argument: such a call can be written like a field, `value.function`.
 _TAKES_ONE = "(p.prokind <> 'p' AND p.pronargs >= 1 AND p.pronargs - p.pronargdefaults <= 1)"

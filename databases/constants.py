@@ -35,7 +35,7 @@ class Constant:
         start, end: its place in the query, quotes and sign included, in characters.
         role: `limit` and `offset` of rows; `compared` with something; a `factor`; the text of an `interval`; an
             `argument` of a function; `neutral`: the number of a column to sort by, or of digits to round to.
-        operator: of what is compared; of a range, also which end of it.
+        operator: of what is compared; of a range, also which end of it. Of an argument, its function.
         column: the reference that it is compared with, as written; empty when that is no plain column.
     """
 
@@ -175,11 +175,12 @@ def _operands(node: Node) -> Iterator[tuple[str, Any, _Place]]:
 
 
 def _arguments(node: Node) -> Iterator[tuple[str, Any, _Place]]:
-    counts_digits = _last_name(node.get("funcname", ())) in _DIGITS_ARGUMENTS
+    function = _last_name(node.get("funcname", ()))
     for name, child in node.items():
         if name == "args":
             for number, item in enumerate(child):
-                yield "", item, _Place("neutral" if counts_digits and number == 1 else "argument")
+                counts_digits = function in _DIGITS_ARGUMENTS and number == 1
+                yield "", item, _Place("neutral" if counts_digits else "argument", function)
         elif name != "funcname":
             yield name, child, _ANYWHERE
 

@@ -39,7 +39,7 @@ from databases.results import (
     while_narrow,
     whole_result,
 )
-from databases.row_context import BEGIN, NOBODYS, RowContext
+from databases.row_context import BEGIN, NOBODYS, RowContext, fitting
 from databases.row_stream import CursorRows
 from databases.statement_errors import NAMES_NOT_UNICODE, TOO_LARGE, translated
 
@@ -144,14 +144,16 @@ class PostgresDatabase:
         """
         begin = self._begun(context)
         offset = len(begin) + len(_EXPLAIN)
-        return await self._with_connection(lambda connection: _explain(connection, begin, sql), sql, offset)
+        with fitting(context, sql):
+            return await self._with_connection(lambda connection: _explain(connection, begin, sql), sql, offset)
 
     async def run(self, sql: str, context: RowContext | None = None) -> QueryResult:
         """The rows of `sql` up to the caps; `context` as for `explain`."""
         begin = self._begun(context)
         offset = len(begin) + len(SELECT_ROW)
         try:
-            return await self._with_connection(lambda connection: self._fetch(connection, begin, sql), sql, offset)
+            with fitting(context, sql):
+                return await self._with_connection(lambda connection: self._fetch(connection, begin, sql), sql, offset)
         except ResultTooLarge:
             _log.info("the result is larger than its cap; running the statement again with its cells cut")
         return await self._with_connection(lambda connection: self._fetch_cut(connection, begin, sql), sql)
@@ -237,7 +239,8 @@ class PostgresDatabase:
             deadline_s=self._deadline_s,
         )
         try:
-            await rows.open()
+            with fitting(context, sql):
+                await rows.open()
         except BaseException:
             await rows.aclose()
             raise

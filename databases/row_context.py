@@ -4,15 +4,21 @@ The settings belong to the transaction and go with it. They are set before every
 ask, so that a connection never has those of another statement. The guard lets no statement read or change settings.
 """
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 from common.actor import Actor
-from common.text import is_whole
+from common.errors import InvalidSql, ValidationFailed
+from common.text import Text, is_whole
 
 USER, GROUPS = "citu.user_id", "citu.groups"
 BEGIN = "BEGIN READ ONLY; "
 """Begins every transaction."""
+_UNTRANSLATABLE = "22P05"
+_BYTE = re.compile(r"0x([0-9a-f]{2})")
 
 
 @dataclass(frozen=True)
@@ -57,3 +63,32 @@ def _text(value: str) -> str:
     """An expression for the text. Its bytes are sent as hexadecimal digits, among which there is nothing to escape."""
     digits = value.encode("utf-8").hex()
     return f"pg_catalog.convert_from(pg_catalog.decode('{digits}', 'hex'), 'UTF8')"
+
+
+@contextmanager
+def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
+    """Blames the settings, and not the statement `sql`, where the database's encoding lacks a character of theirs.
+
+    Raises:
+        ValidationFailed: in place of PostgreSQL's error, whose message tells the bytes of the character.
+    """
+    try:
+        yield
+    except InvalidSql as error:
+        if context is None or error.sqlstate != _UNTRANSLATABLE:
+            raise
+        character = bytes.fromhex("".join(_BYTE.findall(error.detail))).decode("utf-8", "replace")
+        if character in sql or character not in "".join((context.user_id, *context.groups)):
+            raise
+        raise _misfit(context.user_id) from error
+
+
+def _misfit(user_id: str) -> ValidationFailed:
+    return ValidationFailed(
+        Text(
+            f"数据库的编码无法表示 ROW_CONTEXT 要告知它的用户ID“{user_id}”或其组名；"
+            "请改用ASCII的用户ID，或把数据库转为UTF-8编码。",
+            f"The database's encoding can't hold the user id \"{user_id}\" or its groups, which ROW_CONTEXT tells it:"
+            " use an ASCII user id, or convert the database to UTF-8.",
+        )
+    )

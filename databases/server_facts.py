@@ -91,12 +91,13 @@ async def _read_views(connection: Connection) -> Mapping[Key, str]:
 
 
 async def _known_facts(connection: Connection) -> ServerFacts:
-    ((version,),) = (await connection.query(queries.VERSION)).rows
+    ((version, encoding),) = (await connection.query(queries.VERSION)).rows
+    number = int(version or 0)
     try:
-        return replace(await _server_facts(connection), version=int(version or 0))
+        return replace(await _server_facts(connection), version=number, encoding=str(encoding))
     except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
         _log.warning("the server's functions can't be read; the guard uses its built-in list")
-        return replace(BUILTIN, search_path=connection.search_path, version=int(version or 0))
+        return replace(BUILTIN, search_path=connection.search_path, version=number, encoding=str(encoding))
 
 
 async def _server_facts(connection: Connection) -> ServerFacts:

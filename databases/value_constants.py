@@ -1,31 +1,73 @@
-"""Tells whether a query holds constants that may be values of rows, as a name or a number in a condition is.
+"""Tells whether a query holds what may be a value of rows: a name or a number in a condition, in a label, in a comment.
 
-A limit, a factor, or the unit of time that is given to `date_trunc` or `to_char` is none.
+A limit, a factor that converts units, or the unit of time that is given to `date_trunc` or `to_char` is none. Comments
+may quote anything. So may the labels that a query gives to columns, tables and CTEs, in any script: a plain lower-case
+word with few digits counts as a label of the writer's own (`total_amount`), and so does one that is made of what the
+catalogue says and of words for figures (`销售额合计`), because who may see the catalogue learns nothing from it.
 """
 
 import re
 from decimal import Decimal
 
-from databases.constants import Constant, constants_of
+from postgast import scan
 
-_OTHER_ROLES = frozenset(("limit", "offset", "interval", "neutral", "factor"))
+from databases.constants import Constant, constants_of
+from databases.guard.parsing import COMMENTS, token_names
+
+_OTHER_ROLES = frozenset(("limit", "offset", "interval", "neutral"))
 _NO_NUMBERS = (Decimal(0), Decimal(1))  # say nothing by themselves
+_UNIT_FUNCTIONS = frozenset(("date_trunc", "date_part", "extract", "to_char"))
 _UNITS = re.compile(
     r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|(iso)?(dow|year)|doy|epoch"
     r"|(FM|YYYY|IYYY|YY|MM|Mon|Month|DD|ID|Q|IW|WW|HH24|HH12|HH|MI|SS|[-/:. \"])+",
     re.IGNORECASE,
 )
+# Of time and of memory; powers of ten come on top.
+_CONVERSIONS = frozenset(map(Decimal, (2, 3, 4, 7, 12, 24, 30, 52, 60, 360, 365, 1024, 1440, 3600, 86_400, 1_048_576)))
+_LABEL = re.compile(r"(?!.*\d{5})[a-z_][a-z0-9_]*")
+# What labels add to the names of things.
+_FIGURES = re.compile(
+    r"总|合计|小计|平均|最[大小高低多少早晚近新]|占比|比例|比率|排名|[数量额率值均年季月周日时的]|[_\s()（）%/]"
+    r"|\b(?:total|number|count|average|avg|sum|share|rank|max|min|of|per|by)\b|(?<!\d)\d{1,4}(?!\d)"
+)
+_NAMES = frozenset(("IDENT", "UIDENT"))
 
 
-def holds_values(sql: str) -> bool:
-    """Whether the query holds such constants, or can't be read."""
+def holds_values(sql: str, said: str = "") -> bool:
+    """Whether the query holds such constants, labels or comments, or can't be read.
+
+    Args:
+        said: what the catalogue says, names and comments, in lower case.
+    """
     constants = constants_of(sql)
-    return constants is None or any(map(_may_be_stored, constants))
+    return constants is None or any(map(_may_be_stored, constants)) or _is_annotated(sql, said)
 
 
 def _may_be_stored(constant: Constant) -> bool:
+    if constant.kind == "text":
+        is_unit = constant.operator in _UNIT_FUNCTIONS and _UNITS.fullmatch(constant.value)
+        return constant.role != "interval" and not is_unit
     if constant.role in _OTHER_ROLES:
         return False
-    if constant.kind == "text":
-        return constant.role != "argument" or not _UNITS.fullmatch(constant.value)
-    return Decimal(constant.value) not in _NO_NUMBERS
+    number = Decimal(constant.value)
+    return number not in _NO_NUMBERS and not (constant.role == "factor" and _converts(number))
+
+
+def _converts(number: Decimal) -> bool:
+    """Whether the factor converts units: `id / 900001 = 1` asks for one row, `amount / 1000` does not."""
+    return abs(number) in _CONVERSIONS or abs(number).normalize().as_tuple().digits == (1,)
+
+
+def _is_annotated(sql: str, said: str) -> bool:
+    """Whether a query that can be read has a comment, or a name that is neither plain nor the catalogue's."""
+    data, tokens = sql.encode("utf-8"), scan(sql).tokens
+    for token, kind in zip(tokens, token_names(tokens), strict=True):
+        text = data[token.start : token.end].decode("utf-8", "replace")
+        if kind in COMMENTS or (kind in _NAMES and not _is_plain(text, said)):
+            return True
+    return False
+
+
+def _is_plain(name: str, said: str) -> bool:
+    plain = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+    return bool(_LABEL.fullmatch(plain)) or all(part in said for part in _FIGURES.split(plain.lower()))

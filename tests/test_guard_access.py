@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from psycopg2.extensions import parse_dsn
+from psycopg2.extensions import make_dsn, parse_dsn
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.postgres.connecting import Limits, connect
@@ -19,8 +19,9 @@ from databases.catalog import read_knowledge
 from databases.discretion import discreet
 from databases.guard import BUILTIN, AccessRules, Guard, ServerFacts, parse_rule
 from databases.guard.names import Name
+from databases.row_rules.judging import UnseenReading
 from tests.cases import all_cases
-from tests.databases import as_admin, execute, open_asked
+from tests.databases import as_admin, execute, open_asked, run
 from tests.effort import tries
 
 DDL = """
@@ -537,3 +538,100 @@ def test_rules_that_are_none(rule: str) -> None:
 def test_quoted_rules_hold_any_name(parts: list[str]) -> None:
     text = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
     assert parse_rule(text) == tuple(parts)
+
+
+# ------------------------------------------------------------------------------------- servers of another encoding
+
+LONG = "ä" * 31  # one more byte, and the parser cuts the name
+STORED = ("ärger", "Übel", "übel", "item", f"{LONG}zehn", "z" * 62 + "é", f"plain_{LONG}", "订单")
+MISREAD = (
+    'WITH "Ärger" AS (SELECT 1 AS id) SELECT * FROM Ärger',
+    'WITH Ärger AS (SELECT 1 AS id) SELECT * FROM "Ärger"',
+    'SELECT * FROM (WITH "Ärger" AS (SELECT 1 AS id) SELECT * FROM ÄRGER) x',
+    "WITH RECURSIVE Ärger AS (SELECT 1 AS id UNION SELECT id FROM Ärger) SELECT 1",
+    'WITH "İtem" AS (SELECT 1 AS id) SELECT * FROM İtem',
+    f'WITH "{LONG}z" AS (SELECT 1 AS id) SELECT * FROM {LONG}zehn',
+    f'WITH "{LONG}zwei" AS (SELECT 1 AS id) SELECT * FROM "{LONG}zehn"',
+    f'WITH "{"z" * 62}" AS (SELECT 1 AS id) SELECT * FROM {"z" * 62}é',
+    "SELECT * FROM Übel",
+    'SELECT * FROM public."Übel"',
+    "SELECT * FROM pg_settİngs",
+)
+READ_AS_WRITTEN = (
+    'SELECT * FROM "ärger", ärger AS "Ärger"',
+    "WITH plain AS (SELECT * FROM ärger) SELECT * FROM plain",
+    "WITH Änderung AS (SELECT * FROM ärger) SELECT * FROM Änderung",
+    "WITH 订单 AS (SELECT * FROM public.订单) SELECT * FROM 订单",
+    f"WITH {'月' * 20} AS (SELECT 1 AS 金额) SELECT * FROM {'月' * 20}",
+)
+
+
+def _facts_of(encoding: str) -> ServerFacts:
+    relations = frozenset(("public", name) for name in STORED)
+    attributes = dict.fromkeys(relations, ())
+    columns = {key: frozenset(("id",)) for key in relations}
+    return replace(
+        BUILTIN, encoding=encoding, relations=relations, attributes=attributes, columns=columns, is_complete=True,
+        is_followable=True, system_relations=frozenset(("pg_settings",)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("forbidden_check", [True, False])
+def test_names_that_the_server_reads_as_other_tables_are_refused(forbidden_check: bool) -> None:
+    guard = Guard(forbidden_check=forbidden_check)
+    guard.learn(_facts_of("LATIN5"))
+    for sql in MISREAD:
+        with pytest.raises(ForbiddenObject, match="encoding is not UTF-8|System tables"):
+            guard.check(sql)
+        with pytest.raises(ForbiddenObject):
+            UnseenReading(frozenset()).refuse(sql, _facts_of("LATIN5"))
+    for sql in READ_AS_WRITTEN:
+        guard.check(sql)
+    guard.learn(_facts_of("UTF8"))
+    for sql in (*MISREAD[:-1], *READ_AS_WRITTEN):
+        guard.check(sql)
+
+
+def test_a_column_is_closed_however_the_server_reads_its_name() -> None:
+    key = ("public", "item")
+    columns = frozenset(("id", "item", f"{LONG}zehn"))
+    guard = Guard(access=AccessRules(denied=[(*key, "item"), (*key, f"{LONG}zehn")]))
+    for encoding, sqls in {
+        "LATIN5": ("SELECT İtem FROM item", f"SELECT {LONG}zehn FROM item", f"SELECT t.{LONG}zwei FROM item AS t"),
+        "UTF8": ("SELECT item FROM item",),
+    }.items():
+        guard.learn(replace(_facts_of(encoding), columns={key: columns}))
+        guard.check("SELECT id FROM item")
+        for sql in sqls:
+            with pytest.raises(ForbiddenObject):
+                guard.check(sql)
+
+
+def test_a_view_with_a_cte_that_may_be_a_closed_table_is_closed() -> None:
+    key, definition = ("public", "v"), f'WITH "{LONG}zwei" AS (SELECT 1 AS id) SELECT id FROM "{LONG}zehn"'
+    guard = Guard(access=AccessRules(denied=[("public", f"{LONG}zehn")]))
+    for encoding, is_open in {"LATIN1": False, "UTF8": True}.items():
+        facts = _facts_of(encoding)
+        guard.learn(replace(facts, relations=facts.relations | {key}, view_definitions={key: definition}))
+        if is_open:
+            guard.check("SELECT id FROM v")
+        else:
+            with pytest.raises(ForbiddenObject, match="The view public.v reads"):
+                guard.check("SELECT id FROM v")
+
+
+def test_a_database_of_another_encoding(admin_url: str) -> None:
+    name = "citu_test_latin1"
+    execute(admin_url, f"DROP DATABASE IF EXISTS {name}")
+    execute(admin_url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'")
+    url = make_dsn(admin_url, dbname=name, client_encoding="UTF8")
+    database = open_asked(url, denied_objects=[f'public."{LONG}zehn"'])
+    try:
+        execute(url, f'CREATE TABLE "{LONG}zehn" (id) AS SELECT 777', "CREATE TABLE plain (id integer)")
+        for sql in (f'SELECT id FROM "{LONG}zehn"', MISREAD[5]):
+            with pytest.raises(StatementRejected):
+                run(database, sql)
+        assert run(database, "WITH Ärger AS (SELECT 1 AS id) SELECT * FROM Ärger").rows == ([1],)
+    finally:
+        database.close()
+        execute(admin_url, f"DROP DATABASE {name} WITH (FORCE)")

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg2.extensions import make_dsn
 
 from agent.runs.pauses import GivenAnswer
 from app_config import ConfigurationError, Settings
 from common.actor import NOBODY, Actor
 from common.audit import Occasion
-from common.errors import CostExceeded, ForbiddenObject, InvalidSql
+from common.errors import CostExceeded, ForbiddenObject, InvalidSql, ValidationFailed
 from common.ports import Database
 from common.postgres.connection import LEAVE, Connection
 from databases import DEFAULT, Datasource, Datasources
@@ -26,7 +27,7 @@ from databases.options import by_group
 from databases.row_context import BEGIN, RowContext
 from databases.row_rules import RowRules
 from tests.asking import Asking
-from tests.databases import ENDLESS, SMALL, as_admin, runs_endless, until
+from tests.databases import ENDLESS, SMALL, as_admin, execute, runs_endless, until
 from tests.effort import tries
 
 DDL = """
@@ -366,3 +367,25 @@ def test_denials_of_groups_are_a_setting(url: str) -> None:
         databases = asking.services.schema
         names = asyncio.run(databases.tables(10, None, Actor("li", ("clerks",))))["tables"]
         assert [table["name"] for table in names] == ["note", "told"]
+
+
+def test_a_user_whom_the_database_s_encoding_can_not_hold(admin_url: str) -> None:
+    name = "citu_test_users"
+    execute(admin_url, f"DROP DATABASE IF EXISTS {name}")
+    execute(admin_url, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'")
+
+    async def main() -> None:
+        async with _opened(make_dsn(admin_url, dbname=name)) as opened:
+            database = opened(Actor("Жук", ()))
+            for ask in (database.run, database.explain, lambda sql: database.stream(sql, most_rows=5)):
+                with pytest.raises(ValidationFailed, match='can.t hold the user id "Жук"'):
+                    await ask("SELECT 1")
+            for actor in (Actor("Жук", ()), ANN):
+                with pytest.raises(InvalidSql):
+                    await opened(actor).run("SELECT 'Жук'")
+            assert (await opened(Actor("Jürg", ())).run("SELECT 'ü'")).rows == (["ü"],)
+
+    try:
+        asyncio.run(main())
+    finally:
+        execute(admin_url, f"DROP DATABASE {name} WITH (FORCE)")

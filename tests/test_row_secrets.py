@@ -84,6 +84,8 @@ def _teach(opened: World) -> None:
         " WHERE c.name = 'Zanzicanary Ltd'",
         "Customers with number 900001": "SELECT name FROM customer WHERE id = 900001",
         "All the customers": "SELECT id, name FROM customer ORDER BY id LIMIT 5",
+        "Total of sales": 'SELECT sum(amount) AS "Zanzicanary Ltd total" FROM sale',
+        "The name of each customer": "SELECT name FROM customer /* not Zanzicanary Ltd, id 900001 */",
     }
     for question, sql in questions.items():
         data = opened.answered("root", sql, question)
@@ -122,7 +124,9 @@ def test_statements_tell_nothing(asked: World, sql: str) -> None:
             assert plan is None, "an estimate counts hidden rows"
 
 
-@pytest.mark.parametrize("question", ["Sales of Zanzicanari Ltd", "Customers with number 900002", "All the customers"])
+@pytest.mark.parametrize(
+    "question", ["Sales of Zanzicanari Ltd", "Customers with number 900002", "All the customers", "Total of sales"]
+)
 def test_questions_tell_neither_who_asks_nor_the_model(asked: World, model: OpenAiServer, question: str) -> None:
     """The names are near to hidden ones: suggestions, looked-up values and examples of others would tell them."""
     model.requests.clear()
@@ -301,10 +305,31 @@ def test_names_in_messages_stay_where_the_statement_is_at_fault() -> None:
         ("SELECT * FROM sale WHERE sold_on > '2026-01-01'", True),
         ("SELECT * FROM (VALUES ('Acorn')) AS v", True),
         ("not SQL at all", True),
+        ("SELECT 1 / (id - 900001) FROM customer", True),
+        ("SELECT * FROM customer WHERE id / 900001 = 1", True),
+        ("SELECT amount * 100.0 / 24, amount * 0.001, -amount / 1e6 FROM sale", False),
+        ("SELECT * FROM customer WHERE strpos(name, 'May') > 0", True),
+        ("SELECT * FROM customer WHERE length('Month') > 0", True),
+        ("SELECT extract(month FROM sold_on), date_part('year', sold_on) FROM sale", False),
+        ("SELECT name FROM customer ORDER BY ARRAY['Acorn']", True),
+        ("SELECT name FROM customer /* Acorn */", True),
+        ("SELECT name FROM customer -- Acorn", True),
+        ('SELECT sum(amount) AS "Acorn Ltd total" FROM sale', True),
+        ('SELECT "Acorn".name FROM customer AS "Acorn"', True),
+        ('WITH "Acorn" AS (SELECT 1) SELECT * FROM "Acorn"', True),
+        ('SELECT * FROM (SELECT 1) AS t ("Acorn")', True),
+        ('SELECT rank() OVER "Acorn" FROM sale WINDOW "Acorn" AS (ORDER BY id)', True),
+        ('SELECT xmlelement(NAME "Acorn", id) FROM sale', True),
+        ('SELECT id AS U&"Acorn" FROM sale', True),
+        ("SELECT count(*) AS id_900001 FROM sale", True),
+        ("SELECT count(*) AS 阿科恩公司 FROM sale", True),
+        ('SELECT count(*) AS "900001" FROM sale', True),
+        ("SELECT Sum(s.amount) AS total_2025, count(*) AS 客户数量 FROM Sale s", False),
+        ('SELECT sum(amount) AS "总销售额（Amount）", max(id) AS "2025年最大 Sale ID" FROM sale', False),
     ],
 )
-def test_constants_that_rows_may_have(sql: str, holds: bool) -> None:
-    assert holds_values(sql) == holds
+def test_what_rows_may_have(sql: str, holds: bool) -> None:
+    assert holds_values(sql, "sale\n销售额\namount\nid\n客户") == holds
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
     walk           tree → what the query reads and calls
     names          names of tables and functions as a query writes them
     scopes         where which CTEs are visible
+    readings       names that a server with another encoding reads as others
     rules          the schemas, tables and columns that the operator opens
     access         what that means for the server's tables, views and partitions
     showing        the part of the catalogue that may be read
@@ -43,6 +44,7 @@ from databases.guard.literals import refuse_new_numbers
 from databases.guard.names import Name
 from databases.guard.objects import ObjectRule
 from databases.guard.parsing import Statement, parse
+from databases.guard.readings import ReadingRule
 from databases.guard.rows import FieldCheck
 from databases.guard.rules import EVERYTHING, AccessRuleError, AccessRules, parse_rule
 from databases.guard.showing import visible
@@ -114,6 +116,7 @@ class Guard:
         self._objects = ObjectRule(facts)
         self._types = TypeRule(facts, self._functions)
         self._values = ValueRule(facts, self._types)
+        self._readings = ReadingRule(facts)
         self._access = self._check_of(facts)
         self._verdicts = OrderedDict()
 
@@ -170,7 +173,7 @@ class Guard:
             refuse_new_numbers(statement.text)
         found.calls = self._functions.as_read(found.calls, found.syntax)
         refusal = self._first_refusal(found, statement) if self._forbidden_check else None
-        refusal = refusal or next(self._access.refusals(found), None)
+        refusal = refusal or next(chain(self._readings.refusals(found), self._access.refusals(found)), None)
         if refusal is not None:
             raise _located(refusal, statement)
         overshadowed = filter(self._functions.is_overshadowed, found.calls) if self._forbidden_check else ()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
@@ -18,6 +19,7 @@ from databases.guard.facts import Key, ServerFacts
 from databases.guard.functions import probed_types, reads_unseen
 from databases.guard.names import Name
 from databases.guard.parsing import Node, parse
+from databases.guard.readings import Names, ReadingRule, folded
 from databases.guard.refusal_texts import refused
 from databases.guard.rules import AccessRules
 from databases.guard.scopes import Scope
@@ -174,7 +176,8 @@ class AccessCheck:
             found = walk(statement.kind, statement.node)
             if any(reads_unseen(call, self.facts) for call in found.calls):
                 return False
-            return next(check.refusals(found), None) is None
+            refusals = chain(ReadingRule(self.facts).refusals(found), check.refusals(found))
+            return next(refusals, None) is None
         except (StatementRejected, ValueError, RecursionError):  # a view that can't be followed stays closed
             return False
 
@@ -206,7 +209,7 @@ class AccessCheck:
             for name, read in block.tables:
                 if self.has_secrets(read):
                     for alias in (name, *block.join_aliases):
-                        exposed[_folded(alias)].add(read)
+                        exposed[folded(alias)].add(read)
                     yield from self._block_refusals(block, read)
         for column in found.columns:
             yield from self._reference_refusals(column, exposed)
@@ -219,20 +222,21 @@ class AccessCheck:
     def _reference_refusals(self, column: Name, exposed: dict[str, set[Read]]) -> Iterator[ForbiddenObject]:
         """Refusals of what `column` may read: `name`, `t.name`, `t.*`, `schema.t.name`, or a row `t`."""
         last = column[-1]
-        qualifier = _folded(column[-2]) if len(column) > 1 else None
+        qualifier = folded(column[-2]) if len(column) > 1 else None
         if last == "*":
             yield from (refused(_dotted(read.key), texts.WHOLE_ROW) for read in exposed.get(qualifier or "", ()))
             return
         owners = exposed.get(qualifier, ()) if qualifier is not None else set().union(*exposed.values())
         yield from (_closed(read, last) for read in sorted(owners) if not self._may_mean(read, last))
-        for read in sorted(exposed.get(_folded(last), ())):
+        for read in sorted(exposed.get(folded(last), ())):
             is_row = qualifier is None and last not in self._columns(read.key)
             if is_row or qualifier == read.key[0]:
                 yield refused(_dotted(read.key), texts.WHOLE_ROW)
 
     def _may_mean(self, read: Read, column: str) -> bool:
-        """Whether `column` may be read, whether or not the server folds its accented letters to lower case."""
-        return all(self.may_read_column(read, name) for name in {column, _folded(column)})
+        """Whether `column` may be read, and all that a server with another encoding may read in its place."""
+        others = frozenset() if self.facts.reads_as_parsed else Names(self._columns(read.key)).meant_by(column)
+        return all(self.may_read_column(read, name) for name in {column, folded(column), *others})
 
     def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refusals of row types: they show the columns of their tables, as in `json_populate_record(NULL::t, '{}')`."""
@@ -311,11 +315,6 @@ def _add_join(block: _Block, node: Node) -> None:
     block.merged += strings(node.get("usingClause", ()))
     if alias:
         block.join_aliases.append(alias["aliasname"])
-
-
-def _folded(name: str) -> str:
-    """`name` as a server with a single-byte encoding reads it: it also folds accented letters to lower case."""
-    return name if name.isascii() else name.lower()
 
 
 def _is_star(value: Node) -> bool:

@@ -63,6 +63,7 @@ class ServerFacts:
         attributes: all relations outside the system's schemas and composite types, each with its columns in order.
         type_effects: what PostgreSQL may run for values although no statement names it.
         version: the server's (150004 is 15.4), 0 when it is unknown.
+        encoding: the database's.
         parents: partitions and inheritance children, each with its topmost parents.
         columns: relations the role may read, each with its columns' names.
         column_sources: (schema, table, column) of generated columns, each with the columns it is computed from.
@@ -98,6 +99,7 @@ class ServerFacts:
     attributes: Mapping[Key, tuple[Column, ...]] = field(default_factory=dict)
     type_effects: tuple[TypeEffect, ...] = ()
     version: int = 0
+    encoding: str = "UTF8"
     parents: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
     column_sources: Mapping[tuple[str, str, str], Collection[str]] = field(default_factory=dict)
@@ -122,6 +124,11 @@ class ServerFacts:
     def column_names(self) -> frozenset[str]:
         """Every column's name, in whatever relation or composite type."""
         return frozenset(column.name for columns in self.attributes.values() for column in columns)
+
+    @property
+    def reads_as_parsed(self) -> bool:
+        """Whether the server reads names as the parser does; see `databases.guard.readings`."""
+        return self.encoding == "UTF8"
 
     def key(self, schema: str | None, name: str) -> Key:
         """Where the search path leads an unqualified relation; its first schema when there is none of that name."""

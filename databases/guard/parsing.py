@@ -44,7 +44,7 @@ _MAX_LEXICAL_DEPTH = 4_000
 _FLAT_TOKENS = words(
     "IDENT UIDENT FCONST SCONST USCONST BCONST XCONST ICONST PARAM ASCII_46 AND OR TRUE_P FALSE_P NULL_P"
 )
-_COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
+COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
 _OPENING = frozenset(("ASCII_40", "ASCII_91"))
 _CLOSING = frozenset(("ASCII_41", "ASCII_93"))
 _SEPARATORS = frozenset(("ASCII_44", "ASCII_59"))
@@ -165,7 +165,7 @@ class _DepthBound:
         self.is_name = False
 
     def read(self, name: str) -> None:
-        if name in _COMMENTS:
+        if name in COMMENTS:
             return
         is_name, self.is_name = self.is_name and name in _CASE_WORDS, name in _BEFORE_NAMES
         level = self.levels[-1]

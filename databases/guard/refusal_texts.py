@@ -25,6 +25,10 @@ READS_CLOSED = Text(
     "不允许使用 {}：它调用的自定义函数可能读取未开放的内容。",
     "{} may not be used: it calls a user-defined function that may read what is not allowed.",
 )
+OTHER_READING = Text(
+    "数据库的编码不是UTF-8，可能把 {} 读作另一个表；请改用较短的ASCII名称，例如CTE的名称。",
+    "The database's encoding is not UTF-8, so it may read {} as another table: use a short ASCII name, say for a CTE.",
+)
 # PostgreSQL's own tables, types and values.
 SYSTEM_RELATION = Text(
     "不允许查询系统表或系统视图：{}。请查询业务表。",

@@ -57,6 +57,7 @@ class Findings:
     """What a query uses, in the order in which the walk meets it."""
 
     relations: list[Relation] = field(default_factory=list)
+    cte_names: set[str] = field(default_factory=set)  # in FROM
     calls: list[Call] = field(default_factory=list)
     syntax: list[Call] = field(default_factory=list)
     selects: list[tuple[Node, Scope]] = field(default_factory=list)
@@ -270,6 +271,8 @@ def _relation(node: Node, scope: Scope, found: Findings) -> None:
     relation = relation_of(node, scope)
     if relation is not None:
         found.relations.append(relation)
+    else:
+        found.cte_names.add(node["relname"])
 
 
 def _call(node: Node, _: Scope, found: Findings) -> None:

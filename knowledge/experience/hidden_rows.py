@@ -1,16 +1,18 @@
 """What was learnt from others may quote rows that are hidden from who asks: a name in a condition, a number, a day.
 
 Where a table hides rows or values from somebody, what others brought about it is kept from them unless its SQL holds no
-value that a row could have, and its words quote nothing.
+value that a row could have, in labels and comments either, and its words quote nothing.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from common.errors import StatementRejected
 from common.learning import Example, Lesson
 from common.ports import Database
-from common.values import Catalog
+from common.values import Catalog, Table
 from databases.value_constants import holds_values
 from knowledge.tables_read import tables_read
 
@@ -44,7 +46,13 @@ class HiddenRows:
         if not self.tables or not await self._are_read_by(item):
             return False
         said = (item.question,) if isinstance(item, Example) else (item.question, item.root_cause, item.avoidance_hint)
-        return any(map(_QUOTES.search, said)) or (item.sql is not None and holds_values(item.sql))
+        return any(map(_QUOTES.search, said)) or (item.sql is not None and holds_values(item.sql, self._said))
+
+    @cached_property
+    def _said(self) -> str:
+        """What the catalogue says, one name or comment a line."""
+        said = (text for table in self.catalog.tables for text in _texts(table))
+        return "\n".join(filter(None, said)).lower()
 
     async def _are_read_by(self, item: Example | Lesson) -> bool:
         if isinstance(item, Example):
@@ -56,3 +64,12 @@ class HiddenRows:
         except StatementRejected:  # it was wrong already; nobody knows what it means
             return True
         return not self.tables.isdisjoint(read)
+
+
+def _texts(table: Table) -> Iterator[str | None]:
+    yield from (table.schema, table.name, table.comment)
+    for column in table.columns:
+        yield from (column.name, column.comment)
+    for meaning in (table.meaning, *(column.meaning for column in table.columns)):
+        if meaning is not None:
+            yield from (*meaning.names.zh, *meaning.names.en)
