@@ -36,7 +36,7 @@ _GRACE_S = 4.0  # seconds running questions may go on after SIGTERM before they 
 _STOP_S = 8  # seconds until gunicorn kills a stopping worker; container runtimes kill everything after 10
 _SETTLE_S = 2.0  # seconds in which runs that nobody watches may store that they were cut off
 _COLLECTIONS = (25_000, 5, 160)  # thresholds for gc.set_threshold: fewer collections than by default, none of them long
-_TURN_S = 0.001  # seconds a busy thread runs before others get their turn; see `_share_time`
+_TURN_S = 0.001  # seconds a busy thread runs before others get their turn while the worker warms up; Python's are 0.005
 _LINE_BYTES = 8190  # of a request's first line, the most that gunicorn reads unless it reads without end
 _TOO_LONG = Text(
     f"请求地址连同查询参数最多 {_LINE_BYTES:,} 字节。",
@@ -267,7 +267,6 @@ def _begin(worker: Any) -> None:
     """Called once in every worker, also in those that replace others after a reload or a crash."""
     _refuse_strangers(worker)
     _spare_collections()
-    _share_time()
     _warm(worker)
 
 
@@ -283,16 +282,17 @@ def _refuse_strangers(worker: Any) -> None:
 
 def _warm(worker: Any) -> None:
     """Starts the worker's event loop and prepares there what the first question would otherwise wait for."""
-    warming = asyncio.run_coroutine_threadsafe(worker.wsgi.extensions["citu"].warm(), runtime.loop())
-    warming.add_done_callback(lambda _done: _spare_collections())
+    usual_s = sys.getswitchinterval()
 
+    def end(_done: object) -> None:
+        _spare_collections()
+        sys.setswitchinterval(usual_s)
 
-def _share_time() -> None:
-    """Lets threads that answer requests run sooner while another one reads a large catalogue or question.
-
-    Python's default is 5 ms, and a request passes from thread to thread several times.
-    """
+    # A request passes from thread to thread several times, and each time waits for the turn of the one that reads a
+    # large catalogue. Later on such short turns would cost a tenth of each answer.
     sys.setswitchinterval(_TURN_S)
+    warming = asyncio.run_coroutine_threadsafe(worker.wsgi.extensions["citu"].warm(), runtime.loop())
+    warming.add_done_callback(end)
 
 
 def _spare_collections() -> None:
