@@ -8,9 +8,11 @@ catalogue says and of words for figures (`销售额合计`), because who may see
 
 import re
 from decimal import Decimal
+from pathlib import Path
 
 from postgast import scan
 
+from common.word_files import Words
 from databases.constants import Constant, constants_of
 from databases.guard.parsing import COMMENTS, token_names
 
@@ -25,10 +27,10 @@ _UNITS = re.compile(
 # Of time and of memory; powers of ten come on top.
 _CONVERSIONS = frozenset(map(Decimal, (2, 3, 4, 7, 12, 24, 30, 52, 60, 360, 365, 1024, 1440, 3600, 86_400, 1_048_576)))
 _LABEL = re.compile(r"(?!.*\d{5})[a-z_][a-z0-9_]*")
-# What labels add to the names of things.
+_WORDS = Words(Path(__file__).with_name("label_words.toml"))
 _FIGURES = re.compile(
-    r"总|合计|小计|平均|最[大小高低多少早晚近新]|占比|比例|比率|排名|[数量额率值均年季月周日时的]|[_\s()（）%/]"
-    r"|\b(?:total|number|count|average|avg|sum|share|rank|max|min|of|per|by)\b|(?<!\d)\d{1,4}(?!\d)"
+    rf"{'|'.join(_WORDS.phrases('figures.han'))}|\b(?:{'|'.join(_WORDS.phrases('figures.latin'))})\b"
+    r"|[_\s()（）%/]|(?<!\d)\d{1,4}(?!\d)"
 )
 _NAMES = frozenset(("IDENT", "UIDENT"))
 

@@ -176,10 +176,14 @@ class AccessCheck:
             found = walk(statement.kind, statement.node)
             if any(reads_unseen(call, self.facts) for call in found.calls):
                 return False
-            refusals = chain(ReadingRule(self.facts).refusals(found), check.refusals(found))
+            refusals = chain(self._readings.refusals(found), check.refusals(found))
             return next(refusals, None) is None
         except (StatementRejected, ValueError, RecursionError):  # a view that can't be followed stays closed
             return False
+
+    @cached_property
+    def _readings(self) -> ReadingRule:
+        return ReadingRule(self.facts)
 
     @cached_property
     def _by_denials(self) -> "AccessCheck":

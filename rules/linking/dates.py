@@ -240,9 +240,9 @@ _FIXED_PATTERN = re.compile(
         for phrase in sorted(_FIXED, key=len, reverse=True)
     )
 )
-# Alone, or one of two: "2024-2025".
-_BARE_YEAR = re.compile(
-    r"(?:(?<![\d.,a-z-])|(?<=(?<![\d.,a-z-])(?:19|20)\d\d-))((?:19|20)\d\d)(?!\d|[.,]\d|-(?!(?:19|20)\d\d(?![\d-]))\d)"
+_YEAR, _NOT_AFTER = r"(?:19|20)\d\d", r"(?<![\d.,a-z-])"
+_BARE_YEAR = re.compile(  # alone, or one of two: "2024-2025"
+    rf"(?:{_NOT_AFTER}|(?<={_NOT_AFTER}{_YEAR}-))({_YEAR})(?!\d|[.,]\d|-(?!{_YEAR}(?![\d-]))\d)"
 )
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
