@@ -325,6 +325,8 @@ def test_names_in_messages_stay_where_the_statement_is_at_fault() -> None:
         ("SELECT count(*) AS 阿科恩公司 FROM sale", True),
         ('SELECT count(*) AS "900001" FROM sale', True),
         ("SELECT Sum(s.amount) AS total_2025, count(*) AS 客户数量 FROM Sale s", False),
+        ('SELECT sum(amount) AS 销售额合计, avg(amount) AS "average amount per id" FROM sale', False),
+        ("SELECT sum(amount) AS 张三销售额合计 FROM sale", True),
         ('SELECT sum(amount) AS "总销售额（Amount）", max(id) AS "2025年最大 Sale ID" FROM sale', False),
     ],
 )
