@@ -1,5 +1,6 @@
 """Results of all shapes get the chart that a person would choose, for the reason beside each."""
 
+import datetime
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -15,8 +16,14 @@ from databases.demo import SEMANTIC_FILE
 from knowledge.result_columns import result_columns
 from tests.asking import Asking
 
-DAY = "revenue_date = '2026-11-02'"
-WEEK = "revenue_date BETWEEN '2026-11-02' AND '2026-11-08'"
+_FIRST = datetime.date.today() - datetime.timedelta(days=30)  # the demo has two years up to yesterday
+
+
+def _days(count: int) -> str:
+    return f"revenue_date BETWEEN '{_FIRST}' AND '{_FIRST + datetime.timedelta(days=count - 1)}'"
+
+
+DAY, TWO_DAYS, WEEK = f"revenue_date = '{_FIRST}'", _days(2), _days(7)
 AREA = "JOIN service_area AS a USING (service_area_id)"
 Expected = tuple[str, str | None, str, str | None] | None
 # (SQL, type x y series, why)
@@ -94,7 +101,7 @@ CASES: list[tuple[str, Expected, str]] = [
      ("line", "year", "n", None), "years written as text"),
     ("WITH m AS (SELECT date_trunc('month', opened_on)::date AS m FROM service_area) "
      "SELECT m, count(*) AS n FROM m GROUP BY 1 ORDER BY 1", ("line", "m", "n", None), "months by way of a CTE"),
-    ("SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE revenue_date >= '2026-11-20' GROUP BY 1",
+    (f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {TWO_DAYS} GROUP BY 1",
      ("bar", "revenue_date", "r", None), "two points are no course"),
     (f"SELECT revenue_date, sum(amount) AS r, sum(order_count) AS n FROM daily_revenue WHERE {WEEK} GROUP BY 1 "
      "ORDER BY 1", ("line", "revenue_date", "r", None), "the first figure over time"),
