@@ -21,8 +21,15 @@ class Case(NamedTuple):
 
 
 def cases_of(path: Path) -> list[Case]:
-    """Cases of a file: a comment line with the question, then its SQL."""
-    parts = re.split(r"^-- ?", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    """Cases of a file: a comment line with the question, then its SQL.
+
+    `{last_year}`, `{this_year}` and `{next_year}` stand for years: the demo always has the last two years up to
+    yesterday.
+    """
+    text, year = path.read_text(encoding="utf-8"), datetime.date.today().year
+    for name, meant in (("{last_year}", year - 1), ("{this_year}", year), ("{next_year}", year + 1)):
+        text = text.replace(name, str(meant))
+    parts = re.split(r"^-- ?", text, flags=re.MULTILINE)[1:]
     return [Case(question.strip(), gold.strip()) for question, _, gold in (part.partition("\n") for part in parts)]
 
 

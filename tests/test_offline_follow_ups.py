@@ -5,8 +5,8 @@ compared as they are in the other fixtures; where the SQL begins with `in order`
 """
 
 import asyncio
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+import datetime
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
@@ -105,13 +105,6 @@ def _lost() -> dict[str, str]:
 LOST = _lost()
 
 
-def _same_in_order(gold: Sequence[Sequence[Any]], answer: Sequence[Sequence[Any]]) -> bool:
-    choices = itertools.permutations(range(len(answer[0])), len(gold[0]))
-    return any(
-        [tuple(row[index] for index in choice) for row in answer] == list(map(tuple, gold)) for choice in choices
-    )
-
-
 def _check(asked: Asked, case: Case, written: Draft, kind: Classification, least: float = 0.6) -> None:
     if case.gold == REFUSE:
         assert isinstance(written, NoSql), f"{case.question}: should have been refused, but became:\n{written.text}"
@@ -121,8 +114,9 @@ def _check(asked: Asked, case: Case, written: Draft, kind: Classification, least
     assert kind.confidence >= least, case.question
     asked.database.check(written.text)
     gold, answer = asked.rows(case.gold), asked.rows(written.text)
-    assert gold, f"{case.question}: the hand-written SQL finds nothing to compare"
-    same = same_rows(gold, answer) and (not case.gold.startswith(IN_ORDER) or _same_in_order(gold, answer))
+    begins_today = datetime.date.today().day == 1  # a month or year in which nothing has happened yet
+    assert gold or begins_today, f"{case.question}: the hand-written SQL finds nothing to compare"
+    same = same_rows(gold, answer, in_order=case.gold.startswith(IN_ORDER))
     assert same, f"{case.question}:\n{written.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: {answer[:5]}"
 
 

@@ -2,8 +2,8 @@
 SELECT count(*) FROM service_area WHERE status='营业中' AND NOT is_deleted
 -- list the service areas under renovation
 SELECT service_area_name FROM service_area WHERE status='装修中' AND NOT is_deleted
--- What was our turnover in October 2026?
-SELECT sum(amount) FROM daily_revenue WHERE revenue_date>='2026-10-01' AND revenue_date<'2026-11-01'
+-- What was our turnover in October {this_year}?
+SELECT sum(amount) FROM daily_revenue WHERE revenue_date>='{this_year}-10-01' AND revenue_date<'{this_year}-11-01'
 -- revenue by payment method this year
 SELECT payment_type,sum(amount) FROM daily_revenue WHERE revenue_date>=date_trunc('year',CURRENT_DATE) GROUP BY 1
 -- How much did customers pay with WeChat last month?
@@ -54,10 +54,10 @@ SELECT province,sum(amount) FROM daily_revenue JOIN shop s USING(shop_id) JOIN s
 SELECT sum(amount) FROM daily_revenue JOIN shop s USING(shop_id) JOIN service_area sa USING(service_area_id) WHERE road_name='G60沪昆高速' AND NOT s.is_deleted AND NOT sa.is_deleted
 -- How many hazardous goods vehicles entered in the last 30 days?
 SELECT sum(vehicle_count) FROM daily_traffic WHERE vehicle_class='危化品车' AND traffic_date>=CURRENT_DATE-30
--- passenger cars vs trucks by month in 2026
-SELECT vehicle_class,date_trunc('month',traffic_date)::date,sum(vehicle_count) FROM daily_traffic WHERE vehicle_class IN ('客车','货车') AND traffic_date>='2026-01-01' AND traffic_date<'2027-01-01' GROUP BY 1,2
--- sales of the Zhaoshan service area in September 2026
-SELECT sum(amount) FROM daily_revenue JOIN shop s USING(shop_id) JOIN service_area sa USING(service_area_id) WHERE service_area_name='昭山服务区' AND revenue_date>='2026-09-01' AND revenue_date<'2026-10-01' AND NOT s.is_deleted AND NOT sa.is_deleted
+-- passenger cars vs trucks by month in {this_year}
+SELECT vehicle_class,date_trunc('month',traffic_date)::date,sum(vehicle_count) FROM daily_traffic WHERE vehicle_class IN ('客车','货车') AND traffic_date>='{this_year}-01-01' AND traffic_date<'{next_year}-01-01' GROUP BY 1,2
+-- sales of the Zhaoshan service area in September {this_year}
+SELECT sum(amount) FROM daily_revenue JOIN shop s USING(shop_id) JOIN service_area sa USING(service_area_id) WHERE service_area_name='昭山服务区' AND revenue_date>='{this_year}-09-01' AND revenue_date<'{this_year}-10-01' AND NOT s.is_deleted AND NOT sa.is_deleted
 -- Show the traffic trend for the last 30 days
 SELECT traffic_date,sum(vehicle_count) FROM daily_traffic WHERE traffic_date>=CURRENT_DATE-30 GROUP BY 1
 -- fuel sales by province this year
