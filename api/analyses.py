@@ -17,7 +17,7 @@ from common.envelope import success
 from common.text import Text
 
 _FIELDS = frozenset(("what", "measure", "by", "horizon", "lang", "user_id", "conversation_id"))
-_EXAMPLE = Text('{"what": ["describe", "change"]}', '{"what": ["describe", "change"]}')
+_EXAMPLE = '{"what": ["describe", "change"]}'
 _DONE = Text("分析完成", "Done")
 
 

@@ -21,6 +21,7 @@ from common.store import Frame, RunRecord
 from common.text import Text
 
 _RETRY_AFTER_S = 1
+_EXAMPLE = Text('{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}')
 _RUNNING = Text(
     "同一个 Idempotency-Key 的请求正在处理：请稍后重试，或用 run_id 查看进度。",
     "The request of this Idempotency-Key is being answered: try again in a moment, or look at the run by its run_id.",
@@ -34,7 +35,7 @@ def ask_blueprint(
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":
-        return _Asked(desk, places, parse_ask(json_object(request), max_question_chars, agents))
+        return _Asked(desk, places, parse_ask(json_object(request, _EXAMPLE), max_question_chars, agents))
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:

@@ -21,6 +21,7 @@ from common.values import Turn
 T = TypeVar("T")
 
 _DONE = Text("处理完成", "Done")
+_EXAMPLE = '{"title": "Revenue of 2026"}'
 _CURSOR = Text(
     "cursor 无效：必须是上一页返回的 next_cursor。",
     "cursor is not valid: it must be the next_cursor of the page before.",
@@ -55,7 +56,7 @@ def conversations_blueprint(kept: Conversations) -> Blueprint:
 
     @blueprint.patch("/<conversation_id>")
     def rename_conversation(conversation_id: str) -> Response:
-        known, body = parse_conversation_id(conversation_id), json_object(request)
+        known, body = parse_conversation_id(conversation_id), json_object(request, _EXAMPLE)
         reader, title = _reader(body), parse_title(body)
         _require(from_store(kept.rename(_user(reader), known, title)), known)
         return _done({"conversation_id": known, "title": title}, reader)

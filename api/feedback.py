@@ -16,6 +16,7 @@ from common.envelope import success
 from common.text import Text
 
 _DONE = Text("感谢反馈", "Thank you for the feedback")
+_EXAMPLE = '{"run_id": "…", "rating": "satisfied"}'
 
 
 def feedback_blueprint(desk: FeedbackDesk, places: Places) -> Blueprint:
@@ -24,7 +25,7 @@ def feedback_blueprint(desk: FeedbackDesk, places: Places) -> Blueprint:
 
     @blueprint.post("/api/v0/feedback")
     def give_feedback() -> Response:
-        given, user_id = parse_feedback(json_object(request), request.headers.get("Accept-Language"))
+        given, user_id = parse_feedback(json_object(request, _EXAMPLE), request.headers.get("Accept-Language"))
         given = replace(given, actor=acting_as(user_id), is_credible=speaks_for_themselves())
         return reply(success(result_of(desk.take(given), places, request.environ), _DONE.to(given.lang)))
 

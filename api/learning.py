@@ -32,6 +32,7 @@ _CURSOR = Text(
     "cursor 无效：必须是上一页返回的 next_cursor。",
     "cursor is not valid: it must be the next_cursor of the page before.",
 )
+_EXAMPLE = '{"trust": "candidate"}'
 _EXPORT_S = 60.0  # for one item of an export
 _KINDS: tuple[tuple[Kind, tuple[Verdict, ...]], ...] = (
     ("example", ("approve", "certify", "reject")),
@@ -83,7 +84,7 @@ def _add_kind(
 
     def review_item(verdict: Verdict) -> Callable[..., Response]:
         def view(**address: str) -> Response:
-            body = json_object(request) if body_of(request) else {}
+            body = json_object(request, _EXAMPLE) if body_of(request) else {}
             reader = parse_reader({**request.args, **body}, request.headers.get("Accept-Language"))
             actor = _reviewer(rights, reader)
             seen = parse_seen(body)

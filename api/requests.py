@@ -102,11 +102,7 @@ def json_of(request: Request) -> Any:
         return None
 
 
-_QUESTION = Text('{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}')
-"""A body of the endpoints that take questions."""
-
-
-def json_object(request: Request, example: Text = _QUESTION) -> dict[str, Any]:
+def json_object(request: Request, example: str | Text) -> dict[str, Any]:
     """The body as a JSON object, whatever the content type.
 
     Args:
@@ -118,11 +114,9 @@ def json_object(request: Request, example: Text = _QUESTION) -> dict[str, Any]:
     body = json_of(request)
     if isinstance(body, dict):
         return body
+    zh, en = example if isinstance(example, Text) else (example, example)
     raise InvalidRequest(
-        Text(
-            f"请求体必须是 JSON 对象，例如 {example.zh}。",
-            f"The body must be a JSON object, for example {example.en}.",
-        )
+        Text(f"请求体必须是 JSON 对象，例如 {zh}。", f"The body must be a JSON object, for example {en}.")
     )
 
 

@@ -22,6 +22,7 @@ _STATES = {
     "cancelled": Text("已取消", "Cancelled"),
 }
 
+_CANCEL, _ANSWER = '{"user_id": "alice"}', '{"interrupt_id": "…", "answer": "…"}'  # bodies that are taken
 _QUESTION = ("interrupt_id", "kind", "prompt", "choices", "schema")  # what a run that waits has asked
 
 
@@ -47,13 +48,13 @@ def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> 
 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
-        reader = _reader(json_object(request) if body_of(request) else {})
+        reader = _reader(json_object(request, _CANCEL) if body_of(request) else {})
         view = from_store(desk.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
         return _shown(view, reader, 200 if view.last is not None else 202)
 
     @blueprint.post("/<run_id>/resume")
     def resume_run(run_id: str) -> Response:
-        body = json_object(request)
+        body = json_object(request, _ANSWER)
         reader, known, (interrupt_id, answer) = _reader(body), parse_run_id(run_id), parse_answer(body)
         place = places.take()
         actor = acting_as(reader.user_id)

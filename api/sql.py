@@ -16,6 +16,7 @@ from common.text import Text
 _ACCEPTED = Text("SQL验证通过", "The SQL is valid")
 _REFUSED = Text("SQL验证未通过", "The SQL is refused")
 _DONE = Text("处理完成", "Done")
+_EXAMPLE = '{"sql": "SELECT 1"}'
 
 
 def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
@@ -37,6 +38,6 @@ def sql_blueprint(desk: SqlDesk, places: Places) -> Blueprint:
 
 
 def _given() -> GivenSql:
-    body = json_object(request)
+    body = json_object(request, _EXAMPLE)
     given = parse_sql(body, request.headers.get("Accept-Language"))
     return replace(given, actor=acting_as(parse_user_id(body)))

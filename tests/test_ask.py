@@ -1,5 +1,6 @@
 """Both ask endpoints on every path a question can take: the sync answer and the stream say the same."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -537,3 +538,30 @@ def test_bad_bodies_are_refused_before_any_stream(offline: Asking, path: str, da
     assert response.json is not None
     assert response.json["data"]["error_type"] == "invalid_request"
     assert says in response.json["data"]["error"]
+
+
+_ITEM = "/api/v0/knowledge/examples/00000000-0000-0000-0000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [
+        ("post", "/api/v0/ask_agent", "question"),
+        ("post", "/api/v0/sql/run", "sql"),
+        ("post", "/api/v0/sql/validate", "sql"),
+        ("post", "/api/v0/feedback", "rating"),
+        ("post", "/api/v0/runs/r/resume", "interrupt_id"),
+        ("post", "/api/v0/runs/r/cancel", "user_id"),
+        ("post", "/api/v0/runs/r/analyze", "what"),
+        ("patch", "/api/v0/conversations/c", "title"),
+        ("post", f"{_ITEM}/approve", "trust"),
+    ],
+)
+def test_what_is_no_object_is_answered_with_a_body_that_the_endpoint_takes(
+    offline: Asking, method: str, path: str, field: str
+) -> None:
+    response = offline.client.open(path, method=method.upper(), data=b"[1]", content_type="application/json")
+    assert response.status_code == 400
+    assert response.json is not None
+    error = response.json["data"]["error"]
+    assert field in json.loads(error[error.index("{") : error.rindex("}") + 1])
