@@ -404,7 +404,12 @@ def test_the_wait_for_a_turn_is_part_of_the_call(server: OpenAiServer) -> None:
 
     async def action(model: OpenAiChat) -> str:
         await model.warm()
-        calls = [asyncio.create_task(model.complete(HELLO)) for _ in range(3)]
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        with pytest.MonkeyPatch.context() as stopped:  # so that all end at one time: none gets another's turn
+            stopped.setattr(loop, "time", lambda: now)
+            calls = [asyncio.create_task(model.complete(HELLO)) for _ in range(3)]
+            await asyncio.sleep(0)
         await asyncio.wait(calls)
         assert [type(call.exception()) for call in calls] == [LlmUnavailable] * 3
         return (await model.complete(HELLO)).text
