@@ -249,6 +249,9 @@ def _say_function(change: Change) -> None:
         change.asked = change.asked.with_parts(bare=(first, *parts.bare[1:]))
     elif said:
         change.function = said[0]
+    elif change.is_figure_alone and all(word.mark.means("sum", "noise") for word in question.words):
+        change.function = "sum"  # "total" by itself adds up what was shown, though a column may go by that word
+        change.asked = change.asked.with_parts(bare=())
 
 
 def _counts_value(question: Question) -> bool:

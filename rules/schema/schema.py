@@ -10,7 +10,7 @@ from common.meanings import ColumnMeaning, Metric, TableKey
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
 from knowledge.naming import comment_names, core_words, english_words, has_han
-from rules.schema.facts import Edge, Facts, is_housekeeping, is_outcome, is_year, kind_of, stems
+from rules.schema.facts import Edge, Facts, is_birth_date, is_housekeeping, is_outcome, is_year, kind_of, stems
 from rules.schema.links import METRIC, Link
 from rules.words import WORDS
 
@@ -77,7 +77,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
 
 
 def _dates(table: Table, deleted: str | None) -> tuple[str, ...]:
-    """Date columns of the row's event: the one named like the table first, records of creation last but outcomes."""
+    """Date columns of the row's event: the one named like the table first; creation, outcomes and births last."""
     own = set(stems(table.name))
     meant = table.meaning.date_column if table.meaning is not None else None
 
@@ -87,7 +87,7 @@ def _dates(table: Table, deleted: str | None) -> tuple[str, ...]:
             return 0
         if _CREATED.match(column.name):
             return 3
-        if is_outcome(column):
+        if is_outcome(column) or is_birth_date(column):
             return 4
         return 1 if {stem(word) for word in words} & own or words <= _PLAIN_DATES else 2
 
