@@ -49,6 +49,7 @@ def ranked_query(asked: Asked) -> Query | Extremes:
         function: Function = "max" if ranking.descending else "min"
         return Extremes(asked, (replace(ranking.figure, function=function),))
     asked, entity = _entity(asked, ranking)
+    _refuse_date_of_last(asked, ranking, entity)
     figure = ranking.figure or _hinted(asked, ranking, entity)
     if entity is None:
         if figure.link is None:
@@ -63,6 +64,19 @@ def ranked_query(asked: Asked) -> Query | Extremes:
     if asked.says("share"):
         return _share_of_first(asked, query)
     return replace(query, dimensions=(*query.dimensions, Dimension(owner))) if owner is not None else query
+
+
+def _refuse_date_of_last(asked: Asked, ranking: Ranking, entity: Dimension | None) -> None:
+    """Refuses a period of the last of each thing's events: "members whose last payment was a year ago".
+
+    Raises:
+        Refusal: it is one. The period would hold for any event, and the last one would be taken for the last thing.
+    """
+    word = asked.question.words[ranking.at]
+    if entity is None or ranking.hint not in ("date", "recent") or not asked.parts.spans:
+        return
+    if any(one.at == word.at + 1 and one.link.table != entity.table for one in asked.tables):
+        raise unused_words([word.mark.text])
 
 
 def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking, ...]:
@@ -155,7 +169,7 @@ def _ranked_thing(asked: Asked, ranking: Ranking) -> int | None:
     for word in words[ranking.at :]:
         before = [at for at in places if at < word.at]
         owns = word.mark.means("noise", "which", "verb") and _OWNS.match(word.text)
-        after = any(at > word.at for at in places)
+        after = any(at > word.at for at in places) and words[word.at + 1].mark.date is None
         if owns and after and before and before[-1] > ranking.at:
             return before[-1]
     return None

@@ -92,8 +92,9 @@ def _with_existence(asked: Asked, query: Query, related: list[Related]) -> list[
     used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
     used |= {measure.table for measure in query.measures} | {one.table for one in related}
     used |= {condition.column.table for condition in query.conditions}
-    above = asked.question.graph.above(query.base)
-    above = above.keys() | {key for one in related if one.negated for key in asked.question.graph.above(one.table)}
+    graph = asked.question.graph
+    absent = {key for one in related if one.negated for key in graph.above(one.table)}
+    above = graph.above(query.base).keys() | absent
     for one in asked.tables:
         key, before = one.link.table, asked.question.nearest(one.at - 1, -1, "noise", "of", "unit")
         tied = before is not None and before.mark.means("with", "and", "verb", "which")
