@@ -210,8 +210,11 @@ def _folded_names(name: str, comment: str | None, meant: tuple[str, ...]) -> tup
 
 
 def _spelled(thing: Table | Column) -> list[Name]:
-    """Its names as they are written."""
+    """Its names as they are written, of `数量_公斤` what stands before the unit as well."""
     whole = [(name, 1.0) for name in (thing.name, *meant_names(thing))]
+    head, _, unit = thing.name.rpartition("_")
+    if has_han(head) and unit in _UNITS:
+        whole.append((head, 0.98))
     return [*whole, *((name, 0.98) for name in comment_names(thing.comment))]
 
 

@@ -84,6 +84,48 @@ def refused(question: str, catalog: Catalog = SHOP) -> str:
     return written.prompt
 
 
+# --------------------------------------------------------------------------------------- names that end in their units
+
+FIELD = Table(
+    "public",
+    "地块",
+    "table",
+    (Column("地块编号", "integer", nullable=False), Column("地块名称", "text"), Column("面积_亩", "numeric")),
+    primary_key=("地块编号",),
+)
+HARVEST = Table(
+    "public",
+    "种植记录",
+    "table",
+    (
+        Column("记录编号", "integer", nullable=False),
+        Column("地块编号", "integer"),
+        Column("播种日期", "date"),
+        Column("收获日期", "date"),
+        Column("数量_公斤", "numeric"),
+        Column("单价", "numeric"),
+        Column("销售金额", "numeric"),
+    ),
+    primary_key=("记录编号",),
+    foreign_keys=(ForeignKey(("地块编号",), ("public", "地块"), ("地块编号",)),),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("数量大于300公斤的种植记录", 'WHERE "数量_公斤" > 300'),
+        ("销售金额和数量合计", 'sum("销售金额") AS "total_销售金额", sum("数量_公斤")'),
+        ("面积超过100亩的地块", 'WHERE "面积_亩" > 100'),
+        ("销售额前3的地块", 'sum(t."销售金额")'),  # the amount that is stored, not price times quantity
+        ("还没收获的地块", 't2."收获日期" IS NULL'),
+        ("从未播种的地块", "NOT EXISTS"),
+    ],
+)
+def test_a_column_goes_by_what_stands_before_its_unit(question: str, part: str) -> None:
+    assert part in sql(question, Catalog((FIELD, HARVEST)))
+
+
 # -------------------------------------------------------------------------------------------------- labels and metrics
 
 

@@ -343,7 +343,7 @@ def _groups(asked: Asked, ranking: Ranking, figure: Figure, entity: Dimension, l
     if link is not None:
         if not question.is_measure(link) and not question.is_date(link):
             raise missing_measure(question.words[ranking.at].mark.text)
-        if not question.is_measure(link) or is_averaged(question.column_of(link)):
+        if not question.is_measure(link) or (link.derived is None and is_averaged(question.column_of(link))):
             default = "max" if ranking.descending else "min"
     measure = asked.measure(figure, default)
     entity = asked.resolved(entity, measure.table)

@@ -37,7 +37,8 @@ def lacking(match: Match) -> Parts | None:
         if question.is_measure(link) and not link.derived and not question.column_of(link).nullable:
             return Parts(conditions=(Condition(ref(link), "=", (Decimal(0),)),))  # "no stock" where it can't be empty
         return Parts(conditions=(Condition(ref(link), "null"),))
-    if not question.is_date(link) or not is_outcome(question.column_of(link)):
+    is_later = link.column in question.facts(link.table).dates[1:]  # than the date that makes it an event
+    if not question.is_date(link) or not (is_later or is_outcome(question.column_of(link))):
         return Parts(related=(Related(link.table, negated=True),))
     if word in _NEVER:
         return Parts(related=(Related(link.table, (Condition(ref(link), "not null"),), negated=True),))

@@ -14,6 +14,7 @@ from knowledge.naming import (
     column_names,
     comment_names,
     english_words,
+    has_han,
     owned_names,
     owner_traits,
 )
@@ -193,7 +194,7 @@ def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Rat
 def _is_amount(column: Column) -> bool:
     """Whether the column is the amount of its event, not a part of it such as the discount."""
     words = english_words(column.name)
-    names = comment_names(column.comment)
+    names = [column.name] if has_han(column.name) else comment_names(column.comment)
     if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
         return False
     return (
@@ -210,7 +211,7 @@ def _line_amount(facts: Facts) -> Phrases:
     measures = facts.measures
     prices = [column for column in measures if _PRICE in english_words(column.name) or _PRICE_HAN in _texts(column)]
     counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or _COUNT_HAN in _texts(column)]
-    has_amount = any(key_of(column.name) in _BARE_MEASURES - _COUNTED for column in measures)
+    has_amount = any(_is_amount(column) for column in measures if column not in (*prices, *counts))
     if len(prices) != 1 or len(counts) != 1 or has_amount:
         return
     quality = 0.71 - _penalty(facts.table)
