@@ -15,7 +15,7 @@ from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function,
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column, several_people, unused_words
 from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import Question
-from rules.schema.facts import is_averaged, is_birth_date, is_year, tells_days
+from rules.schema.facts import is_averaged, is_birth_date, is_later, is_year, tells_days
 from rules.schema.joins import is_default
 from rules.schema.links import METRIC, Link
 from rules.words import WORDS
@@ -200,14 +200,16 @@ class Asked:
         for key in named:
             if key != base and key in below and (found := self.event_date(key)) is not None:
                 return found  # "customers who placed orders in 2024" asks when the orders were placed
-        return self.event_date(base)
+        done = {one.column for one in self.parts.conditions if one.operator == "not null" and one.column.table == base}
+        dated = [one for one in done if one.column in self.question.facts(base).dates]
+        return dated[0] if len(dated) == 1 else self.event_date(base)  # "paid invoices in 2024" were paid then
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
         """When a row happened: its date, else its year, else the date of the only event that it is a part of."""
         question = self.question
         own = self._default_date(table) or question.facts(table).year
-        if own is not None:
-            return ColumnRef(table, own)
+        if own is not None or question.facts(table).dates:
+            return ColumnRef(table, own) if own is not None else None
         steps = sorted(question.graph.above(table).items(), key=lambda item: item[1])
         parents = [key for key, distance in steps if 0 < distance < 2 and not question.facts(key).is_entity]
         dated = [ColumnRef(key, date) for key in parents if (date := self._default_date(key)) is not None]
@@ -226,8 +228,11 @@ class Asked:
         if not facts.is_entity:
             return next(iter(facts.dates), None)
         registered = [name for name in facts.dates if _REGISTERED.search(name)]
-        events = [name for name in facts.dates if not is_birth_date(self.question.schema.column(table, name))]
-        return registered[0] if registered else events[0] if len(events) == 1 else None
+        columns = [self.question.schema.column(table, name) for name in facts.dates]
+        events = [column for column in columns if not is_birth_date(column)]
+        begun = [column for column in events if not is_later(column)]
+        only = next((found[0].name for found in (events, begun) if len(found) == 1), None)
+        return registered[0] if registered else only
 
     def _metric_date(self, table: TableKey) -> str | None:
         links = [one.link for one in self.figures if one.link is not None and one.link.derived == METRIC]

@@ -81,8 +81,13 @@ def date_form(column: Column) -> str | None:
 
 def is_outcome(column: Column) -> bool:
     """Whether a date says when something ended, was paid or the like, which may not have happened yet."""
+    return column.nullable and is_later(column)
+
+
+def is_later(column: Column) -> bool:
+    """Whether a date says when something ended, was paid or is due, rather than when it began."""
     said = bool(_OUTCOMES & {stem(word) for word in english_words(column.name)})
-    return column.nullable and (said or bool(_OUTCOMES_HAN.search(_said(column))))
+    return said or bool(_OUTCOMES_HAN.search(_said(column)))
 
 
 def _said(column: Column, default: str = "") -> str:
