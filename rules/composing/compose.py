@@ -82,6 +82,12 @@ def _refuse_contradictions(query: Query) -> None:
     for condition in query.conditions:
         if condition.operator == "=" and held.setdefault(condition.column, condition.operands) != condition.operands:
             raise unused_words([str(condition.operands[0])])
+    empty = {one.column for one in query.conditions if one.operator == "null"}
+    if any(one.column in empty and one.operator != "null" for one in query.conditions):
+        raise unused_words([])
+    absent = {one.table for one in query.related if one.negated and not one.conditions}
+    if any(one.table in absent and not one.negated for one in query.related):
+        raise unused_words([])
 
 
 def _refuse_unmet(asked: Asked, query: Query) -> None:
@@ -96,6 +102,8 @@ def _refuse_unmet(asked: Asked, query: Query) -> None:
     averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
     if asked.says("avg") and not averaged:
         raise unused_words(asked.question.texts("avg"))
+    if asked.says("running") and not any(one.is_running for one in query.measures):
+        raise unused_words(asked.question.texts("running"))
     shown = query.measures or query.counts_rows or asked.parts.rankings or asked.parts.thresholds
     if not shown and (asked.says("sum") or asked.says("how_many")):
         raise unused_words(asked.question.texts("sum", "count"))

@@ -29,7 +29,7 @@ def wants_figures(asked: Asked) -> bool:
         return True
     if parts.bare and (parts.groups or asked.says("trend")):
         return not asked.is_attribute_listing()
-    return bool(parts.bare) and (asked.says("how_much") or _is_total(asked))
+    return bool(parts.bare) and (asked.says("how_much") or asked.says("running") or _is_total(asked))
 
 
 def counts_implied(asked: Asked) -> bool:
@@ -58,6 +58,9 @@ def _is_total(asked: Asked) -> bool:
     if asked.head is None and asked.question.schema.is_metric(figure.link):
         return True
     facts = asked.question.facts(figure.link.table)
+    words = asked.question.words
+    if words[figure.position].mark.means("sum") and not asked.question.has("list", "which") and not asked.parts.columns:
+        return True  # "total invoiced in 2025", where that word is also the column's name
     if asked.head is not None and asked.head != figure.link.table:
         return figure.link.table not in asked.question.graph.above(asked.head)
     lists = asked.question.has("list")

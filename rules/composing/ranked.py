@@ -17,6 +17,7 @@ from rules.words import WORDS
 
 _NEXT = 2  # words after "top" begins: "top 3 products"
 _WHAT = WORDS.both("questions.what")
+_GRADED = 2  # words: "most active users"
 _FEW = 2  # of one, the share is shown beside its name
 _OWNS = re.compile(WORDS.any_of("questions.owners"))
 
@@ -50,6 +51,7 @@ def ranked_query(asked: Asked) -> Query | Extremes:
         return Extremes(asked, (replace(ranking.figure, function=function),))
     asked, entity = _entity(asked, ranking)
     _refuse_date_of_last(asked, ranking, entity)
+    _refuse_graded_value(asked, ranking)
     figure = ranking.figure or _hinted(asked, ranking, entity)
     if entity is None:
         if figure.link is None:
@@ -77,6 +79,18 @@ def _refuse_date_of_last(asked: Asked, ranking: Ranking, entity: Dimension | Non
         return
     if any(one.at == word.at + 1 and one.link.table != entity.table for one in asked.tables):
         raise unused_words([word.mark.text])
+
+
+def _refuse_graded_value(asked: Asked, ranking: Ranking) -> None:
+    """Refuses a value of other rows that is said of a thing like an adjective: "most active users".
+
+    Raises:
+        Refusal: it is one. "The most shipped orders" are orders of that value, but no user has one.
+    """
+    nouns = [word.noun for word in asked.question.words[ranking.at + 1 : ranking.at + 3] if word.noun is not None]
+    value, table = (nouns[0].value, nouns[1].table) if len(nouns) == _GRADED else (None, None)
+    if value is not None and table is not None and value.table != table.table:
+        raise missing_measure(called(asked.question.schema.table(table.table)))
 
 
 def _of_one_figure(asked: Asked, rankings: tuple[Ranking, ...]) -> tuple[Ranking, ...]:
