@@ -161,7 +161,19 @@ class _Conversation:
             return False
         if self._pointer is not None or self._means_one:
             return False
-        return goes_on(self._likely, self._question, lambda: self._stands_alone) or self._is_settled_before
+        if goes_on(self._likely, self._question, lambda: self._stands_alone):
+            return True
+        return self._is_settled_before or self._is_of_listed
+
+    @property
+    def _is_of_listed(self) -> bool:
+        """Whether a figure, no sentence, is that of the rows listed before: "total amount" after "unpaid orders"."""
+        earlier, likely = self.before.earlier, self._likely
+        if earlier is None or earlier.query.measures or isinstance(likely, Refusal) or not likely.is_figure_alone:
+            return False
+        is_sentence = any(word.mark.means("noise", "which", "count") for word in likely.asked.question.words)
+        tables = {one.link.table for one in likely.figures if one.link is not None}
+        return not is_sentence and bool(earlier.query.conditions) and tables == {earlier.query.base}
 
     @property
     def _is_settled_before(self) -> bool:
