@@ -11,16 +11,15 @@ from weakref import WeakKeyDictionary
 
 from common.inquiry import Inquiry, StoredValue
 from common.meanings import TableKey
-from common.text import Lang, Text, language_of
+from common.text import Lang, Text
 from common.values import Turn
 from rules.composing.carrying import conditions_for
 from rules.composing.understanding import Understanding
-from rules.conversation.before import Before, understood_alone
+from rules.conversation.before import Before, settled_by, understood_alone
 from rules.conversation.change import Change, Earlier
-from rules.conversation.finishing import asked_under, finished, first_edited
+from rules.conversation.edits import asked_under, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
-from rules.conversation.resuming import settled_by
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
@@ -30,7 +29,7 @@ from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
-from rules.words.talk import REWORDED, without_courtesy
+from rules.words.talk import REWORDED
 from rules.words.writes import write_request
 
 
@@ -199,8 +198,7 @@ class _Conversation:
         pending = self.before.pending
         if pending is None:
             return None
-        is_chinese = language_of(without_courtesy(pending.question)) == "zh"
-        settled = settled_by(self._question, pending.missing, pending.settled, self._lexicon, is_chinese)
+        settled = settled_by(self._question, pending, self._lexicon)
         if settled is None:
             return None
         history = self._inquiry.history[: -pending.turns]
