@@ -42,8 +42,7 @@ class Outcome:
         goes_on: whether the question continues an earlier one, or completes one that was asked back.
     """
 
-    question: tuple[str, Lang, str | None, tuple[StoredValue, ...]]
-    history: tuple[Turn, ...]
+    asked: tuple[str, Lang, str | None, tuple[StoredValue, ...], tuple[Turn, ...]]
     made: Understanding | Refusal
     goes_on: bool
 
@@ -67,8 +66,7 @@ def is_understood(inquiry: Inquiry) -> bool:
 
 def continues(inquiry: Inquiry) -> bool:
     """Whether the question continues an earlier one about the data, or answers a question back."""
-    asked_before = any(turn.question_type == "DATABASE" for turn in inquiry.history)
-    return asked_before and _outcome(inquiry).goes_on
+    return bool(inquiry.history) and _outcome(inquiry).goes_on
 
 
 def is_complete(inquiry: Inquiry) -> bool:
@@ -106,14 +104,13 @@ def earlier_query(inquiry: Inquiry) -> Query | None:
 def _outcome(inquiry: Inquiry) -> Outcome:
     """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
-    question = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values)
+    asked = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values, inquiry.history)
     for known in reversed(tuple(kept)):  # a copy, because follow-ups are thought of in another thread
-        if known.question == question and known.history == inquiry.history:
+        if known.asked == asked:
             return known
     conversation = _Conversation(inquiry)
-    asked = conversation.resumed or conversation
-    goes_on = asked is not conversation or asked.goes_on
-    kept.append(Outcome(question, inquiry.history, asked.outcome(), goes_on))
+    whole = conversation.resumed or conversation
+    kept.append(Outcome(asked, whole.outcome(), whole is not conversation or whole.goes_on))
     return kept[-1]
 
 
@@ -149,9 +146,7 @@ class _Conversation:
             raise which_one(self._pronoun)
         if self.before.answered is not None:
             raise not_by_rules(self.before.answered.question)  # alone it would lose what restricts that answer
-        if isinstance(self._alone, Refusal):
-            raise self._alone
-        return self._alone
+        return self._standing()
 
     @cached_property
     def goes_on(self) -> bool:
@@ -256,32 +251,30 @@ class _Conversation:
         query = self.before.earlier.query if self.before.earlier is not None else None
         if pointer is not None and turn is None and pointer.unit is None:
             pointer = None  # without a question before, `这家店` only names a table
-        words = pointer.words if pointer is not None else self._pronoun if self._inquiry.history else None
-        if words is None:
+        if pointer is None and self._pronoun is not None and self._inquiry.history:
+            pointer = Pointer(self._pronoun)
+        if pointer is None:
             return None
         conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
         if conditions:
-            return self._about(conditions, words)
-        if pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
+            return self._about(conditions, pointer.words)
+        if self._pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
             return self._continued(self.before.earlier)
-        raise which_one(words)
+        raise which_one(pointer.words)
 
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
         """The question with conditions that stand for its `words`, which only point at something."""
-        if isinstance(self._alone, Refusal):
-            raise self._alone
-        if isinstance(self._likely, Refusal):
-            raise self._likely
-        change, query = self._likely, self._alone.query
+        query, change = self._standing().query, self._likely
+        if isinstance(change, Refusal):
+            raise change
         pointed = Query(conditions[0].column.table, conditions=conditions)
         moved = conditions_for(change.asked, pointed, measured_table(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
         meant = " ".join(_written(one.operands[0]) for one in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
-        return finished(
-            change, replace(query, conditions=(*query.conditions, *moved)), self.before.earlier, self._inquiry.lang
-        )
+        about = replace(query, conditions=(*query.conditions, *moved))
+        return finished(change, about, self.before.earlier, self._inquiry.lang)
 
     # -------------------------------------------------------------------------------------------------------- going on
 
@@ -293,17 +286,11 @@ class _Conversation:
         """
         may_stand_alone = False
         try:
-            changes = read_change(
-                self._question,
-                self._lexicon,
-                hint=self._inquiry.table,
-                context=_context(earlier.query),
-                year=year_of(self._question, earlier.query),
-                settled=self._settled,
-            )
+            context, year = _context(earlier.query), year_of(self._question, earlier.query)
+            changes = read_change(self._question, self._lexicon, self._inquiry.table, context, year, self._settled)
             change = changes[0]
-            may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
-            may_stand_alone = may_stand_alone and self._pronoun is None
+            is_tied = change.cues & {"these", "only", "add"} or self._pronoun is not None
+            may_stand_alone = change.has_subject and not is_tied
             if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):
                 return asked_under(change, earlier, self._alone, self._pronoun, self._inquiry.lang)
             return first_edited(changes, earlier, self._inquiry.lang)
