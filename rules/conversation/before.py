@@ -51,9 +51,7 @@ class Before:
         """The last answered question about the data; None when there is none, or rules don't understand it."""
         turn = self.answered
         query = self._query_of(turn) if turn is not None else None
-        if turn is None or query is None:
-            return None
-        return Earlier(turn.question, query, turn is self.asked[-1])
+        return Earlier(turn.question, query, turn is self.asked[-1]) if turn and query else None
 
     @cached_property
     def pending(self) -> Pending | None:

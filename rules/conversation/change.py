@@ -126,9 +126,8 @@ class Change:
     @property
     def says_more_than_all(self) -> bool:
         """Whether it says more than "all", so that "all" only belongs to the rest."""
-        if self.asked.says("lifts"):
-            return False
-        return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
+        rest = replace(self, cues=self.cues - {"all", "all:dates"})
+        return not self.asked.says("lifts") and (self.has_subject or rest.has_slots)
 
     @property
     def takes_away(self) -> bool:
@@ -155,8 +154,7 @@ class Change:
     @property
     def ranks_within(self) -> bool:
         """Whether the limit applies within each group: `每个公司的前三名`."""
-        words = self.asked.question.words
-        return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)
+        return any(one.mark.means("each") or one.text in ("in each", "per") for one in self.asked.question.words)
 
     def figures_among(self, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
         """Those of the columns whose totals or averages mean something."""

@@ -10,7 +10,6 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from common.inquiry import Inquiry, StoredValue
-from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import Turn
 from rules.composing.carrying import conditions_for
@@ -50,6 +49,8 @@ class Outcome:
 _BEGINS_OR_POINTS_BACK = re.compile(
     f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
 )
+# How likely a follow-up is about a table that was spoken of, and shown; one that it names itself has 1.
+_SPOKEN_OF, _SHOWN = 0.9, 1.4
 _MOST_KEPT = 128  # questions, the newest; with each come the follow-ups that were tried
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
@@ -132,10 +133,8 @@ class _Conversation:
         try:
             return self._understood()
         except Refusal as refusal:
-            missing, pending = refusal.missing, None
-            if missing is not None:
-                pending = Pending(self._question, missing, self._settled, self._turns + 1)
-            return refusal.copy(pending)
+            missing = refusal.missing
+            return refusal.copy(Pending(self._question, missing, self._settled, self._turns + 1) if missing else None)
 
     def _understood(self) -> Understanding:
         if not self.goes_on:
@@ -151,9 +150,7 @@ class _Conversation:
     @cached_property
     def goes_on(self) -> bool:
         """Whether the question continues the one before it."""
-        if not self.before.asked or kind_of_doubt(self._question) is not None:
-            return False
-        if self._pointer is not None or self._means_one:
+        if not self.before.asked or kind_of_doubt(self._question) or self._pointer is not None or self._means_one:
             return False
         return goes_on(self._likely, self._question, lambda: self._stands_alone) or self._is_settled_before
 
@@ -171,17 +168,14 @@ class _Conversation:
     @property
     def is_complete(self) -> bool:
         """Whether the question needs nothing that was said before it."""
-        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
-            return False
-        if _BEGINS_OR_POINTS_BACK.search(self._question):
+        if self.resumed or self._pointer or self._pronoun or _BEGINS_OR_POINTS_BACK.search(self._question):
             return False
         change, asked_before = self._likely, self.before.asked
         if isinstance(change, Refusal):
             return self._stands_alone or not asked_before
         if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
             return False
-        is_unknown = bool(change.reading.lost) and not asked_before
-        return change.has_subject or self._stands_alone or is_unknown
+        return change.has_subject or self._stands_alone or bool(change.reading.lost and not asked_before)
 
     @cached_property
     def _likely(self) -> Change | Refusal:
@@ -191,10 +185,8 @@ class _Conversation:
     def resumed(self) -> "_Conversation | None":
         """The question before, completed by this answer to its question back; None when this is no such answer."""
         pending = self.before.pending
-        if pending is None:
-            return None
-        settled = settled_by(self._question, pending, self._lexicon)
-        if settled is None:
+        settled = settled_by(self._question, pending, self._lexicon) if pending is not None else None
+        if pending is None or settled is None:
             return None
         history = self._inquiry.history[: -pending.turns]
         return _Conversation(replace(self._inquiry, question=pending.question, history=history), settled, pending.turns)
@@ -286,7 +278,8 @@ class _Conversation:
         """
         may_stand_alone = False
         try:
-            context, year = _context(earlier.query), year_of(self._question, earlier.query)
+            query, year = earlier.query, year_of(self._question, earlier.query)
+            context = dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown_things(query), _SHOWN)
             changes = read_change(self._question, self._lexicon, self._inquiry.table, context, year, self._settled)
             change = changes[0]
             is_tied = change.cues & {"these", "only", "add"} or self._pronoun is not None
@@ -305,12 +298,3 @@ class _Conversation:
 def _written(operand: Operand) -> str:
     """A value for a sentence; of a period its first day."""
     return str(operand.start.day) if isinstance(operand, Period) and operand.start is not None else str(operand)
-
-
-_SPOKEN_OF, _SHOWN = 0.9, 1.4  # weights; a table that the follow-up names itself has 1
-
-
-def _context(query: Query) -> dict[TableKey, float]:
-    """The tables that a follow-up is likely about, with their weights; those that were shown weigh more."""
-    shown = shown_things(query)
-    return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)

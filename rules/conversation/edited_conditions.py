@@ -27,18 +27,17 @@ def with_restrictions(query: Query, change: Change) -> Query:
     Raises:
         Refusal: a condition can't be applied, or there is none to remove or to move.
     """
-    asked, parts = change.asked, change.parts
     if change.takes_away or "all:dates" in change.cues:
         query = _without(query, change)
-    if change.shift is not None and change.may_be_from_today and not _dates(query, asked):
+    if change.shift is not None and change.may_be_from_today and not _dates(query, change.asked):
         unit, count = change.shift
         since_today = Span((unit_period(cast(Unit, unit), count),), 0)
-        change.asked = asked = asked.with_parts(spans=(*parts.spans, since_today))
-        parts = asked.parts
+        change.asked = change.asked.with_parts(spans=(*change.parts.spans, since_today))
     elif change.shift is not None:
-        query = _shifted(query, asked, *change.shift)
-        if asked.says("compare"):
-            return _by_period(query, asked)
+        query = _shifted(query, change.asked, *change.shift)
+        if change.asked.says("compare"):
+            return _by_period(query, change.asked)
+    asked, parts = change.asked, change.parts
     if not change.restricts:
         return query
     spans = tuple(_on_same_date(query, asked, span) for span in parts.spans)
@@ -190,12 +189,10 @@ _COMPARISONS = ("between", ">", ">=", "<", "<=")
 
 def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
     """The columns of the earlier periods."""
-    found = []
-    for condition in query.conditions:
-        column = asked.question.schema.column(condition.column.table, condition.column.column)
-        if is_year(column) or condition.operator in ("during", "not during"):
-            found.append(condition.column)
-    return list(dict.fromkeys(found))
+    schema = asked.question.schema
+    dated = [one.column for one in query.conditions if one.operator in ("during", "not during")]
+    years = [one for one in (one.column for one in query.conditions) if is_year(schema.column(one.table, one.column))]
+    return list(dict.fromkeys((*dated, *years)))
 
 
 def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:

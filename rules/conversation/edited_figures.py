@@ -207,8 +207,7 @@ def _counted(query: Query, change: Change) -> Query:
     if not query.measures:
         return counting(query)
     is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
-    chosen = bool(query.having or change.parts.thresholds) or "these" in change.cues
-    picked = bool(query.dimensions) and chosen
+    picked = query.dimensions and (query.having or change.parts.thresholds or "these" in change.cues)
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
     must_have(query.dimensions and (picked or not is_count), Text("可以计数的对象", "things to count"))
@@ -288,19 +287,17 @@ def _with_thing(query: Query, change: Change) -> Edited:
     if not tables or change.lifts:
         return query, []
     key, graph = tables[-1].link.table, asked.question.graph
-    shown = shown_things(query)
-    if change.restricts or change.parts.groups or change.function or key in shown:
+    if change.restricts or change.parts.groups or change.function or key in shown_things(query):
         _refuse_strangers(query, change)
         return query, []
     if not query.measures:
         return _listing(query, change, key), []
-    measured = query.measures[0]
-    counts = all(measure.column is None for measure in query.measures) and not query.counts_rows
-    if key in graph.above(measured.table) and key != measured.table:
+    measured = query.measures[0].table
+    if key in graph.above(measured) and key != measured:
         kept = [one for one in query.dimensions if one.bucket]
         change.cues |= {"replace"}
         return query, [*kept, Dimension(key)] if len(kept) < len(query.dimensions) else [Dimension(key)]
-    if not counts and key != measured.table:
+    if key != measured and (query.counts_rows or any(one.column is not None for one in query.measures)):
         raise change.unplaced(tables)
     moved = replace(carried(asked, query, key, change.notes), measures=(Measure("count", key),))
     return _reordered(moved, query), []

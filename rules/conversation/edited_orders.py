@@ -19,11 +19,9 @@ from rules.schema.links import Link
 def renumbered(query: Query, change: Change) -> Query:
     """The query with another number in its only comparison: "make it 500" after "orders above 300"."""
     limit = next(iter(change.parts.limits), None)
-    if limit is None or query.limit is not None or "replace" not in change.cues:
-        return query
     all_of: list[Condition | Having] = [*query.conditions, *query.having]
     compared = [one for one in all_of if one.operator in _COMPARED]
-    if len(compared) != 1:
+    if limit is None or query.limit is not None or "replace" not in change.cues or len(compared) != 1:
         return query
     change.asked = change.asked.with_parts(limits=())
     new = replace(compared[0], operands=(Decimal(limit),))
@@ -99,8 +97,7 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
     measure = asked.measure(figure)
     same = [one for one in query.measures if (one.table, one.column) == (measure.table, measure.column)]
     if query.measures and not same and measure.table != query.measures[0].table and not query.having:
-        query = carried(asked, query, measure.table, change.notes)
-        query = replace(query, measures=(measure,))
+        query = replace(carried(asked, query, measure.table, change.notes), measures=(measure,))
     elif query.measures and not same:
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:

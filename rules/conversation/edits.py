@@ -20,7 +20,7 @@ from rules.conversation.change import Change, Earlier, ShownInPart, must_have, r
 from rules.conversation.edited_conditions import with_growth, with_restrictions
 from rules.conversation.edited_figures import counting, counting_groups, with_figures
 from rules.conversation.edited_orders import renumbered, with_order
-from rules.query.query import ColumnRef, Dimension, Query
+from rules.query.query import ColumnRef, Dimension, Query, references
 from rules.query.refusals import Refusal, ambiguous_way, enumerated, not_combinable, unused_words, which_one
 from rules.reading.implied import column_dimension
 from rules.schema.joins import AmbiguousPath
@@ -34,18 +34,17 @@ def first_edited(changes: list[Change], earlier: Earlier, lang: Lang) -> Underst
     Raises:
         Refusal: it can have none; that of the likeliest.
     """
-    refused: Refusal | None = None
+    refusals: list[Refusal] = []
     for change in changes:
         try:
             refuse_lost(change.asked, change.reading)
             change.notes += notes_on_values(change.asked)
             return finished(change, _edited(earlier.query, change), earlier, lang)
         except Refusal as refusal:
-            refused = refused or refusal
+            refusals.append(refusal)
             if change.parts.doubts or isinstance(refusal, ShownInPart):
                 break
-    assert refused is not None
-    raise refused
+    raise refusals[0]
 
 
 def asked_under(
@@ -95,9 +94,9 @@ def _edited(query: Query, change: Change) -> Query:
     had_own_order = query.order != group_order(query)
     query, groups = with_figures(query, change)
     query, regrouped = _with_groups(query, change, groups)
-    if query.growth is not None and not any(one.bucket for one in query.dimensions):
+    if not any(one.bucket for one in query.dimensions):
         query = replace(query, growth=None)
-    if query.comparison is not None and (change.parts.spans or change.shift):
+    if change.parts.spans or change.shift:
         query = replace(query, comparison=None)  # another period instead of the two that were compared
     has_no_order = not query.order and not query.counts_rows
     if query.measures and query.dimensions and (regrouped or not had_own_order or has_no_order):
@@ -255,9 +254,8 @@ def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Q
     try:
         return rendered(change.asked.question, query)
     except AmbiguousPath as ambiguity:
-        columns = (*earlier.columns, *(one.column for one in earlier.conditions))
-        said = [*((one.table, one.via) for one in columns), *((one.table, one.via) for one in earlier.dimensions)]
-        roles = {via for table, via in said if table == ambiguity.target and via is not None}
+        said = [one for one in references(earlier) if one.table == ambiguity.target]
+        roles = {one.via for one in said if one.via is not None}
         if len(roles) != 1:
             raise
         return rendered(change.asked.question, with_role(query, ambiguity.target, roles.pop()))

@@ -161,13 +161,11 @@ def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -
 
 def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str]]:
     words = question.words
-    said = {
-        word.at: word.mark.arg for word in words
-        if word.mark.means("noise") and word.mark.arg and not (word.noun is not None and word.at in reading.taken)
-    }  # fmt: skip
+    said = [one for one in words if one.mark.means("noise") and one.mark.arg]
+    said = [one for one in said if one.noun is None or one.at not in reading.taken]
     opening = next((word.at for word in words if not _opens(word.mark)), len(words))
-    ties = {arg for at, arg in said.items() if at < opening or _is_of_shown(words[at], words[:at])}
-    ties |= {said[len(words) - 1]} & _TRAILING if len(words) - 1 in said else set()
+    ties = {one.mark.arg for one in said if one.at < opening or _is_of_shown(one, words[: one.at])}
+    ties |= {one.mark.arg for one in said if one.at == len(words) - 1} & _TRAILING
     ties = {"these" if arg == "their" else arg for arg in ties}
     joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
     if joints:
@@ -176,7 +174,7 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
     misplaced = {"lead", "end", "their"} - ties
-    return (set(said.values()) | ties) - misplaced, frozenset(ties & _TIES)
+    return ({one.mark.arg for one in said} | ties) - misplaced, frozenset(ties & _TIES)
 
 
 def _is_of_shown(word: Word, before: Sequence[Word]) -> bool:

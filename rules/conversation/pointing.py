@@ -102,7 +102,7 @@ def row_conditions(pointer: Pointer, turn: Turn, query: Query | None, lexicon: L
         return ()
     first, value = shown[0], str(turn.rows[row][0])
     if pointer.unit is not None:
-        return _in_period(pointer.unit, value, query)
+        return _in_period(pointer.unit, value, first)
     if is_pronoun and any(one.column.column in facts[one.column.table].display for one in query.conditions):
         return ()
     if pointer.table is None and isinstance(first, Dimension) and first.column is not None:
@@ -119,10 +119,9 @@ def row_conditions(pointer: Pointer, turn: Turn, query: Query | None, lexicon: L
     return tuple(Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True))
 
 
-def _in_period(unit: Unit, value: str, query: Query) -> tuple[Condition, ...]:
+def _in_period(unit: Unit, value: str, dated: Dimension | ColumnRef) -> tuple[Condition, ...]:
     """The period of the result's only row, in this unit."""
-    dated = query.dimensions[0] if query.dimensions else None
-    if dated is None or dated.bucket != unit or dated.column is None:
+    if not isinstance(dated, Dimension) or dated.bucket != unit or dated.column is None:
         return ()
     try:
         start = Moment(datetime.date.fromisoformat(value[:10]))
