@@ -11,8 +11,8 @@ from common.text import Text, language_of
 from common.values import Offer, Turn
 from knowledge.naming import called
 from rules.composing.understanding import Understanding
+from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
-from rules.conversation.resuming import settled_by
 from rules.query.pending import Choice, Pending
 from rules.query.query_json import pending_to_json
 from rules.query.refusals import years_of
@@ -60,8 +60,7 @@ def _spelled(pending: Pending, lexicon: Lexicon) -> Iterator[tuple[list[str], Ch
 
 
 def _is_read(text: str, choice: Choice | None, pending: Pending, after: Inquiry) -> bool:
-    is_chinese = language_of(without_courtesy(pending.question)) == "zh"
-    settled = settled_by(text, pending.missing, pending.settled, lexicon_for(after), is_chinese)
+    settled = settled_by(text, pending, lexicon_for(after))
     return settled is not None and (choice is None or settled.among([choice]) is not None)
 
 

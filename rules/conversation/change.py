@@ -1,7 +1,7 @@
-"""What a question says itself, seen as a change to the one before it."""
+"""What a question says itself, seen as a change to the one before it, and what that one must have for it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 
 from common.meanings import TableKey
@@ -9,10 +9,10 @@ from common.text import Text
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Figure, Function, Query
-from rules.query.refusals import Refusal, missing_measure
+from rules.query.refusals import Refusal, missing_measure, nothing_to_change, unused_words
 from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion
-from rules.reading.parts import Parts, Ranking
+from rules.reading.parts import Named, Parts, Ranking
 from rules.schema.links import column_link
 from rules.words import WORDS
 
@@ -69,14 +69,12 @@ class Change:
     def ranking(self) -> Ranking | None:
         """The order or the first few that it asks for."""
         found = self.parts.rankings
-        limits = [one.limit for one in found if one.limit is not None]
-        first = next((one for one in found if one.figure is not None or one.hint), found[0] if found else None)
-        if first is None or len(found) == 1:
-            return first
-        said = [one.descending for one in found if not one.is_open]
-        is_order = all(one.is_order for one in found)
-        limit = limits[0] if limits else None
-        return replace(first, descending=(said or [True])[0], limit=limit, is_order=is_order, is_open=not said)
+        if not found:
+            return None
+        first = next((one for one in found if one.figure is not None or one.hint), found[0])
+        descending = next((one.descending for one in found if not one.is_open), first.descending)
+        limit = next((one.limit for one in found if one.limit is not None), None)
+        return replace(first, descending=descending, limit=limit, is_order=all(one.is_order for one in found))
 
     @property
     def shift(self) -> tuple[str, int] | None:
@@ -121,15 +119,15 @@ class Change:
         parts = self.parts
         wishes = any(self.asked.says(one) for one in ("trend", "share", "compare", "growth"))
         shapes = parts.groups or parts.rankings or parts.limits or wishes or self.inclusion
-        turns = self.function or self.per_unit or self.direction or self.shift or self.cues & _TURNS or self.takes_away
-        return bool(self.restricts or shapes or turns or self.lists_rows)
+        turns = self.direction or self.shift or self.takes_away or self.cues & {"reverse", "all:dates"}
+        figures = self.function or self.per_unit
+        return bool(self.restricts or shapes or turns or figures or self.lists_rows)
 
     @property
     def says_more_than_all(self) -> bool:
         """Whether it says more than "all", so that "all" only belongs to the rest."""
-        if self.asked.says("lifts"):
-            return False
-        return bool(self.has_subject or replace(self, cues=self.cues - {"all", "all:dates"}).has_slots)
+        rest = replace(self, cues=self.cues - {"all", "all:dates"})
+        return not self.asked.says("lifts") and (self.has_subject or rest.has_slots)
 
     @property
     def takes_away(self) -> bool:
@@ -156,12 +154,15 @@ class Change:
     @property
     def ranks_within(self) -> bool:
         """Whether the limit applies within each group: `每个公司的前三名`."""
-        words = self.asked.question.words
-        return any(word.mark.means("each") or word.text in ("in each", "per") for word in words)
+        return any(one.mark.means("each") or one.text in ("in each", "per") for one in self.asked.question.words)
 
     def figures_among(self, columns: Iterable[ColumnRef]) -> list[ColumnRef]:
         """Those of the columns whose totals or averages mean something."""
         return [one for one in columns if self.asked.question.is_measure(column_link(one.table, one.column))]
+
+    def unplaced(self, named: Iterable[Named | Ranking]) -> Refusal:
+        """The refusal of what it names and the earlier question has no place for."""
+        return unused_words([self.asked.question.words[one.at].mark.text for one in named])
 
     def no_measure(self, query: Query) -> Refusal:
         """The refusal of a figure that could be any of the table's."""
@@ -194,7 +195,50 @@ class Change:
         return bool(half and not self.figures and not others)
 
 
+_ONLY_FIRST = Text("可以汇总的完整结果，只列出了前几条", "complete result to add up, only its first rows")
+_ONLY_SOME = Text("可以汇总的完整结果，只列出了一部分分组", "complete result to add up, only some of its groups")
+_NO_TOTALS = Text("可以相加的合计或数量", "totals or counts to add up")
 _ASKS_NUMBER = WORDS.chinese.pattern("questions.asks_number", "^", "$")
-_TURNS = {"reverse", "all", "all:dates"}
 _COUNTS = re.compile(WORDS.any_of("questions.how_many"), re.IGNORECASE)
 _WHICH_ONES = WORDS.chinese.text("questions.which_ones")
+
+
+# ------------------------------------------------------------------------------------------- what the earlier must have
+
+
+def must_have(found: object, what: Text) -> None:
+    """Refuses a follow-up that changes `what` the earlier question has not."""
+    if not found:
+        raise nothing_to_change(what)
+
+
+class ShownInPart(Refusal):
+    """A figure of what was shown, of which no statement tells. No other reading of the question is tried."""
+
+    def __init__(self, what: Text) -> None:
+        super().__init__("ambiguous_question", nothing_to_change(what).text)
+
+
+def refuse_rows_in_part(query: Query) -> None:
+    """Refuses a figure over listed rows of which only the first were shown.
+
+    Raises:
+        Refusal: the statement would take in the others as well.
+    """
+    if query.limit is not None:
+        raise ShownInPart(_ONLY_FIRST)
+
+
+def refuse_part(query: Query, cues: Set[str], function: Function) -> None:
+    """Refuses a function over rows or groups of which only some were shown, or of figures that it can't add up.
+
+    Raises:
+        Refusal: a statement without the limit, or without the groups' comparison, would take in the others as well.
+    """
+    adds_up = function == "sum" and bool(query.dimensions)
+    if "these" in cues or adds_up or not query.measures:
+        refuse_rows_in_part(query)
+    if adds_up and query.having:
+        raise ShownInPart(_ONLY_SOME)
+    if "these" in cues and adds_up and any(one.function not in ("sum", "count") for one in query.measures):
+        raise ShownInPart(_NO_TOTALS)

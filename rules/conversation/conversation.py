@@ -10,17 +10,15 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from common.inquiry import Inquiry, StoredValue
-from common.meanings import TableKey
-from common.text import Lang, Text, language_of
+from common.text import Lang, Text
 from common.values import Turn
 from rules.composing.carrying import conditions_for
 from rules.composing.understanding import Understanding
-from rules.conversation.before import Before, understood_alone
+from rules.conversation.before import Before, settled_by, understood_alone
 from rules.conversation.change import Change, Earlier
-from rules.conversation.finishing import asked_under, finished, first_edited
+from rules.conversation.edits import asked_under, finished, first_edited
 from rules.conversation.follow_ups import goes_on, likely_change, read_change
 from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_conditions, single_name
-from rules.conversation.resuming import settled_by
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
@@ -30,7 +28,7 @@ from rules.schema.lexicon import Lexicon, lexicon_of
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
-from rules.words.talk import REWORDED, without_courtesy
+from rules.words.talk import REWORDED
 from rules.words.writes import write_request
 
 
@@ -43,8 +41,7 @@ class Outcome:
         goes_on: whether the question continues an earlier one, or completes one that was asked back.
     """
 
-    question: tuple[str, Lang, str | None, tuple[StoredValue, ...]]
-    history: tuple[Turn, ...]
+    asked: tuple[str, Lang, str | None, tuple[StoredValue, ...], tuple[Turn, ...]]
     made: Understanding | Refusal
     goes_on: bool
 
@@ -52,6 +49,8 @@ class Outcome:
 _BEGINS_OR_POINTS_BACK = re.compile(
     f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
 )
+# How likely a follow-up is about a table that was spoken of, and shown; one that it names itself has 1.
+_SPOKEN_OF, _SHOWN = 0.9, 1.4
 _MOST_KEPT = 128  # questions, the newest; with each come the follow-ups that were tried
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
@@ -68,8 +67,7 @@ def is_understood(inquiry: Inquiry) -> bool:
 
 def continues(inquiry: Inquiry) -> bool:
     """Whether the question continues an earlier one about the data, or answers a question back."""
-    asked_before = any(turn.question_type == "DATABASE" for turn in inquiry.history)
-    return asked_before and _outcome(inquiry).goes_on
+    return bool(inquiry.history) and _outcome(inquiry).goes_on
 
 
 def is_complete(inquiry: Inquiry) -> bool:
@@ -107,14 +105,13 @@ def earlier_query(inquiry: Inquiry) -> Query | None:
 def _outcome(inquiry: Inquiry) -> Outcome:
     """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
-    question = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values)
+    asked = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values, inquiry.history)
     for known in reversed(tuple(kept)):  # a copy, because follow-ups are thought of in another thread
-        if known.question == question and known.history == inquiry.history:
+        if known.asked == asked:
             return known
     conversation = _Conversation(inquiry)
-    asked = conversation.resumed or conversation
-    goes_on = asked is not conversation or asked.goes_on
-    kept.append(Outcome(question, inquiry.history, asked.outcome(), goes_on))
+    whole = conversation.resumed or conversation
+    kept.append(Outcome(asked, whole.outcome(), whole is not conversation or whole.goes_on))
     return kept[-1]
 
 
@@ -136,10 +133,8 @@ class _Conversation:
         try:
             return self._understood()
         except Refusal as refusal:
-            missing, pending = refusal.missing, None
-            if missing is not None:
-                pending = Pending(self._question, missing, self._settled, self._turns + 1)
-            return refusal.copy(pending)
+            missing = refusal.missing
+            return refusal.copy(Pending(self._question, missing, self._settled, self._turns + 1) if missing else None)
 
     def _understood(self) -> Understanding:
         if not self.goes_on:
@@ -150,16 +145,12 @@ class _Conversation:
             raise which_one(self._pronoun)
         if self.before.answered is not None:
             raise not_by_rules(self.before.answered.question)  # alone it would lose what restricts that answer
-        if isinstance(self._alone, Refusal):
-            raise self._alone
-        return self._alone
+        return self._standing()
 
     @cached_property
     def goes_on(self) -> bool:
         """Whether the question continues the one before it."""
-        if not self.before.asked or kind_of_doubt(self._question) is not None:
-            return False
-        if self._pointer is not None or self._means_one:
+        if not self.before.asked or kind_of_doubt(self._question) or self._pointer is not None or self._means_one:
             return False
         if goes_on(self._likely, self._question, lambda: self._stands_alone):
             return True
@@ -189,17 +180,14 @@ class _Conversation:
     @property
     def is_complete(self) -> bool:
         """Whether the question needs nothing that was said before it."""
-        if any(back is not None for back in (self.resumed, self._pointer, self._pronoun)):
-            return False
-        if _BEGINS_OR_POINTS_BACK.search(self._question):
+        if self.resumed or self._pointer or self._pronoun or _BEGINS_OR_POINTS_BACK.search(self._question):
             return False
         change, asked_before = self._likely, self.before.asked
         if isinstance(change, Refusal):
             return self._stands_alone or not asked_before
         if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
             return False
-        is_unknown = bool(change.reading.lost) and not asked_before
-        return change.has_subject or self._stands_alone or is_unknown
+        return change.has_subject or self._stands_alone or bool(change.reading.lost and not asked_before)
 
     @cached_property
     def _likely(self) -> Change | Refusal:
@@ -209,11 +197,8 @@ class _Conversation:
     def resumed(self) -> "_Conversation | None":
         """The question before, completed by this answer to its question back; None when this is no such answer."""
         pending = self.before.pending
-        if pending is None:
-            return None
-        is_chinese = language_of(without_courtesy(pending.question)) == "zh"
-        settled = settled_by(self._question, pending.missing, pending.settled, self._lexicon, is_chinese)
-        if settled is None:
+        settled = settled_by(self._question, pending, self._lexicon) if pending is not None else None
+        if pending is None or settled is None:
             return None
         history = self._inquiry.history[: -pending.turns]
         return _Conversation(replace(self._inquiry, question=pending.question, history=history), settled, pending.turns)
@@ -270,32 +255,30 @@ class _Conversation:
         query = self.before.earlier.query if self.before.earlier is not None else None
         if pointer is not None and turn is None and pointer.unit is None:
             pointer = None  # without a question before, `这家店` only names a table
-        words = pointer.words if pointer is not None else self._pronoun if self._inquiry.history else None
-        if words is None:
+        if pointer is None and self._pronoun is not None and self._inquiry.history:
+            pointer = Pointer(self._pronoun)
+        if pointer is None:
             return None
         conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
         if conditions:
-            return self._about(conditions, words)
-        if pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
+            return self._about(conditions, pointer.words)
+        if self._pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
             return self._continued(self.before.earlier)
-        raise which_one(words)
+        raise which_one(pointer.words)
 
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
         """The question with conditions that stand for its `words`, which only point at something."""
-        if isinstance(self._alone, Refusal):
-            raise self._alone
-        if isinstance(self._likely, Refusal):
-            raise self._likely
-        change, query = self._likely, self._alone.query
+        query, change = self._standing().query, self._likely
+        if isinstance(change, Refusal):
+            raise change
         pointed = Query(conditions[0].column.table, conditions=conditions)
         moved = conditions_for(change.asked, pointed, measured_table(query), [])
         if len(moved) < len(conditions):
             raise which_one(words)
         meant = " ".join(_written(one.operands[0]) for one in conditions)
         change.notes = [Text(f"“{words}”指“{meant}”。", f'"{words}" is "{meant}".')]
-        return finished(
-            change, replace(query, conditions=(*query.conditions, *moved)), self.before.earlier, self._inquiry.lang
-        )
+        about = replace(query, conditions=(*query.conditions, *moved))
+        return finished(change, about, self.before.earlier, self._inquiry.lang)
 
     # -------------------------------------------------------------------------------------------------------- going on
 
@@ -307,17 +290,12 @@ class _Conversation:
         """
         may_stand_alone = False
         try:
-            changes = read_change(
-                self._question,
-                self._lexicon,
-                hint=self._inquiry.table,
-                context=_context(earlier.query),
-                year=year_of(self._question, earlier.query),
-                settled=self._settled,
-            )
+            query, year = earlier.query, year_of(self._question, earlier.query)
+            context = dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown_things(query), _SHOWN)
+            changes = read_change(self._question, self._lexicon, self._inquiry.table, context, year, self._settled)
             change = changes[0]
-            may_stand_alone = change.has_subject and not change.cues & {"these", "only", "add"}
-            may_stand_alone = may_stand_alone and self._pronoun is None
+            is_tied = change.cues & {"these", "only", "add"} or self._pronoun is not None
+            may_stand_alone = change.has_subject and not is_tied
             if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):
                 return asked_under(change, earlier, self._alone, self._pronoun, self._inquiry.lang)
             return first_edited(changes, earlier, self._inquiry.lang)
@@ -332,12 +310,3 @@ class _Conversation:
 def _written(operand: Operand) -> str:
     """A value for a sentence; of a period its first day."""
     return str(operand.start.day) if isinstance(operand, Period) and operand.start is not None else str(operand)
-
-
-_SPOKEN_OF, _SHOWN = 0.9, 1.4  # weights; a table that the follow-up names itself has 1
-
-
-def _context(query: Query) -> dict[TableKey, float]:
-    """The tables that a follow-up is likely about, with their weights; those that were shown weigh more."""
-    shown = shown_things(query)
-    return dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown, _SHOWN)

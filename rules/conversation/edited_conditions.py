@@ -12,12 +12,12 @@ from rules.composing.carrying import named
 from rules.composing.changing import changing
 from rules.composing.measuring import group_order
 from rules.composing.restricting import restricted
-from rules.conversation.change import Change
+from rules.conversation.change import Change, must_have
 from rules.linking.moments import Period, Unit, unit_period
 from rules.query.query import OPPOSITE, ColumnRef, Comparison, Condition, Dimension, Operand, Query, Related
 from rules.query.refusals import enumerated, not_combinable, nothing_to_change
 from rules.reading.parts import NO_TABLE, Parts, Span, Threshold
-from rules.schema.facts import is_year, kind_of
+from rules.schema.facts import is_year
 from rules.schema.links import column_link
 
 
@@ -27,25 +27,24 @@ def with_restrictions(query: Query, change: Change) -> Query:
     Raises:
         Refusal: a condition can't be applied, or there is none to remove or to move.
     """
-    asked, parts = change.asked, change.parts
     if change.takes_away or "all:dates" in change.cues:
         query = _without(query, change)
-    if change.shift is not None and change.may_be_from_today and not _dates(query, asked):
+    if change.shift is not None and change.may_be_from_today and not _dates(query, change.asked):
         unit, count = change.shift
         since_today = Span((unit_period(cast(Unit, unit), count),), 0)
-        change.asked = asked = asked.with_parts(spans=(*parts.spans, since_today))
-        parts = asked.parts
+        change.asked = change.asked.with_parts(spans=(*change.parts.spans, since_today))
     elif change.shift is not None:
-        query = _shifted(query, asked, *change.shift)
-        if asked.says("compare"):
-            return _by_period(query, asked)
+        query = _shifted(query, change.asked, *change.shift)
+        if change.asked.says("compare"):
+            return _by_period(query, change.asked)
+    asked, parts = change.asked, change.parts
     if not change.restricts:
         return query
     spans = tuple(_on_same_date(query, asked, span) for span in parts.spans)
     one_period = len(spans) == 1 and len(spans[0].periods) == 1
     compared = asked.says("compare") and len(spans) == 1 and len(_dates(query, asked)) == 1 and bool(query.measures)
-    if asked.says("compare") and one_period and not compared:
-        raise nothing_to_change(Text("可以对比的时间范围", "period to compare with"))
+    has_period = compared or not (one_period and asked.says("compare"))
+    must_have(has_period, Text("可以对比的时间范围", "period to compare with"))
     thresholds = tuple(_on_same_figure(query, one) for one in parts.thresholds)
     deleted = (*parts.with_deleted, *query.with_deleted)
     parts = replace(parts, spans=spans, thresholds=thresholds, with_deleted=deleted, limits=())
@@ -74,8 +73,9 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
     begins_and = bool(words) and words[0].mark.means("and")
     for new_one in new:
         if any(one.column == new_one.column for measure in measures for one in measure.share_of):
-            parts = [tuple(_replaced(measure.share_of, new_one, adds=adds)) for measure in measures]
-            measures = tuple(replace(one, share_of=part) for one, part in zip(measures, parts, strict=True))
+            measures = tuple(
+                replace(one, share_of=tuple(_replaced(one.share_of, new_one, adds=adds))) for one in measures
+            )
             continue
         narrows = adds or change.cues & {"only", "these"}
         if not narrows and not any(_same_column(one, new_one) for one in kept):
@@ -111,12 +111,10 @@ def _replaced(before: Sequence[Condition], new: Condition, *, adds: bool, narrow
 
 def _narrowed(same: list[Condition], new: Condition) -> bool:
     """Whether the new comparison is the other end of a range: "less than 12000" after "more than 9000"."""
-    lower, upper = (">", ">="), ("<", "<=")
     if len(same) != 1 or not all(isinstance(one, Decimal) for one in (*same[0].operands, *new.operands)):
         return False
-    old, limit = same[0].operands, new.operands
-    up = same[0].operator in lower and new.operator in upper and old < limit
-    return up or (same[0].operator in upper and new.operator in lower and old > limit)
+    low, high = (new, same[0]) if new.operands < same[0].operands else (same[0], new)
+    return low.operator in (">", ">=") and high.operator in ("<", "<=") and low.operands != high.operands
 
 
 def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition:
@@ -171,10 +169,9 @@ def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
     if link is not None or threshold.table is not None or threshold.hint:
         return threshold
     first = query.measures[0] if query.measures else None
-    if first and first.function in ("avg", "min", "max", "median") and query.dimensions and first.per is None:
+    of_groups = first and query.dimensions and first.per is None and first.function in ("avg", "min", "max", "median")
+    if first and (of_groups or first.function == "count_distinct"):
         return replace(threshold, link=column_link(first.table, str(first.column)), function=first.function)
-    if first and first.function == "count_distinct" and first.column:
-        return replace(threshold, link=column_link(first.table, first.column), function="count_distinct")
     if first and first.column is None and query.dimensions:
         return replace(threshold, table=first.table)
     compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
@@ -189,18 +186,13 @@ _COMPARISONS = ("between", ">", ">=", "<", "<=")
 
 # --------------------------------------------------------------------------------------------------------------- dates
 
-_OF_YEARS = ("=", "in", ">=", "<", ">", "<=", "between")
-
 
 def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
     """The columns of the earlier periods."""
-    found = []
-    for condition in query.conditions:
-        column = asked.question.schema.column(condition.column.table, condition.column.column)
-        dated = kind_of(column) in ("date", "timestamp") and condition.operator in ("during", "not during")
-        if dated or (is_year(column) and condition.operator in _OF_YEARS):
-            found.append(condition.column)
-    return list(dict.fromkeys(found))
+    schema = asked.question.schema
+    dated = [one.column for one in query.conditions if one.operator in ("during", "not during")]
+    years = [one for one in (one.column for one in query.conditions) if is_year(schema.column(one.table, one.column))]
+    return list(dict.fromkeys((*dated, *years)))
 
 
 def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
@@ -212,26 +204,20 @@ def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
 
 def _by_period(query: Query, asked: Asked) -> Query:
     """The query grouped by the unit that both periods have."""
-    periods = [one for condition in query.conditions for one in condition.operands if isinstance(one, Period)]
-    grains = {period.grain for period in periods}
-    grain = grains.pop() if len(grains) == 1 else None
-    if grain is None:
-        raise nothing_to_change(Text("与之可比的时间范围", "period that could be compared with it"))
-    unit = asked.resolved(Dimension(NO_TABLE, None, grain), query.measures[0].table)
+    operands = [one for condition in query.conditions for one in condition.operands]
+    grains = {one.grain for one in operands if isinstance(one, Period)}
+    is_same = len(grains) == 1 and None not in grains
+    must_have(is_same, Text("与之可比的时间范围", "period that could be compared with it"))
+    unit = asked.resolved(Dimension(NO_TABLE, None, grains.pop()), query.measures[0].table)
     query = replace(query, dimensions=tuple(dict.fromkeys((*query.dimensions, unit))))
     return replace(query, order=group_order(query))
 
 
 def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
     """The query with every period moved: `去年同期`."""
-    columns = _dates(query, asked)
-    if not columns or not query.measures and asked.says("compare"):
-        raise nothing_to_change(Text("时间范围", "period"))
-    try:
-        moved = {one: _moved(one, unit, count) for one in query.conditions if one.column in columns}
-    except (ValueError, OverflowError) as failure:
-        raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
-    if asked.says("compare"):
+    moved, compares = _moved(query, asked, unit, count), asked.says("compare")
+    must_have(moved and (query.measures or not compares), Text("时间范围", "period"))
+    if compares:
         moved = {one: replace(one, operands=(*one.operands, *other.operands)) for one, other in moved.items()}
     return replace(query, conditions=tuple(moved.get(one, one) for one in query.conditions))
 
@@ -242,27 +228,21 @@ def with_growth(query: Query, asked: Asked) -> Query:
     Raises:
         Refusal: it has no figures, or no period that another could be compared with.
     """
-    columns = _dates(query, asked)
-    if not query.measures or query.counts_rows or query.having:
-        raise nothing_to_change(Text("可以比较变化的指标", "figure whose change could be computed"))
-    if asked.parts.spans or not columns or any(one.bucket for one in query.dimensions):
+    may_change = query.measures and not query.counts_rows and not query.having
+    must_have(may_change, Text("可以比较变化的指标", "figure whose change could be computed"))
+    if asked.parts.spans or not _dates(query, asked) or any(one.bucket for one in query.dimensions):
         return changing(asked, query)
-    now = tuple(one for one in query.conditions if one.column in columns)
-    unit = "year" if asked.says("growth:year") else "period"
-    try:
-        before = tuple(_moved(one, unit, -1) for one in now)
-    except (ValueError, OverflowError) as failure:
-        raise nothing_to_change(Text("可以这样比较的时间范围", "period that can be compared so")) from failure
-    rest = tuple(one for one in query.conditions if one not in now)
-    order = query.order if query.dimensions else ()
-    return replace(query, conditions=rest, comparison=Comparison(before, now), order=order)
+    moved = _moved(query, asked, "year" if asked.says("growth:year") else "period", -1)
+    rest = tuple(one for one in query.conditions if one not in moved)
+    comparison = Comparison(tuple(moved.values()), tuple(moved))
+    return replace(query, conditions=rest, comparison=comparison, order=query.order if query.dimensions else ())
 
 
-def _moved(condition: Condition, unit: str, count: int) -> Condition:
-    """The condition with its periods, or the numbers of its years, moved.
+def _moved(query: Query, asked: Asked, unit: str, count: int) -> dict[Condition, Condition]:
+    """The conditions on periods, each with the same on periods, or numbers of years, that are moved.
 
     Raises:
-        OverflowError, ValueError: the calendar ends before, or years can't be moved by this unit.
+        Refusal: the calendar ends before, or the periods can't be moved by this unit.
     """
 
     def moved(operand: Operand) -> Operand:
@@ -272,7 +252,11 @@ def _moved(condition: Condition, unit: str, count: int) -> Condition:
             return operand + count
         raise ValueError(unit)
 
-    return replace(condition, operands=tuple(map(moved, condition.operands)))
+    dated = [one for one in query.conditions if one.column in _dates(query, asked)]
+    try:
+        return {one: replace(one, operands=tuple(map(moved, one.operands))) for one in dated}
+    except (ValueError, OverflowError) as failure:
+        raise nothing_to_change(Text("可以这样移动的时间范围", "period that can be moved so")) from failure
 
 
 def _moved_period(period: Period, unit: str, count: int) -> Period:
@@ -292,13 +276,13 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
     start, end = period.start, period.end
     if period.grain is not None:
         return [(period.grain, 1)]
-    if start is None or end is None:
+    if start is None or end is None or start.trunc != end.trunc:
         raise ValueError(period)
-    if start.day is None or end.day is None:
-        if start.day is not end.day or start.trunc != end.trunc:
-            raise ValueError(period)
+    if start.day is None and end.day is None:
         return [("month", end.months - start.months), ("day", end.days - start.days)]
-    if start.day.day == end.day.day == 1:
+    if start.day is None or end.day is None:
+        raise ValueError(period)
+    if start.begins_month and end.begins_month:
         return [("month", (end.day.year - start.day.year) * 12 + end.day.month - start.day.month)]
     return [("day", (end.day - start.day).days)]
 
@@ -311,11 +295,8 @@ def _without(query: Query, change: Change) -> Query:
     asked = change.asked
     if "all:dates" in change.cues:
         return _dropped(query, asked, set(_dates(query, asked)), Text("时间范围", "period"), change.notes)
-    lifts = change.lifts
-    lifted = {
-        one.column for one in query.conditions
-        if (one.column.table, one.column.column) in lifts or (one.column.table, None) in lifts
-    }  # fmt: skip
+    lifts, columns = change.lifts, {one.column for one in query.conditions}
+    lifted = {one for one in columns if lifts & {(one.table, one.column), (one.table, None)}}
     if lifted or (lifts and query.limit is None):
         return _dropped(query, asked, lifted, Text("这样的条件", "such condition"), change.notes)
     if not lifts and change.says_more_than_all:
@@ -324,16 +305,13 @@ def _without(query: Query, change: Change) -> Query:
         return replace(query, limit=None, top_per=())
     if query.having and not query.conditions:
         return replace(query, having=())
-    columns = {condition.column for condition in query.conditions}
-    if len(columns) != 1 or query.having:
-        raise nothing_to_change(Text("唯一可以取消的限制", "single restriction to lift"))
+    must_have(len(columns) == 1 and not query.having, Text("唯一可以取消的限制", "single restriction to lift"))
     return _dropped(query, asked, columns, Text("限制", "restriction"), change.notes)
 
 
 def _dropped(query: Query, asked: Asked, columns: set[ColumnRef], what: Text, notes: list[Text]) -> Query:
     kept = tuple(one for one in query.conditions if one.column not in columns)
-    if len(kept) == len(query.conditions):
-        raise nothing_to_change(what)
+    must_have(len(kept) < len(query.conditions), what)
     names = enumerated(dict.fromkeys(named(asked.question, one.table, one.column) for one in columns))
     notes.append(Text(f"不再限定“{names.zh}”。", f'No longer restricted by "{names.en}".'))
     return replace(query, conditions=kept)

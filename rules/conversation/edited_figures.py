@@ -5,14 +5,12 @@ from dataclasses import replace
 
 from common.meanings import TableKey
 from common.text import Text
-from knowledge.naming import called
 from rules.composing.asked import Asked
-from rules.composing.carrying import carried, conditions_for
+from rules.composing.carrying import carried, conditions_for, named
 from rules.composing.measuring import group_order
-from rules.conversation.change import Change
-from rules.conversation.shown_rows import asks_their_sum, refuse_part, refuse_rows_in_part
-from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref, shown_things
-from rules.query.refusals import not_combinable, nothing_to_change, unused_words
+from rules.conversation.change import Change, must_have, refuse_part, refuse_rows_in_part
+from rules.query.query import ColumnRef, Dimension, Figure, Function, Measure, Query, ref, shown_things, touched
+from rules.query.refusals import not_combinable, unused_words
 from rules.reading.implied import column_dimension
 from rules.schema.links import column_link
 
@@ -49,34 +47,33 @@ def with_figures(query: Query, change: Change) -> Edited:
 def _rows_of(query: Query, change: Change) -> Query:
     """The query for the rows, or the groups, that were counted or measured."""
     if query.counts_rows:
-        counted = replace(query, counts_rows=False)
-        return replace(counted, order=counted.order or group_order(counted)) if counted.measures else counted
-    if not query.measures or query.dimensions or query.having:
-        raise nothing_to_change(Text("可以列出的明细", "rows to list"))
+        return replace(query, counts_rows=False, order=query.order or group_order(query))
+    must_have(query.measures and not (query.dimensions or query.having), Text("可以列出的明细", "rows to list"))
     asked, table = change.asked, query.measures[0].table
     columns = tuple(ColumnRef(table, name) for name in asked.all_columns(table))
-    return replace(
-        query, base=table, columns=columns, measures=(), order=asked.tie_break(table), conditions=query.conditions
-    )
+    return replace(query, base=table, columns=columns, measures=(), order=asked.tie_break(table))
 
 
 def _refuse_of_number(query: Query, change: Change, function: Function | None) -> None:
     """Raises a `Refusal` where another figure, or an order, of a mere number of groups is asked for."""
     measures = change.figures or change.per_unit or change.asked.says("per_entity")
-    if measures or function not in (None, "count"):
-        raise nothing_to_change(Text("可以替换的指标", "figure to replace"))
-    if change.ranking is not None or change.direction or change.parts.limits:
-        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
+    must_have(not measures and function in (None, "count"), Text("可以替换的指标", "figure to replace"))
+    orders = change.ranking is not None or change.direction or change.parts.limits
+    must_have(not orders, Text("可以排序的多行结果", "rows that could be put in order"))
     if change.restricts:
         refuse_rows_in_part(query)
 
 
 def _total_of_shown(query: Query, change: Change) -> Function | None:
     """`sum` where the follow-up only asks for the sum of the figures of the groups before; else None."""
-    is_alone = "these" in change.cues and change.is_figure_alone
-    if not is_alone or not asks_their_sum(query, change.asked, change.figures):
+    asked, figures = change.asked, change.figures
+    if "these" not in change.cues or not change.is_figure_alone or not query.dimensions or len(figures) != 1:
         return None
-    change.asked = change.asked.with_parts(figures=(), bare=())
+    figure = figures[0]
+    said = figure.function is None and asked.question.words[figure.position].mark.means("sum")
+    if not said and not (figure.function == "sum" and asked.measure(figure) in query.measures):
+        return None
+    change.asked = asked.with_parts(figures=(), bare=())
     return "sum"
 
 
@@ -86,8 +83,8 @@ def _say_value(query: Query, change: Change) -> None:
     if ranking is None or ranking.figure is None or ranking.limit or ranking.is_order or question.has("which", "top"):
         return
     link = ranking.figure.link
-    named = change.asked.tables or change.parts.columns or change.parts.groups or ranking.figure.function
-    if link is None or named or not question.is_measure(link) or not query.measures:
+    others = change.asked.tables or change.parts.columns or change.parts.groups or ranking.figure.function
+    if link is None or others or not question.is_measure(link) or not query.measures:
         return
     figure = Figure("max" if ranking.descending else "min", link, position=ranking.figure.position)
     change.asked = change.asked.with_parts(rankings=(), figures=(*change.parts.figures, figure))
@@ -103,7 +100,7 @@ def _measured(query: Query, change: Change) -> Query:
         measures += [replace(measure, is_share=True) for measure in measures]
     new = measures[0].table
     if new != query.measures[0].table:
-        query = carried(change.asked, replace(query, base=query.measures[0].table), new, change.notes)
+        query = carried(change.asked, query, new, change.notes)
     return _reordered(replace(query, base=new, measures=tuple(dict.fromkeys(measures))), query)
 
 
@@ -125,15 +122,15 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
     question = change.asked.question
     above = question.graph.above(query.base)
     plain = all(figure.function is None and figure.link is not None for figure in change.figures)
-    if plain and all(measure.table in above for measure in measures):
+    is_own = all(measure.table in above for measure in measures)
+    if plain and is_own:
         return _showing(query, change, [ref(figure.link) for figure in change.figures if figure.link is not None])
     refuse_rows_in_part(query)
     table = measures[0].table
-    is_total = not plain and all(measure.table in above for measure in measures)
     each = question.facts(query.base).is_entity and query.base in question.graph.above(table)
-    if not is_total and not each:
+    if not is_own and not each:
         raise unused_words([question.words[figure.position].mark.text for figure in change.figures])
-    query = _measuring(query, measures, () if is_total else (Dimension(query.base),))
+    query = _measuring(query, measures, () if is_own else (Dimension(query.base),))
     return replace(query, order=group_order(query))
 
 
@@ -157,8 +154,8 @@ def _reordered(query: Query, before: Query) -> Query:
         for one in (query.order if query.dimensions else ())
     )
     having = tuple(one for one in query.having if one.measure in query.measures)
-    if len(having) < len(before.having):
-        raise nothing_to_change(Text("适用于新指标的比较条件", "comparison that fits the new figure"))
+    fits = len(having) == len(before.having)
+    must_have(fits, Text("适用于新指标的比较条件", "comparison that fits the new figure"))
     return replace(query, order=order, having=having)
 
 
@@ -210,12 +207,10 @@ def _counted(query: Query, change: Change) -> Query:
     if not query.measures:
         return counting(query)
     is_count = any(measure.function in ("count", "count_distinct") for measure in query.measures)
-    chosen = bool(query.having or change.parts.thresholds) or "these" in change.cues
-    picked = bool(query.dimensions) and chosen
+    picked = query.dimensions and (query.having or change.parts.thresholds or "these" in change.cues)
     if query.counts_rows or (is_count and not picked and (change.restricts or not query.dimensions)):
         return query
-    if not query.dimensions or (is_count and not picked):
-        raise nothing_to_change(Text("可以计数的对象", "things to count"))
+    must_have(query.dimensions and (picked or not is_count), Text("可以计数的对象", "things to count"))
     return counting_groups(query)
 
 
@@ -236,13 +231,11 @@ def counting(query: Query) -> Query:
 
 def _averaged_per_thing(query: Query, change: Change) -> Query:
     """The query for the average of a figure over things: `平均每个服务区呢`."""
-    said = [
-        *(one.dimension for one in change.parts.groups),
-        *(Dimension(one.link.table) for one in change.asked.tables),
-    ]
+    said = [one.dimension for one in change.parts.groups]
+    said += [Dimension(one.link.table) for one in change.asked.tables]
     things = said or [one for one in query.dimensions if one.column is None]
-    if len(query.measures) != 1 or query.measures[0].per is not None or len(things) != 1 or query.having:
-        raise nothing_to_change(Text("可以按它求平均的单个指标", "single figure to average so"))
+    may_average = len(query.measures) == 1 and query.measures[0].per is None and len(things) == 1 and not query.having
+    must_have(may_average, Text("可以按它求平均的单个指标", "single figure to average so"))
     change.asked = change.asked.with_parts(groups=())
     average = replace(query.measures[0], per=things[0])
     return _measuring(query, [average], tuple(one for one in query.dimensions if one != things[0]))
@@ -250,15 +243,11 @@ def _averaged_per_thing(query: Query, change: Change) -> Query:
 
 def _averaged_over(query: Query, change: Change) -> Query:
     """The query for the average of totals over periods: `日均呢`."""
-    if len(query.measures) != 1 or query.measures[0].per is not None:
-        raise nothing_to_change(Text("可以求平均的单个指标", "single figure to average"))
+    is_single = len(query.measures) == 1 and query.measures[0].per is None
+    must_have(is_single, Text("可以求平均的单个指标", "single figure to average"))
     table = query.measures[0].table
     per = Dimension(table, change.asked.date_column(table), change.per_unit)  # type: ignore[arg-type]
-
-    def averaged(measure: Measure) -> Measure:
-        return replace(measure, function="count" if measure.column is None else "sum", per=per)
-
-    turned = _turned(query, averaged)
+    turned = _turned(query, lambda one: replace(one, function="count" if one.column is None else "sum", per=per))
     return turned if query.dimensions else replace(turned, order=())
 
 
@@ -267,16 +256,16 @@ def _averaged_over(query: Query, change: Change) -> Query:
 
 def _with_columns(query: Query, change: Change) -> Edited:
     """The query with the columns that are named: beside the names of what is listed, or as groups of figures."""
-    asked, named = change.asked, change.parts.columns
+    asked, said = change.asked, change.parts.columns
     if query.measures:
         several = len({measure.table for measure in query.measures}) > 1
         if several and "add" in change.cues:
             raise not_combinable()  # figures of several tables are joined on their groups, which may be empty
         change.cues |= {"replace"}
-        return query, [column_dimension(asked.question, one.link) for one in named]
-    texts = [asked.question.words[one.at].mark.text for one in named]
-    columns = [ref_ for one, text in zip(named, texts, strict=True) for ref_ in asked.shown_column(one.link, text)]
-    references = [one.link.column in asked.question.facts(one.link.table).reference_columns for one in named]
+        return query, [column_dimension(asked.question, one.link) for one in said]
+    texts = [asked.question.words[one.at].mark.text for one in said]
+    columns = [ref_ for one, text in zip(said, texts, strict=True) for ref_ in asked.shown_column(one.link, text)]
+    references = [one.link.column in asked.question.facts(one.link.table).reference_columns for one in said]
     if "only" in change.cues and any(references):
         raise unused_words(texts)  # some of the rows
     return _showing(query, change, columns), []
@@ -288,7 +277,7 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
     shown = tuple(dict.fromkeys([*(query.columns if "add" in change.cues else own), *columns]))
     above = asked.question.graph.above(query.base)
     if any(column.table not in above for column in shown):
-        raise unused_words([asked.question.words[one.at].mark.text for one in change.parts.columns])
+        raise change.unplaced(change.parts.columns)
     return replace(query, columns=shown, distinct=False, order=query.order or asked.tie_break(query.base))
 
 
@@ -298,50 +287,36 @@ def _with_thing(query: Query, change: Change) -> Edited:
     if not tables or change.lifts:
         return query, []
     key, graph = tables[-1].link.table, asked.question.graph
-    shown = shown_things(query)
-    if change.parts.groups and change.parts.rankings and change.ranks_within:
-        return query, []
-    if change.restricts or change.parts.groups or change.function or key in shown:
+    if change.restricts or change.parts.groups or change.function or key in shown_things(query):
         _refuse_strangers(query, change)
         return query, []
     if not query.measures:
         return _listing(query, change, key), []
-    measured = query.measures[0]
-    counts = all(measure.column is None for measure in query.measures) and not query.counts_rows
-    if key in graph.above(measured.table) and key != measured.table:
+    measured = query.measures[0].table
+    if key in graph.above(measured) and key != measured:
         kept = [one for one in query.dimensions if one.bucket]
         change.cues |= {"replace"}
         return query, [*kept, Dimension(key)] if len(kept) < len(query.dimensions) else [Dimension(key)]
-    if not counts and key != measured.table:
-        raise unused_words([asked.question.words[one.at].mark.text for one in tables])
+    if key != measured and (query.counts_rows or any(one.column is not None for one in query.measures)):
+        raise change.unplaced(tables)
     moved = replace(carried(asked, query, key, change.notes), measures=(Measure("count", key),))
     return _reordered(moved, query), []
 
 
 def _refuse_strangers(query: Query, change: Change) -> None:
     parts, graph = change.parts, change.asked.question.graph
-    known = {query.base, *(one.table for one in query.dimensions), *(one.table for one in query.measures)}
-    known |= {one.column.table for one in (*query.conditions, *parts.conditions)}
-    known |= {one.table for one in (*query.related, *parts.related)}
+    known = touched(query) | {one.column.table for one in parts.conditions} | {one.table for one in parts.related}
     reachable = known if parts.groups else {key for table in known for key in graph.above(table)}
-    strangers = [one.at for one in change.asked.tables if one.link.table not in reachable]
+    strangers = [one for one in change.asked.tables if one.link.table not in reachable]
     if strangers:
-        raise unused_words([change.asked.question.words[at].mark.text for at in strangers])
+        raise change.unplaced(strangers)
 
 
 def _listing(query: Query, change: Change, key: TableKey) -> Query:
     """The query for rows of another table, under the same conditions."""
-    asked = change.asked
-    facts, before = asked.question.facts(key), asked.question.facts(query.base)
-    if query.order != asked.tie_break(query.base) and query.order:
-        raise nothing_to_change(Text("可以沿用的排序", f"order that fits {called(facts.table).en}"))
-    named = {column.column for column in query.columns} <= {*before.display}
-    names = facts.display if named and facts.display else asked.all_columns(key)
-    return Query(
-        key,
-        tuple(ColumnRef(key, name) for name in names),
-        conditions=conditions_for(asked, query, key, change.notes),
-        order=asked.tie_break(key),
-        limit=query.limit,
-        with_deleted=query.with_deleted,
-    )
+    asked, fitting = change.asked, ((), change.asked.tie_break(query.base))
+    must_have(query.order in fitting, Text("可以沿用的排序", f"order that fits {named(asked.question, key).en}"))
+    names = asked.names_of(key) if {*query.columns} <= {*asked.names_of(query.base)} else []
+    columns = names or [ColumnRef(key, name) for name in asked.all_columns(key)]
+    kept, order = conditions_for(asked, query, key, change.notes), asked.tie_break(key)
+    return Query(key, tuple(columns), conditions=kept, order=order, limit=query.limit, with_deleted=query.with_deleted)

@@ -8,9 +8,9 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.carrying import carried
 from rules.composing.measuring import group_order
-from rules.conversation.change import Change
+from rules.conversation.change import Change, must_have
 from rules.query.query import Condition, Dimension, Figure, Having, Order, Query, ref, shown_things
-from rules.query.refusals import missing_measure, nothing_to_change
+from rules.query.refusals import missing_measure
 from rules.reading.implied import concept_column
 from rules.reading.parts import Ranking
 from rules.schema.links import Link
@@ -19,11 +19,9 @@ from rules.schema.links import Link
 def renumbered(query: Query, change: Change) -> Query:
     """The query with another number in its only comparison: "make it 500" after "orders above 300"."""
     limit = next(iter(change.parts.limits), None)
-    if limit is None or query.limit is not None or "replace" not in change.cues:
-        return query
     all_of: list[Condition | Having] = [*query.conditions, *query.having]
     compared = [one for one in all_of if one.operator in _COMPARED]
-    if len(compared) != 1:
+    if limit is None or query.limit is not None or "replace" not in change.cues or len(compared) != 1:
         return query
     change.asked = change.asked.with_parts(limits=())
     new = replace(compared[0], operands=(Decimal(limit),))
@@ -34,6 +32,7 @@ def renumbered(query: Query, change: Change) -> Query:
     )
 
 
+_COLUMN = Text("可以按它排序的列", "column to order by")
 _COMPARED = (">", ">=", "<", "<=")
 
 
@@ -41,13 +40,12 @@ def with_order(query: Query, change: Change) -> Query:
     """The query with the follow-up's order and limit."""
     ranking, limit = change.ranking, next(iter(change.parts.limits), None)
     turns = ranking or change.direction or limit or "reverse" in change.cues
-    if turns and query.measures and not query.dimensions:
-        raise nothing_to_change(Text("可以排序的多行结果", "rows that could be put in order"))
+    has_rows = query.dimensions or not query.measures
+    must_have(has_rows or not turns, Text("可以排序的多行结果", "rows that could be put in order"))
     if ranking is not None:
         query = _ranked(query, change, ranking)
     if change.direction or "reverse" in change.cues:
-        if not query.order:
-            raise nothing_to_change(Text("可以颠倒的顺序", "order to turn round"))
+        must_have(query.order, Text("可以颠倒的顺序", "order to turn round"))
         first = query.order[0]
         descending = change.direction == "desc" if change.direction else first.descending
         turned = replace(first, descending=descending != ("reverse" in change.cues))
@@ -65,9 +63,8 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
     if not ranking.is_order:
         return replace(query, limit=ranking.limit or 1)
     if query.limit is not None:
-        change.notes.append(
-            Text(f"按新的顺序取前 {query.limit} 条。", f"These are the first {query.limit} in the new order.")
-        )
+        note = Text(f"按新的顺序取前 {query.limit} 条。", f"These are the first {query.limit} in the new order.")
+        change.notes.append(note)
     return query
 
 
@@ -91,25 +88,20 @@ def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
 
 def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -> Query:
     asked, question, link = change.asked, change.asked.question, figure.link
-    own = not query.measures and link is not None and figure.function is None
-    if own and link is not None and link.table in question.graph.above(query.base):
+    is_listed = not query.measures and figure.function is None
+    if link is not None and is_listed and link.table in question.graph.above(query.base):
         said = any(word.mark.means("rank") and word.mark.arg == "desc" for word in question.words)
         return _by_link(query, asked, link, descending=said if question.kind(link) == "text" else ranking.descending)
     if link is not None and not question.is_measure(link) and not question.is_date(link):
         return _by_name(query, asked, link)
     measure = asked.measure(figure)
-    counted = [one for one in query.measures if one.column is None]
-    if question.words[figure.position].mark.means("count") and counted:
-        measure = counted[0]
     same = [one for one in query.measures if (one.table, one.column) == (measure.table, measure.column)]
     if query.measures and not same and measure.table != query.measures[0].table and not query.having:
-        query = carried(asked, replace(query, base=query.measures[0].table), measure.table, change.notes)
-        query = replace(query, measures=(measure,))
+        query = replace(carried(asked, query, measure.table, change.notes), measures=(measure,))
     elif query.measures and not same:
         query = replace(query, measures=(*query.measures, measure))
     elif not query.measures:
-        if not question.facts(query.base).is_entity:
-            raise nothing_to_change(Text("可以排序的对象", "things to rank"))
+        must_have(question.facts(query.base).is_entity, Text("可以排序的对象", "things to rank"))
         dimensions = tuple(dict.fromkeys((*query.top_per, Dimension(query.base))))
         query = replace(query, columns=(), distinct=False, dimensions=dimensions, measures=(measure,))
         query = replace(query, base=measure.table, order=())
@@ -118,9 +110,8 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
 
 def _by_name(query: Query, asked: Asked, link: Link) -> Query:
     """The query ordered by the names of its groups: `sort by name`."""
-    first = query.dimensions[0] if query.dimensions else None
-    if first is None or first.table != link.table or link.column not in asked.shown_names(first):
-        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
+    is_first = any(one.table == link.table and link.column in asked.shown_names(one) for one in query.dimensions[:1])
+    must_have(is_first, _COLUMN)
     descending = any(word.mark.means("rank") and word.mark.arg == "desc" for word in asked.question.words)
     return replace(query, order=(Order(descending=descending),))
 
@@ -130,13 +121,10 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
     asked = change.asked
     things = shown_things(query)
     adjectives = asked.question.lexicon.adjectives.get(ranking.hint)
-    if adjectives is not None:
-        link = next((one for one in adjectives if one.table in things), None)
-        if link is None or query.measures:
-            return _by_what_is_there(query, change, ranking)
-    else:
-        link = next(filter(None, (concept_column(asked.question, table, ranking.hint) for table in things)), None)
-    if link is None and query.limit is not None:
+    implied = adjectives or [concept_column(asked.question, table, ranking.hint) for table in things]
+    link = next((one for one in implied if one is not None and one.table in things), None)
+    may_be_other = query.limit is not None or adjectives is not None
+    if (link is None and may_be_other) or (query.measures and adjectives is not None):
         return _by_what_is_there(query, change, ranking)
     if link is None:
         raise missing_measure(called(asked.question.schema.table(query.base)))
@@ -146,8 +134,7 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
 
 def _by_link(query: Query, asked: Asked, link: Link, *, descending: bool) -> Query:
     column = ref(link)
-    if query.measures:
-        raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
+    must_have(not query.measures, _COLUMN)
     shown = query.columns if column in query.columns else (*query.columns, column)
     return _by(replace(query, columns=shown, distinct=False), asked, Order(column=column, descending=descending))
 

@@ -72,7 +72,6 @@ _PATTERNS = compiled(TABLE, _TABLE)
 def read_change(
     question: str,
     lexicon: Lexicon,
-    *,
     hint: str | None = None,
     context: Mapping[TableKey, float] | None = None,
     year: str = "",
@@ -104,7 +103,7 @@ def read_change(
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
     """The likeliest reading of a question before it is known what it continues; or why there is none."""
     try:
-        change = read_change(question, lexicon, hint=hint, year=this_year(language_of(question) == "zh"))[0]
+        change = read_change(question, lexicon, hint, year=this_year(language_of(question) == "zh"))[0]
         notes_on_values(change.asked)
         return change
     except Refusal as refusal:
@@ -138,11 +137,8 @@ _SECOND_PERSON = WORDS.found("talk.citu.to_anybody")
 def _is_small_talk(change: Change, question: str) -> bool:
     """Whether a question with nothing but a date or "all" asks for no data: `See you tomorrow`."""
     parts = change.parts
-    shapes = parts.groups or parts.rankings
-    other = parts.conditions or parts.thresholds or parts.related or shapes or parts.limits
-    is_date_only = parts.spans and not (other or change.function or change.direction)
-    vague = is_date_only or not (change.restricts or shapes)
-    return vague and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
+    says_more = parts.conditions or parts.thresholds or parts.related or parts.groups or parts.rankings or parts.limits
+    return not says_more and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
 
 
 # --------------------------------------------------------------------------------------------------------------- cues
@@ -165,14 +161,11 @@ def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -
 
 def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str]]:
     words = question.words
-    taken = {at for one in reading.fragments for at in range(one.start, one.end)}
-    said = {
-        word.at: word.mark.arg for word in words
-        if word.mark.means("noise") and word.mark.arg and not (word.noun is not None and word.at in taken)
-    }  # fmt: skip
+    said = [one for one in words if one.mark.means("noise") and one.mark.arg]
+    said = [one for one in said if one.noun is None or one.at not in reading.taken]
     opening = next((word.at for word in words if not _opens(word.mark)), len(words))
-    ties = {arg for at, arg in said.items() if at < opening or _is_of_shown(words[at], words[:at])}
-    ties |= {said[len(words) - 1]} & _TRAILING if len(words) - 1 in said else set()
+    ties = {one.mark.arg for one in said if one.at < opening or _is_of_shown(one, words[: one.at])}
+    ties |= {one.mark.arg for one in said if one.at == len(words) - 1} & _TRAILING
     ties = {"these" if arg == "their" else arg for arg in ties}
     joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
     if joints:
@@ -181,7 +174,7 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
     misplaced = {"lead", "end", "their"} - ties
-    return (set(said.values()) | ties) - misplaced, frozenset(ties & _TIES)
+    return ({one.mark.arg for one in said} | ties) - misplaced, frozenset(ties & _TIES)
 
 
 def _is_of_shown(word: Word, before: Sequence[Word]) -> bool:
@@ -207,17 +200,10 @@ def _say_tie(change: Change) -> None:
         return
     first = words[0]
     leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
-    ends = any(
-        one.mark.means("of")
-        and one.text in _OF
-        and (after is None or after.mark.means("count") or after.mark.arg == "end")
-        for one, after in zip(words, [*words[1:], None], strict=True)
-    )
-    asked_of = any(
-        one.mark.means("count") and after.noun is None and after.text in _COPULAS
-        for one, after in itertools.pairwise(words)
-    )
-    if leads or ends or asked_of:
+    pairs = list(itertools.pairwise(words))
+    ends = any(one.text in _OF and (after.mark.means("count") or after.mark.arg == "end") for one, after in pairs)
+    asks_of = any(one.mark.means("count") and after.noun is None and after.text in _COPULAS for one, after in pairs)
+    if leads or ends or asks_of or words[-1].text in _OF:
         change.ties |= {"these"}
 
 
@@ -231,14 +217,11 @@ _PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
 def _say_function(change: Change) -> None:
     """Reads aggregates and counts that name no column."""
     question, parts = change.asked.question, change.parts
-    counts = tuple(
-        one for one in parts.figures
-        if question.words[one.position].noun is None and question.words[one.position].mark.means("count")
-    )  # fmt: skip
-    if counts:
-        change.function = "count"
-        change.counts_value = _counts_value(question)
-        change.asked = change.asked.with_parts(figures=tuple(one for one in parts.figures if one not in counts))
+    counting = {word.at for word in question.words if word.noun is None and word.mark.means("count")}
+    named = tuple(one for one in parts.figures if one.position not in counting)
+    if len(named) < len(parts.figures):
+        change.function, change.counts_value = "count", _counts_value(question)
+        change.asked = change.asked.with_parts(figures=named)
         return
     words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
     said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]

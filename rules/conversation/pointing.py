@@ -46,9 +46,8 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
     for index, mark in enumerate(marks[:-1]):
         place = index + 2 if marks[index + 1].means("unit") and index + 2 < len(marks) else index + 1
         table = _table(marks[place])
-        if mark.text == _GOES_ON and place == index + 1:
-            continue  # `那店铺呢` points at nothing: 那 only continues
-        if table is not None and mark.means("noise") and _THING.search(mark.text):
+        goes_on = mark.text == _GOES_ON and place == index + 1  # `那店铺呢` points at nothing: 那 only continues
+        if table is not None and not goes_on and mark.means("noise") and _THING.search(mark.text):
             words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
             return Pointer(words.strip(), table)
     return None
@@ -86,33 +85,31 @@ def _table(mark: Mark) -> TableKey | None:
     return tables[0].table if tables else None
 
 
-def row_conditions(pointer: Pointer | None, turn: Turn, query: Query | None, lexicon: Lexicon) -> tuple[Condition, ...]:
+def row_conditions(pointer: Pointer, turn: Turn, query: Query | None, lexicon: Lexicon) -> tuple[Condition, ...]:
     """The conditions that a row belongs to the one thing, or the one period, that the result of `turn` is about.
 
     None of them where the result does not say which one is meant.
 
     Args:
-        pointer: None for a mere pronoun, which may as well mean a thing that the question before has named itself.
+        pointer: a mere pronoun, of which it has only the words, may as well mean a thing that the question before has
+            named itself.
         query: what gave the result, as far as rules know it.
     """
-    row = pointer.row if pointer is not None and pointer.row is not None else 0
-    is_said = pointer is not None and pointer.row is not None
-    is_one = _begins_with_name(turn, row) if is_said else single_name(turn, query if pointer is not None else None)
-    if query is None or not is_one:
+    row, facts, is_pronoun = pointer.row or 0, lexicon.schema.facts, pointer == Pointer(pointer.words)
+    is_one = single_name(turn, None if is_pronoun else query) if pointer.row is None else _begins_with_name(turn, row)
+    shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns] if query is not None else []
+    if query is None or not is_one or not shown:
         return ()
-    shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
-    first, value = (shown[0], str(turn.rows[row][0])) if shown else (None, "")
-    if first is None or (pointer is not None and pointer.unit is not None):
-        return _in_period(pointer.unit, value, query) if pointer is not None and pointer.unit is not None else ()
-    if pointer is None:
-        named = {(one.column.table, one.column.column) for one in query.conditions}
-        if any(name in lexicon.schema.facts[table].display for table, name in named):
-            return ()
-    if (pointer is None or is_said) and isinstance(first, Dimension) and first.column is not None:
+    first, value = shown[0], str(turn.rows[row][0])
+    if pointer.unit is not None:
+        return _in_period(pointer.unit, value, first)
+    if is_pronoun and any(one.column.column in facts[one.column.table].display for one in query.conditions):
+        return ()
+    if pointer.table is None and isinstance(first, Dimension) and first.column is not None:
         column = ColumnRef(first.table, first.column, first.via)
         return (Condition(column, "=", (value,)),) if first.bucket is None else ()
-    table = pointer.table if pointer is not None and pointer.table is not None else first.table
-    display = lexicon.schema.facts[table].display
+    table = pointer.table or first.table
+    display = facts[table].display
     names = [one.column for one in shown[: len(display)]] if isinstance(first, ColumnRef) else [None]
     if first.table != table or not display or names not in ([None], [*display]):
         return ()
@@ -122,10 +119,9 @@ def row_conditions(pointer: Pointer | None, turn: Turn, query: Query | None, lex
     return tuple(Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True))
 
 
-def _in_period(unit: Unit, value: str, query: Query) -> tuple[Condition, ...]:
+def _in_period(unit: Unit, value: str, dated: Dimension | ColumnRef) -> tuple[Condition, ...]:
     """The period of the result's only row, in this unit."""
-    dated = query.dimensions[0] if query.dimensions else None
-    if dated is None or dated.bucket != unit or dated.column is None:
+    if not isinstance(dated, Dimension) or dated.bucket != unit or dated.column is None:
         return ()
     try:
         start = Moment(datetime.date.fromisoformat(value[:10]))

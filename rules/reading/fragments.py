@@ -32,6 +32,11 @@ class Reading:
         """All parts together."""
         return sum(_alternatives(self.fragments), Parts())
 
+    @property
+    def taken(self) -> set[int]:
+        """The places of the words that patterns took."""
+        return {at for one in self.fragments for at in range(one.start, one.end)}
+
 
 def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
     """The parts of the fragments; conditions on both sides of an "or" become one that either meets."""
