@@ -6,10 +6,10 @@ from dataclasses import replace
 from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
+from rules.composing.assumptions import notes_on_values
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
-from rules.composing.names import notes_on_values
 from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched

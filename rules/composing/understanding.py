@@ -9,11 +9,10 @@ from common.text import Lang, Text, language_of
 from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
 from rules.composing.asked import Asked
-from rules.composing.assumptions import assumptions
+from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.both_sides import with_both_sides
 from rules.composing.compose import composed, refuse_beyond_grain
 from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
-from rules.composing.names import notes_on_values
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from common.text import Lang, Text
-from rules.composing.assumptions import assumptions
+from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.carrying import conditions_for, named
-from rules.composing.names import notes_on_values
 from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
