@@ -160,9 +160,7 @@ class Asked:
         """
         if dimension.table != NO_TABLE:
             return dimension
-        date = self.span_date(base) or self._said_date(base)
-        if date is None:
-            raise self.no_date_of(base)
+        date = self.span_date(base)
         column, bucket = self.question.schema.column(date.table, date.column), dimension.bucket
         if dimension.part is not None:
             return replace(dimension, table=date.table, column=date.column)
@@ -193,14 +191,20 @@ class Asked:
             raise no_date_column(called(self.question.schema.table(table)))
         return found.column
 
-    def span_date(self, base: TableKey) -> ColumnRef | None:
-        """The date that a period is about: of events that the question names below the base, else of the base's own."""
+    def span_date(self, base: TableKey) -> ColumnRef:
+        """The date that a period is about: of events that the question names below the base, else of the base's own.
+
+        Raises:
+            Refusal: the rows of `base` have no date, or several that may be meant.
+        """
         below = self.question.graph.below(base)
         named = [one.link.table for one in self.parts.tables] + [one.table for one in self.parts.related]
-        for key in named:
-            if key != base and key in below and (found := self.event_date(key)) is not None:
-                return found  # "customers who placed orders in 2024" asks when the orders were placed
-        return self.event_date(base)
+        # "customers who placed orders in 2024" asks when the orders were placed
+        events = [self.event_date(key) for key in named if key != base and key in below]
+        dates = filter(None, [*events, self.event_date(base), self._said_date(base)])
+        if (found := next(dates, None)) is None:
+            raise self.no_date_of(base)
+        return found
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
         """When a row happened: its date, else its year, else the date of the only event that it is a part of."""

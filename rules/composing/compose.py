@@ -49,7 +49,7 @@ def composed(asked: Asked) -> Query:
         query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
     elif wants_figures(asked):
         query = figures_query(asked)
-        if asked.says("growth") or compares_periods(asked, query):
+        if asked.says("growth") or compares_periods(asked):
             query = changing(asked, query)
         skipped = tuple(one for measure in query.measures for one in measure.share_of)
     else:

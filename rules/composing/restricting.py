@@ -201,7 +201,7 @@ def _with_spans(asked: Asked, query: Query) -> Query:
     for span in asked.parts.spans:
         for base in bases if len(bases) > 1 and span.link is None else [query.base]:
             date = ref(span.link) if span.link else asked.span_date(base)
-            if date is None or _is_of_another(asked, date, base):
+            if _is_of_another(asked, date, base):
                 raise asked.no_date_of(base)
             query = replace(query, conditions=(*query.conditions, *asked.during(date, span)))
     return query
@@ -212,8 +212,6 @@ def _with_weekdays(asked: Asked, query: Query) -> Query:
         return _with_several_weekdays(asked, query)
     for one in asked.parts.weekdays:
         date = ref(one.link) if one.link else asked.span_date(query.base)
-        if date is None:
-            raise asked.no_date_of(query.base)
         column = replace(date, part=one.part)
         if one.part == "weekend":
             condition = Condition(column, "true" if bool(one.value) != one.negated else "false")
@@ -230,12 +228,9 @@ def _with_several_weekdays(asked: Asked, query: Query) -> Query:
         Refusal: it is not known which weekdays are meant, or the rows carry no date.
     """
     days = asked.parts.weekdays
-    date = asked.span_date(query.base)
     if len({one.part for one in days}) > 1 or any(one.negated or one.link for one in days) or not query.measures:
         raise unused_words(asked.question.texts("calendar"))
-    if date is None:
-        raise asked.no_date_of(query.base)
-    part = days[0].part
+    date, part = asked.span_date(query.base), days[0].part
     if part == "weekday":
         values = tuple(Decimal(one.value) for one in days)
         query = replace(query, conditions=(*query.conditions, Condition(replace(date, part=part), "in", values)))
