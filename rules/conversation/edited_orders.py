@@ -118,8 +118,8 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
 
 def _by_name(query: Query, asked: Asked, link: Link) -> Query:
     """The query ordered by the names of its groups: `sort by name`."""
-    first = query.dimensions[0] if query.dimensions else None
-    if first is None or first.table != link.table or link.column not in asked.shown_names(first):
+    shown = [column for one in query.dimensions[:1] for column in asked.shown_columns(one)]
+    if (link.table, link.column) not in {(one.table, one.column) for one in shown}:
         raise nothing_to_change(Text("可以按它排序的列", "column to order by"))
     descending = any(word.mark.means("rank") and word.mark.arg == "desc" for word in asked.question.words)
     return replace(query, order=(Order(descending=descending),))

@@ -9,8 +9,7 @@ from dataclasses import replace
 from common.text import Text
 from rules.composing.asked import Asked
 from rules.composing.carrying import spoken
-from rules.composing.compose import refuse_doubts
-from rules.composing.empty_groups import grouped_table, with_all_groups
+from rules.composing.compose import grouped_table, refuse_doubts, with_all_groups
 from rules.composing.measuring import group_order
 from rules.conversation.change import Change
 from rules.conversation.edited_conditions import with_growth, with_restrictions
@@ -57,7 +56,7 @@ def edited(query: Query, change: Change) -> Query:
     if change.asked.says("growth"):
         query = with_growth(query, change.asked)
     if change.inclusion is not None:
-        return with_all_groups(change.asked.question, query, change.inclusion)
+        return with_all_groups(change.asked, query, change.inclusion)
     if query.all_of is not None and query.all_of != grouped_table(query):
         return replace(query, all_of=None)  # these groups are others
     return query

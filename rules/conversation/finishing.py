@@ -6,7 +6,8 @@ from dataclasses import replace
 from common.text import Lang, Text
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.carrying import conditions_for, named
-from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
+from rules.composing.compose import refuse_lost
+from rules.composing.understanding import Understanding, rendered, with_role
 from rules.conversation.change import Change, Earlier
 from rules.conversation.edits import edited
 from rules.conversation.shown_rows import ShownInPart
@@ -25,8 +26,8 @@ def first_edited(changes: list[Change], earlier: Earlier, lang: Lang) -> Underst
     refused: Refusal | None = None
     for change in changes:
         try:
-            refuse_lost(change.asked, change.reading)
             change.notes += notes_on_values(change.asked)
+            refuse_lost(change.asked, change.reading)
             return finished(change, edited(earlier.query, change), earlier, lang)
         except Refusal as refusal:
             refused = refused or refusal
@@ -87,14 +88,14 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
     """The query and its statement; of several references that may be meant, the one of the earlier query is taken."""
     try:
-        return rendered(change.asked.question, query)
+        return rendered(change.asked, query)
     except AmbiguousPath as ambiguity:
         columns = (*earlier.columns, *(one.column for one in earlier.conditions))
         said = [*((one.table, one.via) for one in columns), *((one.table, one.via) for one in earlier.dimensions)]
         roles = {via for table, via in said if table == ambiguity.target and via is not None}
         if len(roles) != 1:
             raise
-        return rendered(change.asked.question, with_role(query, ambiguity.target, roles.pop()))
+        return rendered(change.asked, with_role(query, ambiguity.target, roles.pop()))
 
 
 def _warnings(change: Change, earlier: Earlier | None) -> Iterator[Text]:
