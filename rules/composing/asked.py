@@ -303,9 +303,8 @@ def table_of(figure: Figure) -> TableKey | None:
 def _is_short(period: Period) -> bool:
     """Whether it begins so few days ago that a trend in it is one by days."""
     start = period.start
-    if start is None or start.day is not None or start.trunc != "day":
-        return False
-    return start.months == 0 and start.days >= _SHORT_DAYS
+    of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
+    return of_days and start is not None and start.days >= _SHORT_DAYS
 
 
 def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:

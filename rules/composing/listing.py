@@ -112,16 +112,17 @@ def _is_joined(asked: Asked, key: TableKey) -> bool:
 
 def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool:
     """Whether each value is listed once: the question says so, or lists categories."""
-    question = asked.question
+    question, facts = asked.question, asked.question.facts(base)
     named = [one for one in asked.parts.columns if one.role == "asked"]
     whose = question.has("which") or any(_WHICH_ONES in text for text in question.texts("list"))
     of_kind = whose and named and len(columns) == 1 and not _is_display(asked, columns[0])
     if asked.says("distinct") or of_kind:
         return True
-    facts = question.facts(base)
     shown = {column.column for column in columns}
-    if asked.tables or shown & {*facts.display} or (facts.key and shown >= {*facts.key}):
-        return False
+    owned = question.is_chinese and not named and any(one.link.table == base for one in asked.parts.tables)
+    names_rows = shown & {*facts.display} or (facts.key and shown >= {*facts.key})
+    if asked.tables or names_rows or (owned and not _is_named(asked, base)):
+        return False  # `店铺的经营类型` are those of each shop
     return all(kind_of(question.schema.column(one.table, one.column)) in ("text", "boolean") for one in columns)
 
 

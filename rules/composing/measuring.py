@@ -125,9 +125,9 @@ def _functioned(asked: Asked) -> tuple[Figure, ...]:
 
 def _implied(asked: Asked) -> list[Figure]:
     """The figure of a question that names none: a count of things; for events in a share, their only figure."""
-    known = asked.question.settled.figure or income_asked(asked.question)
-    if known is not None:
-        return [known]
+    settled = asked.question.settled.figure
+    if settled is not None:
+        return [settled]
     named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
     named += [one.column.table for one in asked.parts.conditions]
     named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
@@ -136,6 +136,8 @@ def _implied(asked: Asked) -> list[Figure]:
     if table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     facts = asked.question.facts(table)
+    if (earned := income_asked(asked.question)) is not None:
+        return [earned]
     if asked.says("money"):
         tables = [key for key in (*asked.events, asked.head, *named) if key is not None and key != NO_TABLE]
         amounts = [link for key in tables if (link := amount_of(asked.question, key)) is not None]

@@ -87,8 +87,7 @@ def _both_ends(asked: Asked) -> Asked:
     rankings = asked.parts.rankings
     figure = next((one.figure for one in rankings if one.figure is not None), None)
     ends = [one.at for one in rankings]
-    is_chinese = asked.question.is_chinese
-    things = any(one.at > max(ends) if is_chinese else one.at < min(ends) for one in asked.tables)
+    things = any(one.at > max(ends) if asked.question.is_chinese else one.at < min(ends) for one in asked.tables)
     if things or figure is None or figure.link is None or any(one.limit for one in rankings):
         raise unused_words([asked.question.words[one.at].mark.text for one in rankings])
     named = Figure(None, figure.link)

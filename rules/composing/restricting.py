@@ -186,10 +186,9 @@ def _with_having(asked: Asked, query: Query, having: Having) -> Query:
 
 
 def _with_spans(asked: Asked, query: Query) -> Query:
-    question = asked.question
     plain = [span for span in asked.parts.spans if span.link is None]
     if len(plain) > 1 and not _are_bounds(plain):
-        raise unused_words([word.mark.text for word in question.words if word.mark.date is not None])
+        raise unused_words([word.mark.text for word in asked.question.words if word.mark.date is not None])
     bases = dict.fromkeys(measure.table for measure in query.measures) or [query.base]
     for span in asked.parts.spans:
         for base in bases if span.link is None else [query.base]:
