@@ -121,7 +121,7 @@ def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool
     shown = {column.column for column in columns}
     owned = question.is_chinese and not named and any(one.link.table == base for one in asked.parts.tables)
     names_rows = shown & {*facts.display} or (facts.key and shown >= {*facts.key})
-    if asked.tables or names_rows or (owned and not _is_named(asked, base)):
+    if asked.tables or names_rows or (facts.display and owned and not _is_named(asked, base)):
         return False  # `店铺的经营类型` are those of each shop
     return all(kind_of(question.schema.column(one.table, one.column)) in ("text", "boolean") for one in columns)
 
