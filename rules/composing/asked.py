@@ -43,13 +43,8 @@ class Asked:
 
     @cached_property
     def tables(self) -> tuple[Named, ...]:
-        """The tables that are named by themselves, in order."""
-        return tuple(one for one in self.parts.tables if one.role in ("", "asked", "shared"))
-
-    @cached_property
-    def owners(self) -> tuple[Named, ...]:
-        """The tables that only say whose column or kind is meant."""
-        return tuple(one for one in self.parts.tables if one.role == "owner")
+        """The tables that are named by themselves, in order; not those that only say whose column or kind is meant."""
+        return tuple(one for one in self.parts.tables if one.role != "owner")
 
     @cached_property
     def head(self) -> TableKey | None:
@@ -57,13 +52,10 @@ class Asked:
         if self.about is not None:
             return self.about
         asked = [one for one in self.tables if one.role == "asked"]
-        named = asked or self.tables or self.owners
-        if not named:
-            return self.person(self.events or self.spoken) if self.parts.rankings or not self.parts.groups else None
-        named = tuple(sorted(named, key=lambda one: one.at))
-        if asked:
-            return named[0].link.table
-        return named[-1 if self.question.is_chinese else 0].link.table
+        named = sorted(asked or self.tables or self.parts.tables, key=lambda one: one.at)
+        if named:
+            return named[-1 if self.question.is_chinese and not asked else 0].link.table
+        return self.person(self.events or self.spoken) if self.parts.rankings or not self.parts.groups else None
 
     def person(self, tables: Iterable[TableKey]) -> TableKey | None:
         """The people that "who placed the most orders" asks for: the nearest that rows of the tables belong to.
@@ -100,11 +92,9 @@ class Asked:
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
         """The tables of the figures and conditions."""
-        parts = self.parts
-        ranked = (one.figure or self.question.settled.figure for one in parts.rankings)
-        figures = (*parts.figures, *parts.bare, *(one for one in ranked if one))
-        found = [table_of(figure) for figure in figures]
-        found += [one.column.table for one in parts.conditions]
+        settled = self.question.settled.figure if self.parts.rankings else None
+        found = [table_of(figure) for figure in (*self.figures, settled) if figure is not None]
+        found += [one.column.table for one in self.parts.conditions]
         return tuple(key for key in found if key is not None)
 
     def is_attribute_listing(self) -> bool:
@@ -117,9 +107,10 @@ class Asked:
 
     # ------------------------------------------------------------------------------------------------------- columns
 
-    def shown_names(self, dimension: Dimension) -> tuple[str, ...]:
-        """The names of the columns that show a group."""
-        return (dimension.column,) if dimension.column else self.question.facts(dimension.table).shown
+    def shown_columns(self, dimension: Dimension) -> list[ColumnRef]:
+        """The columns that show a group."""
+        names = (dimension.column,) if dimension.column else self.question.facts(dimension.table).shown
+        return [ColumnRef(dimension.table, name, dimension.via) for name in names]
 
     def all_columns(self, table: TableKey) -> list[str]:
         """The names of a table's columns that are of use to a reader."""
@@ -145,7 +136,7 @@ class Asked:
             return [ColumnRef(link.table, name) for name in facts.display]
         for edge in facts.edges:
             display = self.question.facts(edge.parent).display
-            if edge.columns == (link.column,) and display and not is_key_said(text):
+            if edge.columns == (link.column,) and display and not _KEY_WORDS.search(text):
                 via = link.column if edge.parent == link.table or not is_default(edge) else None
                 return [ColumnRef(edge.parent, name, via) for name in display]
         return [ref(link)]
@@ -160,15 +151,11 @@ class Asked:
         """
         if dimension.table != NO_TABLE:
             return dimension
-        date = self.span_date(base) or self._said_date(base)
-        if date is None:
-            raise self.no_date_of(base)
+        date = self.span_date(base, self._said_date(base))
         column, bucket = self.question.schema.column(date.table, date.column), dimension.bucket
-        if dimension.part is not None:
-            return replace(dimension, table=date.table, column=date.column)
         if (bucket != "year" and is_year(column)) or (bucket in ("day", "week") and not tells_days(column)):
             raise no_date_column(called(self.question.schema.table(base)))
-        return Dimension(date.table, date.column, None if is_year(column) else bucket)
+        return replace(dimension, table=date.table, column=date.column, bucket=None if is_year(column) else bucket)
 
     def _said_date(self, base: TableKey) -> ColumnRef | None:
         """The only date of these rows that the question names: "areas opened per year"."""
@@ -193,16 +180,26 @@ class Asked:
             raise no_date_column(called(self.question.schema.table(table)))
         return found.column
 
-    def span_date(self, base: TableKey) -> ColumnRef | None:
-        """The date that a period is about: of events that the question names below the base, else of the base's own."""
+    def span_date(self, base: TableKey, default: ColumnRef | None = None) -> ColumnRef:
+        """The date that a period is about: of events that the question names below the base, else of the base's own.
+
+        Raises:
+            Refusal: the rows of `base` have no date, or several that may be meant.
+        """
         below = self.question.graph.below(base)
         named = [one.link.table for one in self.parts.tables] + [one.table for one in self.parts.related]
-        for key in named:
-            if key != base and key in below and (found := self.event_date(key)) is not None:
-                return found  # "customers who placed orders in 2024" asks when the orders were placed
+        # "customers who placed orders in 2024" asks when the orders were placed
+        events = [self.event_date(key) for key in named if key != base and key in below]
+        dates = filter(None, [*events, self._done_date(base), self.event_date(base), default])
+        if (found := next(dates, None)) is None:
+            raise self.no_date_of(base)
+        return found
+
+    def _done_date(self, base: TableKey) -> ColumnRef | None:
+        """The date that a participle names: "paid invoices in 2024" were paid then."""
         done = {one.column for one in self.parts.conditions if one.operator == "not null" and one.column.table == base}
         dated = [one for one in done if one.column in self.question.facts(base).dates]
-        return dated[0] if len(dated) == 1 else self.event_date(base)  # "paid invoices in 2024" were paid then
+        return dated[0] if len(dated) == 1 else None
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
         """When a row happened: its date, else its year, else the date of the only event that it is a part of."""
@@ -210,7 +207,7 @@ class Asked:
         own = self._default_date(table) or question.facts(table).year
         if own is not None or question.facts(table).dates:
             return ColumnRef(table, own) if own is not None else None
-        steps = sorted(question.graph.above(table).items(), key=lambda item: item[1])
+        steps = question.graph.above(table).items()
         parents = [key for key, distance in steps if 0 < distance < 2 and not question.facts(key).is_entity]
         dated = [ColumnRef(key, date) for key in parents if (date := self._default_date(key)) is not None]
         return dated[0] if len(dated) == 1 else None
@@ -246,15 +243,15 @@ class Asked:
             Refusal: a period begins or ends within a month or year, and the column tells nothing finer apart.
         """
         column = self.question.schema.column(date.table, date.column)
-        name = called(self.question.schema.table(date.table))
+        refusal = no_date_column(called(self.question.schema.table(date.table)))
         if not is_year(column):
             bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
             if not tells_days(column) and not all(moment.begins_month for moment in bounds):
-                raise no_date_column(name)
+                raise refusal
             return [Condition(date, "not during" if span.negated else "during", span.periods)]
         found = [one for period in span.periods for one in _year_conditions(date, period)]
         if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
-            raise no_date_column(name)
+            raise refusal
         if len(found) > 1 and len(span.periods) > 1:
             return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
         return found
@@ -312,28 +309,19 @@ def table_of(figure: Figure) -> TableKey | None:
     return figure.link.table if figure.link is not None else figure.table
 
 
-def is_key_said(text: str) -> bool:
-    """Whether a word speaks of a number or key itself."""
-    return bool(_KEY_WORDS.search(text))
-
-
 def _is_short(period: Period) -> bool:
     """Whether it begins so few days ago that a trend in it is one by days."""
     start = period.start
-    is_of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
-    return is_of_days and start is not None and start.days >= _SHORT_DAYS
+    of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
+    return of_days and start is not None and start.days >= _SHORT_DAYS
 
 
 def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
     """A period of whole years as conditions on a column of years; none if its bounds are no whole years."""
-    bounds = [moment for moment in (period.start, period.end) if moment is not None]
-    if any(moment.day is None or (moment.day.month, moment.day.day) != (1, 1) for moment in bounds):
-        return []
-    ends: list[tuple[Operator, Moment | None]] = [(">=", period.start), ("<", period.end)]
+    ends: dict[Operator, Moment | None] = {">=": period.start, "<": period.end}
     if period.grain == "year":
-        ends = [("=", period.start)]
-    return [
-        Condition(column, operator, (Decimal(moment.day.year),))
-        for operator, moment in ends
-        if moment is not None and moment.day is not None
-    ]
+        ends = {"=": period.start}
+    days = [(operator, moment.day) for operator, moment in ends.items() if moment is not None]
+    if any(day is None or (day.month, day.day) != (1, 1) for _, day in days):
+        return []
+    return [Condition(column, operator, (Decimal(day.year),)) for operator, day in days if day is not None]

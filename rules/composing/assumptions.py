@@ -1,22 +1,25 @@
 """Says what was assumed where the question leaves a choice: which figure, date, groups, or value by a part of it.
 
-The answer says it and names the other choices, so that users see a wrong guess and can correct it.
+The answer says it and names the other choices, so that users see a wrong guess and can correct it. A word that is only
+a part of somebody's stored name, or has one as a part, is refused: it names somebody else.
 """
 
 import itertools
 from collections.abc import Iterator
 
 from common.text import Text
-from knowledge.naming import called
+from knowledge.naming import called, has_han
 from rules.composing.asked import Asked
+from rules.linking.longer_names import longer_name, longer_title, longer_word
 from rules.query.query import Measure, Query, touched
-from rules.query.refusals import enumerated
+from rules.query.refusals import enumerated, nobody_called, unknown_words
 from rules.reading.words import ColumnIdentity, Word
 from rules.schema.links import Link
 
 _NAMED = 0.95  # a word of at least this quality is the column's whole name
 _AS_GOOD = 0.1  # by which the quality of another column may be lower and it may still be meant
 _MOST = 3  # other choices named
+_WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored value
 
 
 def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
@@ -120,3 +123,36 @@ def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) ->
         yield Text(
             f"没有“{rows.zh}”记录的“{group.zh}”按0计入。", f'Those of "{group.en}" without "{rows.en}" count as 0.'
         )
+
+
+def notes_on_values(asked: Asked) -> tuple[Text, ...]:
+    """What the answer says of words of which a part was taken for the whole of a stored value.
+
+    Raises:
+        Refusal: nothing has this name; the similar one is offered.
+    """
+    notes = []
+    marks = [word.mark for word in asked.question.words]
+    is_named = [word.noun is not None for word in asked.question.words]
+    for place, link in asked.parts.said:
+        is_whole, said = link.quality >= _WHOLE_VALUE, marks[place].text
+        longer = longer_word(marks, place) or longer_title(marks, place, is_whole=is_whole)
+        longer = longer or longer_name(marks, place, is_named, of_person=link.is_exact)
+        if longer is not None:
+            raise nobody_called(longer, [str(link.value)])
+        if link.is_exact or not is_whole:
+            _refuse_torn(asked, place)
+        if link.is_exact and not is_whole:
+            raise nobody_called(said, [str(link.value)])
+        if not is_whole:
+            notes.append(Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".'))
+    return tuple(notes)
+
+
+def _refuse_torn(asked: Asked, place: int) -> None:
+    """Refuses a part of a stored name after a character that may be a surname, such as 张: it is another person."""
+    marks = [word.mark for word in asked.question.words]
+    before = marks[place - 1] if place and marks[place].glued else None
+    counted = place > 1 and marks[place - 2].number is not None
+    if before is not None and before.means("unit") and not counted and has_han(before.text):
+        raise unknown_words([before.text + marks[place].text], asked.question.lexicon)

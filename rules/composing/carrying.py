@@ -23,36 +23,29 @@ def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Q
         Refusal: none of the groups can be kept.
     """
     moved = {one: _dimension(asked, query, one, table) for one in (*query.dimensions, *query.top_per)}
-    dimensions = tuple(kept for one in query.dimensions if (kept := moved[one]) is not None)
+    dimensions, top_per = (
+        tuple(kept for one in groups if (kept := moved[one]) is not None)
+        for groups in (query.dimensions, query.top_per)
+    )
     if query.dimensions and not dimensions:
         raise not_carried(spoken(asked.question, query.dimensions[0]), named(asked.question, table))
     lost = (one for one in query.dimensions if moved[one] is None)
     notes += [_left_out(asked.question, spoken(asked.question, one), table) for one in lost]
-    conditions = conditions_for(asked, query, table, notes)
-    deleted = any(
-        (one.column.table, one.column.column) == (table, asked.question.facts(table).deleted) for one in conditions
+    query = replace(
+        query, conditions=conditions_for(asked, query, table, notes), dimensions=dimensions, top_per=top_per
     )
-    return replace(
-        query,
-        base=table,
-        dimensions=dimensions,
-        top_per=tuple(kept for one in query.top_per if (kept := moved[one]) is not None),
-        conditions=conditions,
-        with_deleted=(query.with_deleted - {query.base}) | {table} if deleted else query.with_deleted,
-    )
+    deleted = asked.question.facts(table).deleted
+    if any((one.column.table, one.column.column) == (table, deleted) for one in query.conditions):
+        query = replace(query, with_deleted=(query.with_deleted - {query.base}) | {table})
+    return replace(query, base=table)
 
 
 def conditions_for(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> tuple[Condition, ...]:
     """The query's conditions as conditions on rows of `table`; `notes` name those that can't be moved."""
-    kept: list[Condition] = []
-    for condition in query.conditions:
-        column = _column(asked, query, condition.column, table)
-        if column is None:
-            name = named(asked.question, condition.column.table, condition.column.column)
-            notes.append(_left_out(asked.question, name, table))
-        else:
-            kept.append(replace(condition, column=column))
-    return tuple(kept)
+    moved = [(one, _column(asked, query, one.column, table)) for one in query.conditions]
+    lost = (named(asked.question, one.column.table, one.column.column) for one, column in moved if column is None)
+    notes += [_left_out(asked.question, name, table) for name in lost]
+    return tuple(replace(one, column=column) for one, column in moved if column is not None)
 
 
 def spoken(question: Question, dimension: Dimension) -> Text:
@@ -113,9 +106,6 @@ def _left_out(question: Question, name: Text, table: TableKey) -> Text:
 
 
 _UNITS: dict[Unit, Text] = {
-    "day": Text("天", "day"),
-    "week": Text("周", "week"),
-    "month": Text("月", "month"),
-    "quarter": Text("季度", "quarter"),
-    "year": Text("年", "year"),
-}
+    "day": Text("天", "day"), "week": Text("周", "week"), "month": Text("月", "month"),
+    "quarter": Text("季度", "quarter"), "year": Text("年", "year"),
+}  # fmt: skip

@@ -1,6 +1,7 @@
 """Composes how figures change: from one period to another, between two values, or from bucket to bucket."""
 
 from dataclasses import replace
+from datetime import date
 
 from rules.composing.asked import Asked
 from rules.linking.moments import Period, Unit
@@ -19,44 +20,40 @@ def changing(asked: Asked, query: Query) -> Query:
     """
     sides = _periods(asked, query) or _values(asked)
     if sides is not None:
-        groups = tuple(one for one in query.dimensions if one.bucket is None and not _is_compared(one, sides))
+        compared = {(one.column.table, one.column.column) for side in sides for one in side}
+        groups = tuple(
+            one for one in query.dimensions if one.bucket is None and (one.table, one.column) not in compared
+        )
         order = query.order if groups else ()
         return replace(query, comparison=Comparison(*sides), dimensions=groups, order=order)
-    if asked.says("growth:difference"):
+    units = [unit for flag, unit in _DEFAULT.items() if asked.says(flag)]
+    has_buckets = any(one.bucket for one in query.dimensions)
+    if asked.says("growth:difference") or not (has_buckets or (units and not query.dimensions)):
         raise unused_words(asked.question.texts("growth"))
-    step = "year" if asked.says("growth:year") else "bucket"
-    if not any(one.bucket for one in query.dimensions):
-        unit = next((unit for flag, unit in _DEFAULT.items() if asked.says(flag)), None)
-        if unit is None or query.dimensions:
-            raise unused_words(asked.question.texts("growth"))
-        query = replace(query, dimensions=(asked.resolved(Dimension(NO_TABLE, None, unit), query.base),))
-    step = "bucket" if step == "year" and query.dimensions[0].bucket == "year" else step
-    return replace(query, growth=step, order=())  # type: ignore[arg-type]
+    if not has_buckets:
+        query = replace(query, dimensions=(asked.resolved(Dimension(NO_TABLE, None, units[0]), query.base),))
+    by_year = asked.says("growth:year") and query.dimensions[0].bucket != "year"
+    return replace(query, growth="year" if by_year else "bucket", order=())
 
 
-def compares_periods(asked: Asked, query: Query) -> bool:
+def compares_periods(asked: Asked) -> bool:
     """Whether two periods are compared that are no units of time, which could be groups."""
-    periods = [period for span in asked.parts.spans for period in span.periods]
-    grains = {period.grain for period in periods}
-    return (
-        asked.says("compare") and len(periods) == 2 and (len(grains) == 2 or grains == {None}) and bool(query.measures)
-    )
+    grains = [period.grain for span in asked.parts.spans for period in span.periods]
+    return asked.says("compare") and len(grains) == 2 and (grains[0] != grains[1] or grains[0] is None)
 
 
 def _periods(asked: Asked, query: Query) -> tuple[tuple[Condition, ...], tuple[Condition, ...]] | None:
     """The two periods that are compared, the earlier one first."""
-    spans = asked.parts.spans
-    periods = [(span, period) for span in spans for period in span.periods]
+    periods = [(span, period) for span in asked.parts.spans for period in span.periods]
     if len(periods) == 1 and asked.says("compare") and (following := _following(periods[0][1])) is not None:
         periods.append((periods[0][0], following))  # `比上个月增长了多少`
     if len(periods) != 2:
         return None
-    if _starts_later(periods[0][1], periods[1][1]):
-        periods.reverse()
-    date = asked.span_date(query.base)
-    if date is None:
-        raise asked.no_date_of(query.base)
-    first, second = (tuple(asked.during(date, Span((period,), span.at))) for span, period in periods)
+    dated = asked.span_date(query.base)
+    first, second = (
+        tuple(asked.during(dated, Span((period,), span.at)))
+        for span, period in sorted(periods, key=lambda one: _began(one[1]))
+    )
     return first, second
 
 
@@ -67,13 +64,9 @@ def _following(period: Period) -> Period | None:
     return Period(period.end, period.end.shifted(period.grain, 1), period.grain)
 
 
-def _starts_later(first: Period, second: Period) -> bool:
-    starts = [period.start for period in (first, second)]
-    if starts[0] is None or starts[1] is None:
-        return False
-    if starts[0].day is not None and starts[1].day is not None:
-        return starts[0].day > starts[1].day
-    return (starts[0].months, starts[0].days) > (starts[1].months, starts[1].days)
+def _began(period: Period) -> date:
+    """Its first day, as the calendar is today; of one that is open there the first of all."""
+    return period.start.on(date.today()) if period.start is not None else date.min
 
 
 def _values(asked: Asked) -> tuple[tuple[Condition, ...], tuple[Condition, ...]] | None:
@@ -83,8 +76,3 @@ def _values(asked: Asked) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]
         return None
     first, second = ((replace(found[0], operator="=", operands=(operand,)),) for operand in found[0].operands)
     return first, second
-
-
-def _is_compared(dimension: Dimension, sides: tuple[tuple[Condition, ...], ...]) -> bool:
-    columns = {(one.column.table, one.column.column) for side in sides for one in side}
-    return (dimension.table, dimension.column) in columns

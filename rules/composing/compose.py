@@ -1,22 +1,22 @@
 """The one query that the parts of a reading give, and what was guessed for it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from common.meanings import TableKey
-from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
-from rules.composing.names import notes_on_values
-from rules.composing.ranked import Extremes, ranked_query
+from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
-from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
-from rules.query.refusals import ambiguous_column, beyond_grain, not_combinable, unused_words
-from rules.reading.parts import NO_TABLE, Named, Span
-from rules.reading.words import Question
+from rules.query.query import ColumnRef, Dimension, Measure, Operand, Query, touched
+from rules.query.refusals import ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
+from rules.reading.fragments import Reading
+from rules.reading.inclusions import Inclusion
+from rules.reading.parts import NO_TABLE, Group, Named, Span
 from rules.schema.links import column_link
+
+_NOWHERE = -9  # before all words
 
 
 def composed(asked: Asked) -> Query:
@@ -26,50 +26,42 @@ def composed(asked: Asked) -> Query:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(_with_whole_names(_with_one_span(_without_deeds(asked))))
+    asked = _split_attributes(_with_whole_names(_with_one_span(_without_deeds(_with_both_sides(asked)))))
     refuse_doubts(asked)
-    notes_on_values(asked)
-    skipped: tuple[Condition, ...] = ()
-    if asked.says("shown_too") and not (asked.parts.rankings or asked.parts.thresholds or asked.parts.groups):
-        raise unused_words(asked.question.texts("each"))
-    if asked.says("or"):
-        raise unused_words(asked.question.texts("or"))
-    if asked.says("periods") and not (asked.parts.rankings or asks_for_periods(asked)):
-        raise unused_words(asked.question.texts("date_part"))
-    if asked.parts.rankings:
-        if asked.says("per_entity"):
-            raise unused_words(asked.question.texts("per_entity"))
+    parts = asked.parts
+    lost = {
+        "each": asked.says("shown_too") and not (parts.rankings or parts.thresholds or parts.groups),
+        "or": asked.says("or"),
+        "date_part": asked.says("periods") and not (parts.rankings or asks_for_periods(asked)),
+        "per_entity": asked.says("per_entity") and parts.rankings,
+    }
+    if any(lost.values()):
+        raise unused_words(asked.question.texts(*(kind for kind, is_lost in lost.items() if is_lost)))
+    if parts.rankings:
         found = ranked_query(asked)
-        query = figures_query(found.asked, found.figures) if isinstance(found, Extremes) else found
+        query = figures_query(found) if isinstance(found, Asked) else found
     elif asks_for_periods(asked):
-        (threshold,) = asked.parts.thresholds
-        assert threshold.link is not None
-        table = threshold.link.table
-        dimension = asked.resolved(asked.parts.groups[0].dimension, table)
-        query = Query(table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
+        link = parts.thresholds[0].link
+        assert link is not None
+        dimension = asked.resolved(parts.groups[0].dimension, link.table)
+        query = Query(link.table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
     elif wants_figures(asked):
         query = figures_query(asked)
-        if asked.says("growth") or compares_periods(asked, query):
+        if asked.says("growth") or compares_periods(asked):
             query = changing(asked, query)
-        skipped = tuple(one for measure in query.measures for one in measure.share_of)
     else:
-        compares = any(is_aggregate(asked, one) for one in asked.parts.thresholds)
+        compares = any(is_aggregate(asked, one) for one in parts.thresholds)
         query = listed_query(asked, compares_groups=compares)
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
-    query = _with_people(asked, restricted(asked, query, skipped))
+    query = _with_people(asked, restricted(asked, query))
     _refuse_unmet(asked, query)
     _refuse_contradictions(query)
-    refuse_unplaced(asked, query)
-    refuse_foreign_grain(asked, query)
+    _refuse_unplaced(asked, query)
+    ordered = [one.column for one in query.order if one.column is not None]
+    if any(asked.question.schema.table(one.table).column(one.column) is None for one in ordered):
+        raise not_combinable()  # it is a metric, of which single rows have none
     return query
-
-
-def _counts_itself(query: Query) -> bool:
-    """Whether rows are counted by themselves, which gives 1 for each."""
-    own = Dimension(query.base)
-    counted = [one for one in query.measures if one.function == "count" and one.column is None and one.per is None]
-    return own in query.dimensions and any(one.table == query.base for one in counted)
 
 
 def _refuse_contradictions(query: Query) -> None:
@@ -96,23 +88,20 @@ def _refuse_unmet(asked: Asked, query: Query) -> None:
     Raises:
         Refusal: "how much did Ann spend" is not answered by Ann.
     """
-    if _counts_itself(query) and not query.counts_rows:
-        raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
-    functions = {measure.function for measure in query.measures}
-    averaged = "avg" in functions or any(one.per for one in query.measures) or "metric" in functions
-    if asked.says("avg") and not averaged:
-        raise unused_words(asked.question.texts("avg"))
-    if asked.says("running") and not any(one.is_running for one in query.measures):
-        raise unused_words(asked.question.texts("running"))
-    shown = query.measures or query.counts_rows or asked.parts.rankings or asked.parts.thresholds
-    if not shown and (asked.says("sum") or asked.says("how_many")):
-        raise unused_words(asked.question.texts("sum", "count"))
     parts, question = asked.parts, asked.question
-    named = parts.tables or parts.columns or parts.bare or parts.labels or parts.rankings or parts.groups
-    if query.measures or named or parts.thresholds or parts.related:
-        return
+    counts_each_row = Dimension(query.base) in query.dimensions and Measure("count", query.base) in query.measures
+    if counts_each_row and not query.counts_rows:  # which gives 1 for each
+        raise unused_words(question.texts("count", "super", "each", "by") or ["?"])
+    if asked.says("avg") and not any(one.per or one.function in ("avg", "metric") for one in query.measures):
+        raise unused_words(question.texts("avg"))
+    if asked.says("running") and not any(one.is_running for one in query.measures):
+        raise unused_words(question.texts("running"))
+    shown = query.measures or query.counts_rows or parts.rankings or parts.thresholds
+    if not shown and (asked.says("sum") or asked.says("how_many")):
+        raise unused_words(question.texts("sum", "count"))
+    named = parts.tables or parts.columns or parts.bare or parts.labels or parts.groups or parts.related
     names = all(one.column.column in question.facts(one.column.table).display for one in parts.conditions)
-    if names and question.has("which", "verb"):
+    if not (shown or named) and names and question.has("which", "verb"):
         raise unused_words(question.texts("which", "verb"))
 
 
@@ -126,49 +115,29 @@ def _without_deeds(asked: Asked) -> Asked:
 
 def _with_people(asked: Asked, query: Query) -> Query:
     """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
-    question, facts = asked.question, asked.question.facts(query.base)
-    if query.measures or facts.is_entity or not question.settled.says_anything:
-        return query
-    person = asked.person([query.base])
+    question = asked.question
+    is_of_events = not query.measures and not question.facts(query.base).is_entity
+    person = asked.person([query.base]) if is_of_events and question.settled.says_anything else None
     if person is None:
         return query
     names = (ColumnRef(person, name) for name in question.facts(person).shown)
     return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
 
 
-def refuse_foreign_grain(asked: Asked, query: Query) -> None:
-    """Refuses a metric by something that it means nothing by.
+def refuse_lost(asked: Asked, reading: Reading) -> None:
+    """Refuses a reading in which words with a meaning found no place.
 
     Raises:
-        Refusal: a group of the query is none of the metric's grain, or single rows are ranked by it.
+        Refusal: there are such words.
     """
     question = asked.question
-    ordered = [one.column for one in query.order if one.column is not None]
-    if any(question.schema.table(one.table).column(one.column) is None for one in ordered):
-        raise not_combinable()  # rows have no figure of their own
-    refuse_beyond_grain(question, query, lambda table: getattr(asked.event_date(table), "column", None))
-
-
-def refuse_beyond_grain(
-    question: Question, query: Query, date_of: Callable[[TableKey], str | None] | None = None
-) -> None:
-    """Refuses groups that are none of a metric's grain. `date_of` tells the date it may go by; without it, any.
-
-    Raises:
-        Refusal: there is such a group.
-    """
-    for measure in query.measures:
-        metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
-        if metric is None or not metric.grain:
-            continue
-        groups = [one for one in query.dimensions if date_of is not None or one.bucket is None]
-        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in groups]
-        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, groups, strict=True)]
-        known = {*metric.grain, date_of(metric.table) if date_of is not None else None}
-        if not all(known.issuperset(names) for names in columns):
-            table = question.schema.table(metric.table)
-            grain = [called(column) for column in table.columns if column.name in known]
-            raise beyond_grain(called(question.schema.column(metric.table, metric.name)), grain)
+    if reading.lost:
+        lost = [question.words[at].mark for at in reading.lost]
+        yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
+        if yearless:
+            raise missing_year(yearless[0].text)
+        unknown = [mark.text for mark in lost if mark.is_unknown]
+        raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
 
 
 def refuse_doubts(asked: Asked) -> None:
@@ -193,27 +162,29 @@ def _with_one_span(asked: Asked) -> Asked:
     return asked.with_parts(spans=(whole,))
 
 
+def _with_both_sides(asked: Asked) -> Asked:
+    """Yes and no of one column side by side are groups, since no row is both: "paid vs unpaid sales"."""
+    said, groups = asked.parts.conditions, asked.parts.groups
+    both = [one.column for one in said if one.operator == "true" and replace(one, operator="false") in said]
+    sides = (Group(Dimension(one.table, one.column, via=one.via), 0) for one in dict.fromkeys(both))
+    kept = tuple(one for one in said if one.column not in both)
+    return asked.with_parts(conditions=kept, groups=(*groups, *sides))
+
+
 def _with_whole_names(asked: Asked) -> Asked:
     """First and last name side by side name one person, in one role: "whose manager is Nancy Fuller"."""
-    parts, question = asked.parts, asked.question
-    places = {(link.table, link.column, link.value): at for at, link in parts.said if question.display(link)}
-
-    def place(one: Condition) -> int | None:
-        value = one.operands[0] if one.operands else None
-        return places.get((one.column.table, one.column.column, value if isinstance(value, str) else None))
-
-    found = ((place(one), one.column) for one in parts.conditions if one.column.via is not None)
-    roles = {at: column for at, column in found if at is not None}
-    if not roles:
-        return asked
-
-    def in_role(one: Condition) -> Condition:
-        at = place(one)
-        beside = next((roles[near] for near in (at - 1, at + 1) if near in roles), None) if at is not None else None
-        same = beside is not None and beside.table == one.column.table and one.column.via is None
-        return replace(one, column=replace(one.column, via=beside.via)) if same and beside is not None else one
-
-    return asked.with_parts(conditions=tuple(map(in_role, parts.conditions)))
+    said, conditions = asked.parts.said, asked.parts.conditions
+    places: dict[tuple[object, ...], int] = {
+        (link.table, link.column, link.value): at for at, link in said if asked.question.display(link)
+    }
+    placed = [(places.get((one.column.table, one.column.column, *one.operands), _NOWHERE), one) for one in conditions]
+    roles = {(at, one.column.table): one.column.via for at, one in placed if at != _NOWHERE and one.column.via}
+    found = []
+    for at, one in placed:
+        table = one.column.table
+        via = one.column.via or roles.get((at - 1, table)) or roles.get((at + 1, table))
+        found.append(replace(one, column=replace(one.column, via=via)))
+    return asked.with_parts(conditions=tuple(found))
 
 
 def _split_attributes(asked: Asked) -> Asked:
@@ -222,48 +193,65 @@ def _split_attributes(asked: Asked) -> Asked:
     if parts.figures or parts.rankings or len(groups) < 2 or groups[0].dimension.column is not None:
         return asked
     table = groups[0].dimension.table
-    own = [
-        one for one in groups[1:] if one.dimension.table == table and one.dimension.column and not one.dimension.bucket
-    ]
-    if table == NO_TABLE or len(own) != len(groups) - 1:
+    others = [one.dimension for one in groups[1:]]
+    if table == NO_TABLE or not all(one.table == table and one.column and not one.bucket for one in others):
         return asked
-    columns = tuple(Named(one.at, column_link(table, str(one.dimension.column))) for one in own)
+    columns = tuple(Named(one.at, column_link(table, str(one.dimension.column))) for one in groups[1:])
     return asked.with_parts(groups=groups[:1], columns=(*columns, *parts.columns))
 
 
-def refuse_unplaced(asked: Asked, query: Query) -> None:
+def _refuse_unplaced(asked: Asked, query: Query) -> None:
     """Refuses if a named table or column is neither in the query nor above a table that is.
 
     Raises:
         Refusal: there is such a name.
     """
-    question = asked.question
+    question, words = asked.question, asked.question.words
     spoken = touched(query)
     reachable = {key for table in spoken for key in question.graph.above(table)}
-    words = question.words
-    lost = [words[one.at].mark.text for one in asked.tables if one.link.table not in reachable]
+    lost = [one.at for one in asked.tables if one.link.table not in reachable]
     if any(measure.function == "avg" and measure.per is None for measure in query.measures):
         # "average revenue of shops" may mean an average over shops, and the query has one over rows
-        lost += [words[one.at].mark.text for one in asked.tables if one.link.table not in spoken]
-    shown = set(query.columns)
-    shown |= {
-        ColumnRef(dim.table, dim.column or name, dim.via) for dim in query.dimensions for name in asked.shown_names(dim)
-    }
-    shown |= {ColumnRef(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
-    shown |= {order.column for order in query.order if order.column is not None}
+        lost += [one.at for one in asked.tables if one.link.table not in spoken]
+    grouped = {dim.table for dim in query.dimensions if dim.column is None}
+    columns = [*query.columns, *(order.column for order in query.order if order.column is not None)]
+    columns += [column for dim in query.dimensions for column in asked.shown_columns(dim)]
+    shown = {(one.table, one.column) for one in columns}
+    shown |= {(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
     for one in asked.parts.columns:
         refs = asked.shown_column(one.link, words[one.at].mark.text)
-        dims = {(ref.table, ref.column) for ref in shown}
-        grouped = {dim.table for dim in query.dimensions if dim.column is None}
-        if not any((ref.table, ref.column) in dims or ref.table in grouped for ref in refs):
-            lost.append(words[one.at].mark.text)
-    rows = {query.base, *(column.table for column in query.columns)} if not query.measures else set()
-    answering = rows | {dim.table for dim in query.dimensions}
+        if not any((ref.table, ref.column) in shown or ref.table in grouped for ref in refs):
+            lost.append(one.at)
+    answering = {dim.table for dim in query.dimensions}
+    if not query.measures:
+        answering |= {query.base, *(column.table for column in query.columns)}
     if asked.says("person") and not any(question.facts(key).is_person for key in answering):
-        lost += [word.mark.text for word in words if word.mark.arg == "person"]
+        lost += [word.at for word in words if word.mark.arg == "person"]
     for one in asked.tables:
         is_asked = one.role == "asked" and one.at > 0 and words[one.at - 1].mark.means("which")
         if is_asked and one.link.table not in answering and question.facts(one.link.table).display:
-            lost.append(words[one.at].mark.text)
+            lost.append(one.at)
     if lost:
-        raise unused_words(lost)
+        raise unused_words([words[at].mark.text for at in lost])
+
+
+def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
+    """The query with groups that have no rows.
+
+    Raises:
+        Refusal: the groups are not rows of one table, or the words name other groups.
+    """
+    table, graph = grouped_table(query), asked.question.graph
+    if table is not None:
+        meant = {query.base, table, *(graph.below(table).keys() & graph.above(query.base).keys())}
+        is_named = all(any(link.table in meant for link in links) for links in inclusion.named)
+        if is_named and all(one.table in graph.above(table) for one in (*query.dimensions, *query.top_per)):
+            return replace(query, all_of=table)
+    raise unused_words([inclusion.text])
+
+
+def grouped_table(query: Query) -> TableKey | None:
+    """The only table, beside the measured one, whose rows or columns are the groups; None where there is none."""
+    grouped = [*query.dimensions, *(measure.per for measure in query.measures if measure.per is not None)]
+    tables = {one.table for one in grouped if one.bucket is None} - {query.base}
+    return tables.pop() if len(tables) == 1 else None

@@ -2,7 +2,7 @@
 
 from common.meanings import TableKey
 from rules.composing.asked import Asked
-from rules.query.query import ColumnRef, Dimension, Order, Query, ref
+from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
 from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE
@@ -25,51 +25,37 @@ def listed_query(asked: Asked, *, compares_groups: bool) -> Query:
         raise not_understood(asked.question.lexicon)
     if compares_groups:
         named = [one for one in parts.columns if head is None or one.role == "asked"]
-        if len(named) == 1:
-            return Query(base, dimensions=(column_dimension(asked.question, named[0].link),))
-        return Query(base, dimensions=(Dimension(base),))
+        group = column_dimension(asked.question, named[0].link) if len(named) == 1 else Dimension(base)
+        return Query(base, dimensions=(group,))
     columns = _columns(asked, base)
-    limit = parts.limits[0] if parts.limits else None
     if by_owner:
-        owners = [
-            ColumnRef(one.dimension.table, name, one.dimension.via)
-            for one in parts.groups
-            for name in asked.shown_names(one.dimension)
-        ]
+        owners = [column for one in parts.groups for column in asked.shown_columns(one.dimension)]
         own = asked.names_of(base) if not parts.columns else columns
         order = tuple(Order(column=one, descending=False) for one in owners)
-        return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)), limit=limit)
+        return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)))
     if parts.groups and not asked.is_attribute_listing():
         raise unused_words([asked.question.words[one.at].mark.text for one in parts.groups])
     distinct = _is_distinct(asked, base, columns)
     if not distinct and parts.columns + parts.bare and not _is_named(asked, base):
         columns = list(dict.fromkeys([*asked.names_of(base), *columns]))
     order = () if distinct else asked.tie_break(base)
-    return Query(base, tuple(columns), order=order, limit=limit, distinct=distinct)
+    return Query(base, tuple(columns), order=order, distinct=distinct)
 
 
 def _is_by_owner(asked: Asked) -> bool:
     """Whether things are listed by what they belong to, which is shown beside them: `每个服务区有哪些店铺`."""
-    question, groups, head = asked.question, asked.parts.groups, asked.head
-    if head is None or not groups or asked.parts.bare or not question.facts(head).display:
+    question, parts, head = asked.question, asked.parts, asked.head
+    if head is None or not parts.groups or parts.bare or not question.has("list", "which"):
         return False
-    if not question.has("list", "which"):
-        return False
-    above = question.graph.above(head)
-    dimensions = [one.dimension for one in groups]
-    return all(
-        one.bucket is None and one.table in above and (one.column is not None or one.table != head)
-        for one in dimensions
-    )
+    dimensions = [one.dimension for one in parts.groups]
+    owned = all(one.table in question.graph.above(head) and one.bucket is None for one in dimensions)
+    return owned and bool(question.facts(head).display) and Dimension(head) not in dimensions
 
 
 def _is_named(asked: Asked, base: TableKey) -> bool:
     """Whether the question names the one row that it asks about."""
-    facts = asked.question.facts(base)
-    return any(
-        one.operator == "=" and one.column.table == base and one.column.column in (*facts.display, *facts.key)
-        for one in asked.parts.conditions
-    )
+    columns = [one.column for one in asked.parts.conditions if one.operator == "="]
+    return any(one.table == base and _is_display(asked, one) for one in columns)
 
 
 def _base(asked: Asked) -> TableKey | None:
@@ -92,26 +78,23 @@ def _base(asked: Asked) -> TableKey | None:
 def _condition_tables(asked: Asked) -> list[TableKey]:
     """The table of a question that names only values: whose kind or state is said, else whose name."""
     parts = asked.parts
-    columns = [one.column for one in parts.conditions]
-    kinds = [one.table for one in columns if not _is_display(asked, one)]
+    columns = sorted((one.column for one in parts.conditions), key=lambda one: _is_display(asked, one))
     compared = [one.link.table for one in parts.thresholds if one.link is not None]
     dated = [one.link.table for one in parts.spans if one.link is not None]
-    return [*kinds, *(one.table for one in columns), *compared, *dated][:1]
+    return [*(one.table for one in columns), *compared, *dated][:1]
 
 
 def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
     parts, question = asked.parts, asked.question
-    shown = sorted(
-        [(one.at, one.link) for one in parts.columns]
-        + [(one.position, one.link) for one in parts.bare if one.link is not None],
-        key=lambda item: item[0],
-    )
+    shown = [(one.at, one.link) for one in parts.columns]
+    shown += [(one.position, one.link) for one in parts.bare if one.link is not None]
+    shown.sort(key=lambda item: item[0])
     columns = [column for at, link in shown for column in asked.shown_column(link, question.words[at].mark.text)]
     above = question.graph.above(base)
     others = [one.link.table for one in asked.tables if one.link.table != base and one.link.table in above]
     is_attribute = asked.is_attribute_listing()
     names = asked.names_of(base)
-    if is_attribute or (others and not columns) or _tells_apart(asked, base) or _leads_columns(asked, base):
+    if is_attribute or (others and not columns):
         columns = [*names, *columns]
     others = [key for key in others if key != asked.head or _is_joined(asked, key) or is_attribute]
     if columns:
@@ -127,41 +110,19 @@ def _is_joined(asked: Asked, key: TableKey) -> bool:
     return before is not None and before.mark.means("and")
 
 
-def _tells_apart(asked: Asked, base: TableKey) -> bool:
-    """Whether names are shown beside columns of many things, to tell them apart: `服务区的开业时间`."""
-    owned = base in {one.link.table for one in (*asked.tables, *asked.owners)}
-    facts = asked.question.facts(base)
-    named = {one.column.column for one in asked.parts.conditions}
-    if named & {*facts.display, *facts.key} or any(one.role == "asked" for one in asked.parts.columns):
-        return False
-    keyed = any(_is_display(asked, ref(one.link)) for one in asked.parts.columns)
-    return asked.question.is_chinese and owned and not keyed and bool(asked.parts.columns or asked.parts.bare)
-
-
-def _leads_columns(asked: Asked, base: TableKey) -> bool:
-    """Whether columns follow the table, so that its names come first: `departments and their managers`."""
-    words = asked.question.words
-    shown = [*(one.at for one in asked.parts.columns), *(one.position for one in asked.parts.bare)]
-    for one in asked.tables:
-        between = words[one.at + 1 : min((at for at in shown if at > one.at), default=0)]
-        if one.link.table == base and any(word.mark.means("and", "with") for word in between):
-            return True
-    return False
-
-
 def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool:
     """Whether each value is listed once: the question says so, or lists categories."""
-    question = asked.question
-    if asked.says("distinct"):
-        return True
+    question, facts = asked.question, asked.question.facts(base)
     named = [one for one in asked.parts.columns if one.role == "asked"]
     whose = question.has("which") or any(_WHICH_ONES in text for text in question.texts("list"))
-    if whose and named and len(columns) == 1 and not _is_display(asked, columns[0]):
+    of_kind = whose and named and len(columns) == 1 and not _is_display(asked, columns[0])
+    if asked.says("distinct") or of_kind:
         return True
-    facts = question.facts(base)
     shown = {column.column for column in columns}
-    if asked.tables or shown & {*facts.display} or (facts.key and shown >= {*facts.key}):
-        return False
+    owned = question.is_chinese and not named and any(one.link.table == base for one in asked.parts.tables)
+    names_rows = shown & {*facts.display} or (facts.key and shown >= {*facts.key})
+    if asked.tables or names_rows or (facts.display and owned and not _is_named(asked, base)):
+        return False  # `店铺的经营类型` are those of each shop
     return all(kind_of(question.schema.column(one.table, one.column)) in ("text", "boolean") for one in columns)
 
 

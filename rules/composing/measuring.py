@@ -21,18 +21,18 @@ def wants_figures(asked: Asked) -> bool:
     parts = asked.parts
     if asked.says("how_many") and asked.says("compare") and any(one.table for one in parts.thresholds):
         return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
-    if asked.says("money") and not parts.rankings and not parts.bare:
+    if asked.says("money") and not parts.bare:
         return True
     if parts.figures or any(asked.says(one) for one in ("share", "per_entity", "distribution", "how_many", "growth")):
         return True
-    if counts_implied(asked):
+    if _counts_implied(asked):
         return True
     if parts.bare and (parts.groups or asked.says("trend")):
         return not asked.is_attribute_listing()
     return bool(parts.bare) and (asked.says("how_much") or asked.says("running") or _is_total(asked))
 
 
-def counts_implied(asked: Asked) -> bool:
+def _counts_implied(asked: Asked) -> bool:
     """Whether rows by groups without a figure are counted: `orders by status`, `shops per company`."""
     parts, question = asked.parts, asked.question
     if parts.bare or parts.columns:
@@ -40,9 +40,7 @@ def counts_implied(asked: Asked) -> bool:
     if asked.head is None:
         return _is_value_grouped(asked) or (asked.says("sum") and income_asked(asked.question) is not None)
     several = any(len(span.periods) > 1 for span in parts.spans) or "joined:and" in parts.flags
-    if asked.says("compare") and several:
-        return True
-    if asked.says("trend"):
+    if asked.says("trend") or (asked.says("compare") and several):
         return True
     lists = question.has("list") and not any(text in _REPORTS for text in question.texts("list"))
     grouped = any(one.dimension.table != asked.head for one in parts.groups)
@@ -53,34 +51,34 @@ def counts_implied(asked: Asked) -> bool:
 
 def _is_total(asked: Asked) -> bool:
     """Whether plain measures are added up: those of events are, and metrics; those of things are shown."""
-    figure = asked.parts.bare[0]
-    assert figure.link is not None
-    if asked.head is None and asked.question.schema.is_metric(figure.link):
-        return True
-    facts = asked.question.facts(figure.link.table)
-    words = asked.question.words
-    if words[figure.position].mark.means("sum") and not asked.question.has("list", "which") and not asked.parts.columns:
+    link, head, question = asked.parts.bare[0].link, asked.head, asked.question
+    assert link is not None
+    is_said = question.words[asked.parts.bare[0].position].mark.means("sum") and not asked.parts.columns
+    if is_said and not question.has("list", "which"):
         return True  # "total invoiced in 2025", where that word is also the column's name
-    if asked.head is not None and asked.head != figure.link.table:
-        return figure.link.table not in asked.question.graph.above(asked.head)
-    lists = asked.question.has("list")
-    return not facts.is_entity and bool(facts.edges) and (not lists or asked.head is None)
+    adds_up = not question.facts(link.table).is_entity and bool(question.facts(link.table).edges)
+    if head is None:
+        return adds_up or question.schema.is_metric(link)
+    if head != link.table:
+        return link.table not in question.graph.above(head)
+    return adds_up and not question.has("list")
 
 
-def figures_query(asked: Asked, extra: tuple[Figure, ...] = ()) -> Query:
+def figures_query(asked: Asked) -> Query:
     """The query for figures, by group where there are groups.
 
     Raises:
         Refusal: something is missing.
     """
     parts = asked.parts
-    figures = sorted([*parts.figures, *_functioned(asked), *extra], key=lambda one: one.position) or _implied(asked)
+    figures = sorted([*parts.figures, *_functioned(asked)], key=lambda one: one.position) or _implied(asked)
     measures = list(dict.fromkeys(asked.measure(figure) for figure in figures))
     base = measures[0].table
     dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
     if asked.says("per_entity"):
         return _per_entity(asked, measures, dimensions)
-    if len(dimensions) == 1 and _is_on_average(asked, measures, dimensions[0]):
+    totals = len(measures) == len(dimensions) == 1 and measures[0].function in ("count", "sum")
+    if totals and asked.says("avg") and (not parts.bare or dimensions[0].bucket):  # "orders per day on average"
         return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
@@ -106,12 +104,6 @@ def _running(asked: Asked, base: TableKey, measures: list[Measure], dimensions: 
     if not dimensions:
         dimensions.append(asked.trend(base))
     return [*measures, *(replace(one, is_running=True) for one in measures)]
-
-
-def _is_on_average(asked: Asked, measures: list[Measure], dimension: Dimension) -> bool:
-    """Whether the average of totals is asked for: "orders per day on average"."""
-    totals = len(measures) == 1 and measures[0].function in ("count", "sum") and asked.says("avg")
-    return totals and (not asked.parts.bare or dimension.bucket is not None)
 
 
 def _is_of_parts(asked: Asked, measure: Measure) -> bool:
@@ -143,14 +135,18 @@ def _implied(asked: Asked) -> list[Figure]:
     named += [one.column.table for one in asked.parts.conditions]
     named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
     named += asked.events if len(asked.events) == 1 else ()
-    table = asked.head or next(iter(named), None)
-    if table is None or table == NO_TABLE:
+    table = asked.head or next(iter(named), NO_TABLE)
+    if table == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     facts = asked.question.facts(table)
     if (earned := income_asked(asked.question)) is not None:
         return [earned]
     if asked.says("money"):
-        return [_amount(asked, (*asked.events, *([asked.head] if asked.head else []), *named))]
+        tables = [key for key in (*asked.events, asked.head, *named) if key is not None and key != NO_TABLE]
+        amounts = [link for key in tables if (link := amount_of(asked.question, key)) is not None]
+        if not amounts:
+            raise unused_words(asked.question.texts("count", "sum"))
+        return [Figure("sum", amounts[0])]
     if _is_value_grouped(asked):
         return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
     if asked.says("how_many") and asked.head is None:
@@ -160,19 +156,6 @@ def _implied(asked: Asked) -> list[Figure]:
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
     return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
-
-
-def _amount(asked: Asked, tables: tuple[TableKey, ...]) -> Figure:
-    """The amount of money of the first of the tables that has one.
-
-    Raises:
-        Refusal: none has.
-    """
-    for table in tables:
-        link = amount_of(asked.question, table) if table != NO_TABLE else None
-        if link is not None:
-            return Figure("sum", link)
-    raise unused_words(asked.question.texts("count", "sum"))
 
 
 def _is_value_grouped(asked: Asked) -> bool:
@@ -189,13 +172,11 @@ def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
         Refusal: there is no use in counting them, or they count several things.
     """
     question, conditions = asked.question, asked.parts.conditions
-    names = [one for one in conditions if one.operator == "=" and one.column.column in question.facts(table).display]
     rows = any(word.mark.arg == "rows" for word in question.words)
-    rows = rows or any(one.operator in ("null", "not null") for one in conditions)
-    if rows:
+    if rows or any(one.operator in ("null", "not null") for one in conditions):
         return [Figure("count", table=table)]
-    figure = figure_of_rows(question, table, 0) if not names else None
-    if figure is None:
+    display, figure = question.facts(table).display, figure_of_rows(question, table, 0)
+    if figure is None or any(one.operator == "=" and one.column.column in display for one in conditions):
         raise unused_words(question.texts("count"))
     return [figure]
 
@@ -234,8 +215,7 @@ def dated_groups(asked: Asked) -> tuple[Condition, ...]:
 
 def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
     """The groups of a comparison: the columns of the values, and the unit of the periods, that are compared."""
-    columns = asked.compared_columns
-    found = [column_dimension(asked.question, column_link(one.table, one.column)) for one in columns]
+    found = [column_dimension(asked.question, column_link(one.table, one.column)) for one in asked.compared_columns]
     grains = {period.grain for span in asked.parts.spans if len(span.periods) > 1 for period in span.periods}
     if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
         found.append(asked.resolved(Dimension(NO_TABLE, None, grain), base))
@@ -255,9 +235,8 @@ def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension
             continue
         chinese = question.is_chinese and not explicit_total and not is_restricted
         if one.role == "asked" or _leads(asked, one.at) or chinese:
-            same = next((ref for ref in asked.compared_columns if ref.table == key), None)
-            own = column_link(key, same.column) if same is not None else None
-            found.append(column_dimension(question, own) if own is not None else Dimension(key))
+            same = [column_link(key, one.column) for one in asked.compared_columns if one.table == key]
+            found.append(column_dimension(question, same[0]) if same else Dimension(key))
     shows = question.has("list")
     named = [one.link for one in parts.columns if one.role == "asked" or shows]
     return found or [column_dimension(question, link) for link in named]
@@ -285,12 +264,10 @@ def _averaged_over(asked: Asked, measure: Measure, dimensions: list[Dimension]) 
     Raises:
         Refusal: the average is asked for by period, and the question doesn't say of what.
     """
-    periods = [one for one in dimensions if one.bucket is not None]
-    whole = [one for one in dimensions if one.column is None]
-    question = asked.question
+    periods, question = [one for one in dimensions if one.bucket is not None], asked.question
     if not question.facts(measure.table).is_report or measure.function != "avg" or measure.per is not None:
         return None
-    if not (periods or whole):
+    if not periods and all(one.column for one in dimensions):
         return None
     said = [text.lower() for text in question.texts("each", "bucket")]
     by = {asked.resolved(one.dimension, measure.table) for one in asked.parts.groups if one.by}

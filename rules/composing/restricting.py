@@ -7,7 +7,7 @@ from common.meanings import TableKey
 from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.linking.units import in_stored_unit
-from rules.query.query import ColumnRef, Condition, Dimension, Figure, Having, Operator, Order, Query, Related, ref
+from rules.query.query import Condition, Dimension, Figure, Having, Operator, Order, Query, Related, ref, touched
 from rules.query.refusals import missing_measure, unused_words
 from rules.reading.implied import concept_column
 from rules.reading.parts import Span, Threshold
@@ -16,8 +16,8 @@ from rules.schema.links import METRIC, Link, column_link
 _POSITIVE: dict[Operator, Operator] = {"!=": "=", "not in": "in", "not contains": "contains"}
 
 
-def restricted(asked: Asked, query: Query, skipped: tuple[Condition, ...] = ()) -> Query:
-    """The query with all conditions but those `skipped`.
+def restricted(asked: Asked, query: Query) -> Query:
+    """The query with all conditions but those of which a share is taken.
 
     Raises:
         Refusal: one of them can't be applied.
@@ -26,16 +26,17 @@ def restricted(asked: Asked, query: Query, skipped: tuple[Condition, ...] = ()) 
         query = _with_threshold(asked, query, threshold)
     query = _with_weekdays(asked, query if query.comparison is not None else _with_spans(asked, query))
     _refuse_averages_of_parts(asked, query)
-    own = tuple(one for one in asked.parts.conditions if one not in skipped)
-    conditions = tuple(dict.fromkeys((*query.conditions, *own)))
+    parts = asked.parts
+    shared = {one for measure in query.measures for one in measure.share_of}
     query = replace(
-        query, conditions=conditions, with_deleted=frozenset(asked.parts.with_deleted), either=asked.parts.either
+        query,
+        conditions=tuple(dict.fromkeys((*query.conditions, *(one for one in parts.conditions if one not in shared)))),
+        with_deleted=frozenset(parts.with_deleted),
+        either=parts.either,
+        related=(*query.related, *parts.related),
+        limit=query.limit if query.limit is not None else next(iter(parts.limits), None),
     )
-    query, related = _with_references(asked, query, [*query.related, *asked.parts.related])
-    query, lacking = _split_lacking(asked, query)
-    related = _with_existence(asked, query, [*related, *lacking])
-    limit = query.limit if query.limit is not None else next(iter(asked.parts.limits), None)
-    return replace(query, related=tuple(related), limit=limit)
+    return _with_existence(asked, _split_lacking(asked, _with_references(asked, query)))
 
 
 def _refuse_averages_of_parts(asked: Asked, query: Query) -> None:
@@ -50,57 +51,54 @@ def _refuse_averages_of_parts(asked: Asked, query: Query) -> None:
             raise unused_words(asked.question.texts("above_average", "below_average"))
 
 
-def _with_references(asked: Asked, query: Query, related: list[Related]) -> tuple[Query, list[Related]]:
-    """The query and the related tables, where a table above becomes a null test: `orders without an employee`."""
+def _with_references(asked: Asked, query: Query) -> Query:
+    """The query in which a related table above is a null test: `orders without an employee`."""
     kept: list[Related] = []
     conditions = list(query.conditions)
     graph = asked.question.graph
-    for one in related:
+    for one in query.related:
         path = graph.up(query.base, one.table) if one.table != query.base else None
         if not path or one.conditions or graph.is_linked_closer(query.base, one.table, path):
             kept.append(one)
         else:
-            reference = ColumnRef(path[-1].child, path[-1].columns[0])
+            reference = ref(column_link(path[-1].child, path[-1].columns[0]))
             conditions.append(Condition(reference, "null" if one.negated else "not null"))
-    return replace(query, conditions=tuple(conditions)), kept
+    return replace(query, conditions=tuple(conditions), related=tuple(kept))
 
 
-def _split_lacking(asked: Asked, query: Query) -> tuple[Query, list[Related]]:
-    """The query without negated values of other tables, and what must not exist instead.
+def _split_lacking(asked: Asked, query: Query) -> Query:
+    """The query in which what must not exist stands in place of negated values of other tables.
 
     `没有加油站的服务区` have no shop of that kind at all; that they have a shop of another kind is not enough.
     """
     above = asked.question.graph.above(query.base)
     summed = any(measure.function in ("sum", "avg") for measure in query.measures)
     kept: list[Condition] = []
-    lacking: list[Related] = []
+    related = list(query.related)
     for condition in query.conditions:
         key, operator = condition.column.table, _POSITIVE.get(condition.operator)
         beside = key not in above and not query.dimensions and not summed
         if operator is not None and beside:
-            lacking.append(Related(key, (replace(condition, operator=operator),), negated=True))
+            related.append(Related(key, (replace(condition, operator=operator),), negated=True))
         elif beside and condition.operator == "in" and "joined:and" in asked.parts.flags:
             each = [replace(condition, operator="=", operands=(operand,)) for operand in condition.operands]
-            lacking += [Related(key, (one,)) for one in each]  # those who bought this and that need a row for each
+            related += [Related(key, (one,)) for one in each]  # those who bought this and that need a row for each
         else:
             kept.append(condition)
-    return replace(query, conditions=tuple(kept)), lacking
+    return replace(query, conditions=tuple(kept), related=tuple(related))
 
 
-def _with_existence(asked: Asked, query: Query, related: list[Related]) -> list[Related]:
-    """The related tables, with those that are only mentioned and lie below the listed one: "customers with orders"."""
-    used = {query.base, *(column.table for column in query.columns), *(dim.table for dim in query.dimensions)}
-    used |= {measure.table for measure in query.measures} | {one.table for one in related}
-    used |= {condition.column.table for condition in query.conditions}
-    graph = asked.question.graph
+def _with_existence(asked: Asked, query: Query) -> Query:
+    """The query with the tables that are only mentioned and lie below the listed one: "customers with orders"."""
+    graph, related = asked.question.graph, list(query.related)
     absent = {key for one in related if one.negated for key in graph.above(one.table)}
-    above = graph.above(query.base).keys() | absent
+    known = touched(query) | graph.above(query.base).keys() | absent
     for one in asked.tables:
-        key, before = one.link.table, asked.question.nearest(one.at - 1, -1, "noise", "of", "unit")
+        before = asked.question.nearest(one.at - 1, -1, "noise", "of", "unit")
         tied = before is not None and before.mark.means("with", "and", "verb", "which")
-        if key not in used and key not in above and tied:
-            related.append(Related(key))
-    return related
+        if one.link.table not in known and tied:
+            related.append(Related(one.link.table))
+    return replace(query, related=tuple(related))
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
@@ -108,15 +106,12 @@ def _with_existence(asked: Asked, query: Query, related: list[Related]) -> list[
 
 def is_aggregate(asked: Asked, threshold: Threshold) -> bool:
     """Whether a comparison is about an aggregated figure, and not about a column of the asked table."""
-    if threshold.function is not None or threshold.table is not None:
-        return True
-    if threshold.link is not None and threshold.link.derived == METRIC:
+    link = threshold.link
+    is_metric = link is not None and link.derived == METRIC
+    if threshold.function is not None or threshold.table is not None or is_metric or asks_for_periods(asked):
         return True
     counted = next((one.table for one in asked.parts.figures if one.link is None), None)
     head = asked.head or next((one.link.table for one in asked.parts.columns), None) or counted
-    link = threshold.link
-    if asks_for_periods(asked):
-        return True
     if link is None or head is None:
         return False
     facts = asked.question.facts(head)
@@ -128,15 +123,13 @@ def is_aggregate(asked: Asked, threshold: Threshold) -> bool:
 def asks_for_periods(asked: Asked) -> bool:
     """Whether nothing is asked for but periods whose figure is compared: "days with revenue above 10 million"."""
     parts = asked.parts
-    groups = [one.dimension for one in parts.groups]
-    links = [one.link for one in parts.thresholds]
-    if not asked.says("periods") and not asked.question.has("date_which"):
+    named = asked.tables or parts.columns or parts.bare or parts.figures or parts.rankings
+    if named or not (asked.says("periods") or asked.question.has("date_which")):
         return False
-    if asked.tables or parts.columns or parts.bare or parts.figures or parts.rankings or len(groups) != 1:
+    if len(parts.groups) != 1 or len(parts.thresholds) != 1 or parts.groups[0].dimension.bucket is None:
         return False
-    link = links[0] if len(links) == 1 else None
-    events = link is not None and not asked.question.facts(link.table).is_entity and asked.question.is_measure(link)
-    return groups[0].bucket is not None and events
+    link = parts.thresholds[0].link
+    return link is not None and not asked.question.facts(link.table).is_entity and asked.question.is_measure(link)
 
 
 def _with_threshold(asked: Asked, query: Query, threshold: Threshold) -> Query:
@@ -180,10 +173,9 @@ def _implied(asked: Asked, query: Query) -> Link | None:
 
 
 def _with_having(asked: Asked, query: Query, having: Having) -> Query:
-    counts = bool(query.measures) and query.measures[0].column is None and query.measures[0].function == "count"
-    if not query.dimensions and counts:
-        dimensions = (Dimension(query.measures[0].table),)
-        query = replace(query, measures=(having.measure,), dimensions=dimensions, counts_rows=True)
+    counted = query.measures[0].table if query.measures and query.measures[0].column is None else None
+    if not query.dimensions and counted is not None:
+        query = replace(query, measures=(having.measure,), dimensions=(Dimension(counted),), counts_rows=True)
     measures = query.measures or (having.measure,)
     if not query.dimensions or having.measure.table not in {measure.table for measure in measures}:
         raise unused_words(asked.question.texts("cmp", "between"))
@@ -195,62 +187,49 @@ def _with_having(asked: Asked, query: Query, having: Having) -> Query:
 
 
 def _with_spans(asked: Asked, query: Query) -> Query:
-    question = asked.question
     plain = [span for span in asked.parts.spans if span.link is None]
     if len(plain) > 1 and not _are_bounds(plain):
-        raise unused_words([word.mark.text for word in question.words if word.mark.date is not None])
-    bases = list(dict.fromkeys(measure.table for measure in query.measures)) or [query.base]
+        raise unused_words([word.mark.text for word in asked.question.words if word.mark.date is not None])
+    bases = dict.fromkeys(measure.table for measure in query.measures) or [query.base]
     for span in asked.parts.spans:
-        for base in bases if len(bases) > 1 and span.link is None else [query.base]:
+        for base in bases if span.link is None else [query.base]:
             date = ref(span.link) if span.link else asked.span_date(base)
-            if date is None or _is_of_another(asked, date, base):
+            if _is_of_another(asked, date.table, base):
                 raise asked.no_date_of(base)
             query = replace(query, conditions=(*query.conditions, *asked.during(date, span)))
     return query
 
 
 def _with_weekdays(asked: Asked, query: Query) -> Query:
-    if len(asked.parts.weekdays) > 1:
-        return _with_several_weekdays(asked, query)
-    for one in asked.parts.weekdays:
-        date = ref(one.link) if one.link else asked.span_date(query.base)
-        if date is None:
-            raise asked.no_date_of(query.base)
-        column = replace(date, part=one.part)
-        if one.part == "weekend":
-            condition = Condition(column, "true" if bool(one.value) != one.negated else "false")
-        else:
-            condition = Condition(column, "!=" if one.negated else "=", (Decimal(one.value),))
-        query = replace(query, conditions=(*query.conditions, condition))
-    return query
-
-
-def _with_several_weekdays(asked: Asked, query: Query) -> Query:
-    """Figures by weekday, or at weekends and not: `周末和工作日的车流量`.
+    """The query on a weekday or at weekends; by weekday, or at weekends and not, where several are named.
 
     Raises:
         Refusal: it is not known which weekdays are meant, or the rows carry no date.
     """
     days = asked.parts.weekdays
-    date = asked.span_date(query.base)
-    if len({one.part for one in days}) > 1 or any(one.negated or one.link for one in days) or not query.measures:
+    if not days:
+        return query
+    first, several = days[0], len(days) > 1
+    if several and (not query.measures or any(one.part != first.part or one.negated or one.link for one in days)):
         raise unused_words(asked.question.texts("calendar"))
-    if date is None:
-        raise asked.no_date_of(query.base)
-    part = days[0].part
-    if part == "weekday":
-        values = tuple(Decimal(one.value) for one in days)
-        query = replace(query, conditions=(*query.conditions, Condition(replace(date, part=part), "in", values)))
-    dimension = Dimension(date.table, date.column, part=part)
-    return replace(query, dimensions=(*query.dimensions, dimension), order=query.order or (Order(descending=False),))
+    column = replace(ref(first.link) if first.link else asked.span_date(query.base), part=first.part)
+    if several:  # `周末和工作日的车流量`
+        dimensions = (*query.dimensions, Dimension(column.table, column.column, part=first.part))
+        query = replace(query, dimensions=dimensions, order=query.order or (Order(descending=False),))
+    if first.part == "weekend":
+        found = [] if several else [Condition(column, "true" if bool(first.value) != first.negated else "false")]
+    else:
+        operator: Operator = "in" if several else "!=" if first.negated else "="
+        found = [Condition(column, operator, tuple(Decimal(one.value) for one in days))]
+    return replace(query, conditions=(*query.conditions, *found))
 
 
-def _is_of_another(asked: Asked, date: ColumnRef, base: TableKey) -> bool:
+def _is_of_another(asked: Asked, dated: TableKey, base: TableKey) -> bool:
     """Whether the date belongs to a table above that the question doesn't name: `去年开业的店铺`."""
     question = asked.question
-    both = question.facts(date.table).is_entity and question.facts(base).is_entity
-    above = date.table != base and date.table in question.graph.above(base)
-    return both and above and date.table not in question.named_tables()
+    both = question.facts(dated).is_entity and question.facts(base).is_entity
+    above = dated != base and dated in question.graph.above(base)
+    return both and above and dated not in question.named_tables()
 
 
 def _are_bounds(spans: list[Span]) -> bool:

@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TypeVar
 
 from common.inquiry import Inquiry
 from common.meanings import TableKey
@@ -9,25 +11,14 @@ from common.text import Lang, Text, language_of
 from knowledge.atoms import stem, words_of
 from knowledge.naming import called, comment_names, english_words
 from rules.composing.asked import Asked
-from rules.composing.assumptions import assumptions
-from rules.composing.both_sides import with_both_sides
-from rules.composing.compose import composed, refuse_beyond_grain
-from rules.composing.empty_groups import grouped_table, holds_for_none, with_all_groups
-from rules.composing.names import notes_on_values
+from rules.composing.assumptions import assumptions, notes_on_values
+from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
-from rules.query.query import ColumnRef, Dimension, Query
-from rules.query.refusals import (
-    Refusal,
-    ambiguous_way,
-    missing_year,
-    not_combinable,
-    not_connected,
-    unknown_words,
-    unused_words,
-)
+from rules.query.query import ColumnRef, Dimension, Having, Query
+from rules.query.refusals import Refusal, ambiguous_way, beyond_grain, not_combinable, not_connected
 from rules.query.years import dated
 from rules.reading.cover import readings
 from rules.reading.fragments import Reading
@@ -40,6 +31,8 @@ from rules.schema.looked_up import lexicon_for
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from rules.words.talk import without_courtesy
+
+T = TypeVar("T", ColumnRef, Dimension)
 
 
 @dataclass(frozen=True)
@@ -63,17 +56,13 @@ def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understa
     try:
         return _with_groups(inquiry, lexicon, marks, settled)
     except Refusal as refusal:
-        if not any(_names_view(mark, lexicon) for mark in marks):
+        named = (link.table for mark in marks for link in mark.links[:1] if link.kind == "table")
+        if all(lexicon.schema.table(key).kind == "table" for key in named):
             raise
         try:  # a view's name may be several words of the question written together
             return _with_groups(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False), settled)
         except Refusal:
             raise refusal from None
-
-
-def _names_view(mark: Mark, lexicon: Lexicon) -> bool:
-    best_link = mark.links[0] if mark.links else None
-    return best_link is not None and best_link.kind == "table" and lexicon.schema.table(best_link.table).kind != "table"
 
 
 def _with_groups(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
@@ -114,15 +103,12 @@ def _read(
     try:
         return best_of(marks)
     except _Unconnected as failure:
-        if not failure.measured:
-            raise failure.refusal from failure
-        try:
-            understood = best_of(tuple(_without(mark, failure.measured) for mark in marks))
-        except _Unconnected as again:
-            raise failure.refusal from again
-        if not understood.query.measures:
-            raise failure.refusal from None  # the question asks for figures, and the query has only rows
-        return understood
+        unconnected = failure
+    with suppress(_Unconnected):
+        understood = best_of(tuple(_without(mark, unconnected.measured) for mark in marks))
+        if understood.query.measures:  # else the question asks for figures, and the query has only rows
+            return understood
+    raise unconnected.refusal
 
 
 def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
@@ -157,53 +143,54 @@ def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Unders
     raise refusal
 
 
-def refuse_lost(asked: Asked, reading: Reading) -> None:
-    """Refuses a reading in which words with a meaning found no place.
-
-    Raises:
-        Refusal: there are such words.
-    """
-    question = asked.question
-    if reading.lost:
-        notes_on_values(asked)  # a part of a name that nobody bears says more than the rest of it
-        lost = [question.words[at].mark for at in reading.lost]
-        yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
-        if yearless:
-            raise missing_year(yearless[0].text)
-        unknown = [mark.text for mark in lost if mark.is_unknown]
-        raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
-
-
 def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
-    asked = Asked(question, with_both_sides(reading.parts))
+    asked = Asked(question, reading.parts)
+    notes = (*notes_on_values(asked), *reading.parts.notes)  # a part of a name says more than words that are lost
     refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
-        query, sql = rendered(question, query, inclusion)
+        query, sql = rendered(asked, query, inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
         measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
-        raise _Unconnected(_unconnected(question), measured) from failure
-    notes = (*notes_on_values(asked), *asked.parts.notes)
-    told = (*notes, *assumptions(asked, query))
-    return Understanding(query, sql, tuple(note.to(lang) for note in notes), told)
+        names = [called(question.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
+        refusal = not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
+        raise _Unconnected(refusal, measured) from failure
+    return Understanding(query, sql, tuple(note.to(lang) for note in notes), (*notes, *assumptions(asked, query)))
 
 
-def _unconnected(question: Question) -> Refusal:
-    names = [called(question.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
-    return not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
+def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
+    """Refuses a metric by something that it means nothing by.
+
+    Raises:
+        Refusal: a group of the query is none of the metric's grain.
+    """
+    question = asked.question
+    for measure in query.measures:
+        metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
+        if metric is None or not metric.grain:
+            continue
+        dated = asked.event_date(metric.table)
+        known = {*metric.grain, metric.date_column or (dated.column if dated is not None else None)}
+        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
+        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
+        if not all(known.issuperset(names) for names in columns):
+            table = question.schema.table(metric.table)
+            grain = [called(column) for column in table.columns if column.name in known]
+            raise beyond_grain(called(question.schema.column(metric.table, metric.name)), grain)
 
 
-def rendered(question: Question, query: Query, inclusion: Inclusion | None = None) -> tuple[Query, str]:
+def rendered(asked: Asked, query: Query, inclusion: Inclusion | None = None) -> tuple[Query, str]:
     """The query and its statement, with groups that have no rows if words say so or if they meet the comparisons."""
-    refuse_beyond_grain(question, query)
+    question = asked.question
+    _refuse_beyond_grain(asked, query)
     if inclusion is not None:
         groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
         if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
             raise _NoGroups
-        return _in_role(question, with_all_groups(question, query, inclusion))
-    if query.all_of is None and holds_for_none(query):
+        return _in_role(question, with_all_groups(asked, query, inclusion))
+    if query.all_of is None and _holds_for_none(query):
         with suppress(Unrenderable, LookupError):
             return _in_role(question, replace(query, all_of=grouped_table(query)))
     return _in_role(question, query)
@@ -231,24 +218,34 @@ def _said_reference(question: Question, ambiguity: AmbiguousPath) -> str | None:
         names = [column, *comment_names(question.schema.column(key, column).comment)] if column else []
         words = {stem(one) for name in names for one in english_words(name)} - target - {"id"}
         scored.append((len(words & said), column))
-    scored.sort(reverse=True)
-    return scored[0][1] if scored[0][0] > 0 and (len(scored) == 1 or scored[0][0] > scored[1][0]) else None
+    best, *others = sorted(scored, reverse=True)
+    return best[1] if best[0] > max((score for score, _ in others), default=0) else None
 
 
 def with_role(query: Query, table: TableKey, via: str) -> Query:
     """The query in which every use of `table` goes through the referencing column `via`."""
 
-    def column(one: ColumnRef) -> ColumnRef:
+    def in_role(one: T) -> T:
         return replace(one, via=via) if one.table == table and one.via is None else one
-
-    def dimension(dim: Dimension) -> Dimension:
-        return replace(dim, via=via) if dim.table == table and dim.via is None else dim
 
     return replace(
         query,
-        columns=tuple(map(column, query.columns)),
-        dimensions=tuple(map(dimension, query.dimensions)),
-        top_per=tuple(map(dimension, query.top_per)),
-        conditions=tuple(replace(one, column=column(one.column)) for one in query.conditions),
-        order=tuple(replace(one, column=column(one.column)) if one.column else one for one in query.order),
+        columns=tuple(map(in_role, query.columns)),
+        dimensions=tuple(map(in_role, query.dimensions)),
+        top_per=tuple(map(in_role, query.top_per)),
+        conditions=tuple(replace(one, column=in_role(one.column)) for one in query.conditions),
+        order=tuple(replace(one, column=in_role(one.column)) if one.column else one for one in query.order),
     )
+
+
+def _holds_for_none(query: Query) -> bool:
+    """Whether a comparison of counts also holds for groups without rows, as "fewer than 3 orders" does."""
+    return bool(query.having) and all(_holds_for_zero(one, query.base) for one in query.having)
+
+
+def _holds_for_zero(having: Having, counted: TableKey) -> bool:
+    first = next(iter(having.operands), None)
+    if having.measure.function != "count" or having.measure.table != counted or not isinstance(first, Decimal):
+        return False
+    holds = {"<": first > 0, "<=": first >= 0, "=": first == 0, "between": first <= 0}
+    return holds.get(having.operator, False)

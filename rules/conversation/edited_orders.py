@@ -110,8 +110,8 @@ def _by_figure(query: Query, change: Change, ranking: Ranking, figure: Figure) -
 
 def _by_name(query: Query, asked: Asked, link: Link) -> Query:
     """The query ordered by the names of its groups: `sort by name`."""
-    is_first = any(one.table == link.table and link.column in asked.shown_names(one) for one in query.dimensions[:1])
-    must_have(is_first, _COLUMN)
+    shown = [column for one in query.dimensions[:1] for column in asked.shown_columns(one)]
+    must_have((link.table, link.column) in {(one.table, one.column) for one in shown}, _COLUMN)
     descending = any(word.mark.means("rank") and word.mark.arg == "desc" for word in asked.question.words)
     return replace(query, order=(Order(descending=descending),))
 

@@ -9,13 +9,11 @@ from dataclasses import replace
 
 from common.text import Lang, Text
 from rules.composing.asked import Asked
-from rules.composing.assumptions import assumptions
+from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.carrying import conditions_for, named, spoken
-from rules.composing.compose import refuse_doubts
-from rules.composing.empty_groups import grouped_table, with_all_groups
+from rules.composing.compose import grouped_table, refuse_doubts, refuse_lost, with_all_groups
 from rules.composing.measuring import group_order
-from rules.composing.names import notes_on_values
-from rules.composing.understanding import Understanding, refuse_lost, rendered, with_role
+from rules.composing.understanding import Understanding, rendered, with_role
 from rules.conversation.change import Change, Earlier, ShownInPart, must_have, refuse_rows_in_part
 from rules.conversation.edited_conditions import with_growth, with_restrictions
 from rules.conversation.edited_figures import counting, counting_groups, with_figures
@@ -37,8 +35,8 @@ def first_edited(changes: list[Change], earlier: Earlier, lang: Lang) -> Underst
     refusals: list[Refusal] = []
     for change in changes:
         try:
-            refuse_lost(change.asked, change.reading)
             change.notes += notes_on_values(change.asked)
+            refuse_lost(change.asked, change.reading)
             return finished(change, _edited(earlier.query, change), earlier, lang)
         except Refusal as refusal:
             refusals.append(refusal)
@@ -107,7 +105,7 @@ def _edited(query: Query, change: Change) -> Query:
     if change.asked.says("growth"):
         query = with_growth(query, change.asked)
     if change.inclusion is not None:
-        return with_all_groups(change.asked.question, query, change.inclusion)
+        return with_all_groups(change.asked, query, change.inclusion)
     if query.all_of is not None and query.all_of != grouped_table(query):
         return replace(query, all_of=None)  # these groups are others
     return query
@@ -252,10 +250,10 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
     """The query and its statement; of several references that may be meant, the one of the earlier query is taken."""
     try:
-        return rendered(change.asked.question, query)
+        return rendered(change.asked, query)
     except AmbiguousPath as ambiguity:
         said = [one for one in references(earlier) if one.table == ambiguity.target]
         roles = {one.via for one in said if one.via is not None}
         if len(roles) != 1:
             raise
-        return rendered(change.asked.question, with_role(query, ambiguity.target, roles.pop()))
+        return rendered(change.asked, with_role(query, ambiguity.target, roles.pop()))

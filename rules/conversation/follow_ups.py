@@ -12,7 +12,7 @@ from dataclasses import replace
 from common.meanings import TableKey
 from common.text import language_of
 from rules.composing.asked import Asked
-from rules.composing.names import notes_on_values
+from rules.composing.assumptions import notes_on_values
 from rules.conversation.change import Change
 from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
