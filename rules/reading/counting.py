@@ -149,7 +149,7 @@ def aggregate(match: Match) -> Parts | None:
     """Functions over measures: "max and min price", `平均月租金和面积`; of dates only the first and last."""
     functions = [AGGREGATES[one.symbol] for one in match.all(*AGGREGATES)]
     columns = match.all("mcol", "dcol")
-    if any(one.symbol == "dcol" and function in ("sum", "avg") for one in columns for function in functions):
+    if any(one.symbol == "dcol" for one in columns) and not {"max", "min"}.issuperset(functions):
         return None
     number = match.get("num")
     percent = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None

@@ -6,7 +6,6 @@ it stands before. `{name}` stands for any of the patterns of that name in a tabl
 several values or periods that are joined. Words that only tie others together may stand between two elements.
 """
 
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,11 +56,13 @@ Patterns = Mapping[str, tuple[Pattern, ...]]
 """Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
-def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> list[tuple[Element, ...]]:
+def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Element, ...]]:
     """The patterns that a text with `{names}` stands for."""
-    pieces = re.split(r"\{(\w+)\}", text)
-    choices = [parts[piece] if index % 2 else (piece,) for index, piece in enumerate(pieces)]
-    return [tuple(map(_element, " ".join(choice).split())) for choice in itertools.product(*choices)]
+    begin, name, end = (*re.split(r"\{(\w+)\}", text, maxsplit=1), "", "")[:3]
+    if not name:
+        yield tuple(map(_element, begin.split()))
+    for choice in parts.get(name, ()):
+        yield from elements(f"{begin}{choice}{end}", parts)
 
 
 @cache
