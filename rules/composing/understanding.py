@@ -30,8 +30,8 @@ from rules.query.refusals import (
 )
 from rules.query.years import dated
 from rules.reading.cover import readings
-from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
+from rules.reading.parts import Reading
 from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
@@ -185,7 +185,7 @@ def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inc
     except (Unrenderable, LookupError) as failure:
         measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
         raise _Unconnected(_unconnected(question), measured) from failure
-    notes = (*notes_on_values(asked), *asked.parts.notes)
+    notes = notes_on_values(asked)
     told = (*notes, *assumptions(asked, query))
     return Understanding(query, sql, tuple(note.to(lang) for note in notes), told)
 

@@ -251,11 +251,7 @@ _BARE_YEAR = re.compile(  # alone, or one of two: "2024-2025"
 # What is only written like a date, or stands where a year does: "30/02/2025", "in 1850".
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
-    "|".join(
-        _filled(form, words, "(?:{pattern})")
-        for words in _LANGUAGES
-        for form in words.phrases("dates.yearless")
-    )
+    "|".join(_filled(form, words, "(?:{pattern})") for words in _LANGUAGES for form in words.phrases("dates.yearless"))
 )
 
 

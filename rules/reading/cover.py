@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from knowledge.naming import has_han
 from rules.query.refusals import too_long, unsupported
-from rules.reading import costs, values
-from rules.reading.fragments import Fragment, Reading
+from rules.reading import costs
 from rules.reading.matching import Pattern, Patterns, can_match, matches
-from rules.reading.parts import Parts
+from rules.reading.parts import Fragment, Parts, Reading
+from rules.reading.values import value_or_flag
 from rules.reading.words import Match, Question, Word
 from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
-_ONE = frozenset(WORDS.both("questions.one"))
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
 
 
@@ -42,8 +41,7 @@ def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragmen
 def _made(pattern: Pattern, match: Match) -> Parts | None:
     parts = pattern.make if isinstance(pattern.make, Parts) else pattern.make(match)
     for item in match.inner if parts is not None else ():
-        of_item = replace(match, items=(item,), inner=())
-        own = values.values(of_item) if item.symbol == "vals" else values.flag(of_item)
+        own = value_or_flag(replace(match, items=(item,), inner=()))
         parts = parts + own if parts is not None and own is not None else None
     return parts
 
@@ -101,8 +99,6 @@ def _passing(question: Question, place: int) -> tuple[float, bool]:
         return costs.SKIPPED, False
     if mark.is_skippable or _is_weak_verb(word):
         return costs.SKIPPED, False
-    if mark.number is not None and mark.text in _ONE:
-        return costs.SECOND, False
     return costs.LOST, True
 
 

@@ -2,7 +2,7 @@
 
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
-from rules.reading.implied import column_dimension
+from rules.reading.implied import column_dimension, time_dimension
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
 from rules.reading.words import Match, Question, doubts
 from rules.schema.links import Link
@@ -26,14 +26,11 @@ def groups(match: Match) -> Parts | None:
         table = match.get("tab")
         return Parts(tables=(Named(table.first, table.link),)) if table is not None else None
     for item in match.items:
-        if item.symbol == "tab":
-            found.append(Group(Dimension(item.link.table), item.first, by=by))
-        elif item.symbol in ("tcol", "flag", "dcol"):
-            found.append(Group(column_dimension(question, item.link), item.first, by=by))
-        elif item.symbol == "calendar_part":
-            found.append(Group(Dimension(NO_TABLE, None, part=item.arg), item.first, by=by))  # type: ignore[arg-type]
-        elif item.symbol in ("bucket", "date_part", "date_which"):
-            found.append(Group(Dimension(NO_TABLE, None, item.arg), item.first, by=by))  # type: ignore[arg-type]
+        dimension = Dimension(item.link.table) if item.symbol == "tab" else time_dimension(item)
+        if item.symbol in ("tcol", "flag", "dcol"):
+            dimension = column_dimension(question, item.link)
+        if dimension is not None:
+            found.append(Group(dimension, item.first, by=by))
     return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
 
 
@@ -43,15 +40,6 @@ def _is_agent(match: Match) -> bool:
     after = match.beside(1)
     said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
     return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
-
-
-def role_group(match: Match) -> Parts | None:
-    """The column of the table that a reference right before it points to: `by destination city`."""
-    role, column = match.items[1], match.items[2]
-    for edge in match.question.facts(role.link.table).edges:
-        if edge.columns == (role.link.column,) and edge.parent == column.link.table:
-            return Parts(groups=(Group(Dimension(edge.parent, column.link.column, via=edge.columns[0]), role.first),))
-    return None
 
 
 def dated_group(match: Match) -> Parts | None:

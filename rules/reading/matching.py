@@ -36,7 +36,7 @@ Make = Callable[[Match], Parts | None] | Parts
 """What a pattern gives: a function of the match, or always the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """A pattern, what it costs to use it, and what it gives for a match (None if the match means nothing)."""
 
@@ -44,12 +44,6 @@ class Pattern:
     elements: tuple[Element, ...]
     weight: float
     make: Make
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
 
 Patterns = Mapping[str, tuple[Pattern, ...]]

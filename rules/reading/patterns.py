@@ -40,8 +40,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("vals '下属'|'下属的'|'下级'|'下辖'|'旗下' >tab", 0.4, values.below_value),
     ("not? with? flag", 0.5, values.flag),
     ("like vals", 0.6, values.possessed),
-    ("count vals", 0.6, counting.count_values),
-    ("count flag", 0.6, counting.count_flag),
+    ("count vals|flag", 0.6, counting.count_values),
     ("not? dcol|tcol|mcol", 0.5, values.deletion),
     ("deleted:with", 0.2, values.with_deleted),
     ("like:contains not? flag|vals", 0.1, values.included),
@@ -121,7 +120,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     # groups
     ("each|by each? {group}", 0.45, grouping.groups),
     ("each|by each? {group} and each? {group}", 0.5, grouping.groups),
-    ("each|by tcol tcol", 0.3, grouping.role_group),
     ("{group} by_end", 0.5, grouping.groups),
     ("tcol|flag by_end", 0.45, grouping.distribution),
     ("by {group} by_end", 0.3, grouping.groups),
@@ -141,7 +139,6 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("running sum?", 0.3, Parts(flags=("running",))),
     ("both with? vals", 0.3, values.all_values),
     ("both? with|verb? vals and? both with|verb? vals", 0.3, values.all_values),
-    ("'breakdown'|'breakdown of'", 0.2, Parts(flags=("distribution",))),
     *((one, 0.3, Parts(flags=(one.removeprefix("which:"),))) for one in FLAGS),
     ("'各' >count|with|verb", 0.3, Parts(flags=("compare",))),
     # rankings

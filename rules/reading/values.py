@@ -39,6 +39,11 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)
 
 
+def value_or_flag(match: Match) -> Parts | None:
+    """The condition of a match that has either."""
+    return values(match) if match.get("vals") is not None else flag(match)
+
+
 def _is_asked(match: Match) -> bool:
     """Whether a value is asked for as if it were a kind of thing: "which pilot", where no table has the pilots."""
     before = match.question.words[match.start - 1] if match.start else None
@@ -70,11 +75,6 @@ def labelled_values(match: Match) -> Parts | None:
     label, value = match["tcol|flag|mcol|dcol"].link, match["vals"].link
     if (label.table, label.column) == (value.table, value.column):
         return values(match)
-    own = [link for _, link in (match["vals"].word.noun.values if match["vals"].word.noun else ())]
-    same = next((link for link in own if (link.table, link.column) == (label.table, label.column)), None)
-    if same is not None and len(match["vals"].links) == 1:
-        item = replace(match["vals"], links=(same,))
-        return values(replace(match, items=tuple(item if one.symbol == "vals" else one for one in match.items)))
     before = match["vals"].first > match["tcol|flag|mcol|dcol"].last
     between = match.question.words[match["tcol|flag|mcol|dcol"].last : match["vals"].first]
     if not before or any(word.mark.means("of") for word in between):
