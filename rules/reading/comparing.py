@@ -29,8 +29,8 @@ def compared(match: Match, items: Sequence[Item] | None = None) -> Threshold | N
     if trails != (cmp.word.text in _TRAILING):
         return None
     operator, hint = (cmp.arg[:1], cmp.arg[1:]) if cmp.arg[1:].isalpha() else (cmp.arg, "")
-    if any(one.symbol == "not" for one in items) and operator in OPPOSITE:
-        operator = OPPOSITE[operator]
+    if any(one.symbol == "not" for one in items):
+        operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
     return Threshold(operator, (numbers[0].value,), at, hint=hint)  # type: ignore[arg-type]
 
 

@@ -118,10 +118,9 @@ def _rows_follow(match: Match) -> bool:
 
 def measure(match: Match) -> Parts | None:
     """A measure without a function; with a word for "how much" its total."""
-    asked = match.get("count")
+    asked, column = match.get("count"), match["mcol"]
     if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
         return None
-    column = match["mcol"]
     if asked is not None and asked.word.text.isascii() and is_money(match.question, column.link):
         return None
     flags = ("how_much",) if asked is not None else ()

@@ -1,7 +1,6 @@
 """The cheapest ways to cover a question with patterns; words that nothing covers are passed over at a cost."""
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import replace
 
 from knowledge.naming import has_han
@@ -26,7 +25,8 @@ def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragmen
     }
     for start, word in enumerate(question.words):
         best: dict[tuple[int, str], Fragment] = {}
-        for pattern in _beginning(word, patterns):
+        beginning = (one for symbol in (*word.symbols, "<") for one in patterns.get(symbol, ()))
+        for pattern in dict.fromkeys(beginning):
             for match in matches(question, pattern.elements, start):
                 parts = _made(pattern, match) if match.end > start else None
                 if parts is not None:
@@ -44,10 +44,6 @@ def _made(pattern: Pattern, match: Match) -> Parts | None:
         own = value_or_flag(replace(match, items=(item,), inner=()))
         parts = parts + own if parts is not None and own is not None else None
     return parts
-
-
-def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
-    yield from dict.fromkeys(pattern for symbol in (*word.symbols, "<") for pattern in patterns.get(symbol, ()))
 
 
 def readings(question: Question, patterns: Patterns) -> list[Reading]:

@@ -89,11 +89,10 @@ def kinds(match: Match) -> Parts | None:
     if not links or (word.arg == "sort" and len(table.word.text) < 2):
         return None
     rivals = tuple(link for link in links if link.quality >= links[0].quality - 0.1)
-    dimension = column_dimension(match.question, links[0])
     unclear = ((word.word.mark.text, rivals),) if len(rivals) > 1 else ()
     named = Named(table.first, table.link, "owner")
-    counted = match.get("count")
-    figures = (Figure("count", table=table.link.table, position=table.first),) if counted is not None else ()
+    figures = (Figure("count", table=table.link.table, position=table.first),) if match.get("count") else ()
+    dimension = column_dimension(match.question, links[0])
     group = Group(dimension, match.start, is_kind=True, by=match.get("by") is not None)
     return Parts(groups=(group,), doubts=unclear, tables=(named,), figures=figures)
 

@@ -162,7 +162,7 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     columns = _columns_of(word)
     joint, last, links = "", place, {key: [link] for key, link in columns.items()}
     whole = links
-    yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
+    yield place + 1, sense.cost, Item("vals", place, place, word, (next(iter(columns.values())),))
     while (after := _joined_to(question, last, ("and", "or", "compare")) or _next_value(question, last)) is not None:
         kind, other = after
         found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
@@ -171,7 +171,8 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
             break
         joint, last, whole = kind if not joint or kind == "or" else joint, other, links
     if last > place:
-        yield last + 1, sense.cost, _item_of(question, place, last, whole[next(iter(whole))], joint)
+        first = next(iter(whole.values()))
+        yield last + 1, sense.cost, Item("vals", place, last, word, tuple(first), joint=joint)
 
 
 def _next_value(question: Question, place: int) -> tuple[str, int] | None:
@@ -181,10 +182,6 @@ def _next_value(question: Question, place: int) -> tuple[str, int] | None:
         other += 1
     value = question.words[other].senses.get("val") if other < len(question) else None
     return ("and", other) if value is not None and value.cost <= 0 else None
-
-
-def _item_of(question: Question, first: int, last: int, links: list[Link], joint: str) -> Item:
-    return Item("vals", first, last, question.words[first], tuple(links), joint=joint)
 
 
 def _columns_of(word: Word) -> dict[tuple[object, ...], Link]:
@@ -214,8 +211,8 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
 def _is_own_table(question: Question, place: int, other: int) -> bool:
     """Whether the word names the table of the value before it: `男用户和女用户`."""
     value, table = question.words[place].senses.get("val"), question.words[other].senses.get("tab")
-    links = (value.link, table.link) if value is not None and table is not None else (None, None)
-    return links[0] is not None and links[1] is not None and links[0].table == links[1].table
+    keys = [sense.link.table for sense in (value, table) if sense is not None and sense.link is not None]
+    return len(keys) == 2 and keys[0] == keys[1]
 
 
 def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
@@ -235,12 +232,9 @@ def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
             return
         before = question.words[place - 1].mark if place else None
         ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))
-        if ranged and len(periods) == 1:
-            periods = [Period(periods[0].start, date.period.end)]
-        elif kind in ("and", "or", "compare"):
-            periods.append(date.period)
-        else:
+        if ranged and len(periods) > 1:
             return
+        periods = [Period(periods[0].start, date.period.end)] if ranged else [*periods, date.period]
         joint, last = kind, other
         yield last + 1, sense.cost, Item("dates", place, last, word, periods=tuple(periods), joint=joint)
 

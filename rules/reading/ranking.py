@@ -11,8 +11,7 @@ from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
-_NUMBER = WORDS.chinese.text("questions.number")
-_NUMBER_EN = WORDS.english.text("questions.number")
+_NUMBER, _NUMBER_EN = (words.text("questions.number") for words in (WORDS.chinese, WORDS.english))
 _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
