@@ -2,8 +2,9 @@
 
 A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several (`each|by`), or a
 word in quotes (`'起'`); `?` makes it optional, `>` only looks whether it comes next, and `<` at the beginning whether
-it stands before. `{name}` stands for any of the patterns of that name in a table of parts. `vals` and `dates` are
-several values or periods that are joined. Words that only tie others together may stand between two elements.
+it stands before. `{name}` stands for any of the patterns of that name in a table of parts, which may name others.
+`vals` and `dates` are several values or periods that are joined. Words that only tie others together may stand between
+two elements.
 """
 
 import re
@@ -52,11 +53,12 @@ Patterns = Mapping[str, tuple[Pattern, ...]]
 
 def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Element, ...]]:
     """The patterns that a text with `{names}` stands for."""
-    begin, name, end = (*re.split(r"\{(\w+)\}", text, maxsplit=1), "", "")[:3]
-    if not name:
-        yield tuple(map(_element, begin.split()))
-    for choice in parts.get(name, ()):
-        yield from elements(f"{begin}{choice}{end}", parts)
+    name = re.search(r"\{(\w+)\}", text)
+    if name is None:
+        yield tuple(map(_element, text.split()))
+        return
+    for choice in parts[name[1]]:
+        yield from elements(text.replace(name[0], choice, 1), parts)
 
 
 @cache
