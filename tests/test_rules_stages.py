@@ -184,8 +184,8 @@ def test_a_month_without_its_year_is_marked() -> None:
     ("question", "patterns"),
     [
         ("total amount per city over 1000", ["mcol", "each|by each? {group}", "sum? {compared}"]),
-        ("customers without orders", ["tab", "not with? verb? tab"]),
-        ("the 3 customers with the most orders", ["num tab", "with {most} {figure}"]),
+        ("customers without orders", ["list|which? tab list|which?", "not with? verb? vals? tab vals?"]),
+        ("the 3 customers with the most orders", ["num tab", "{unit}? with? {most} {figure} {unit}?"]),
     ],
 )
 def test_patterns_cover_a_question(question: str, patterns: list[str]) -> None:

@@ -11,9 +11,8 @@ from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.query import ColumnRef, Dimension, Measure, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
-from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion
-from rules.reading.parts import NO_TABLE, Group, Named, Span
+from rules.reading.parts import NO_TABLE, Group, Named, Reading, Span
 from rules.schema.links import column_link
 
 _NOWHERE = -9  # before all words

@@ -21,8 +21,8 @@ from rules.query.query import ColumnRef, Dimension, Having, Query
 from rules.query.refusals import Refusal, ambiguous_way, beyond_grain, not_combinable, not_connected
 from rules.query.years import dated
 from rules.reading.cover import readings
-from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
+from rules.reading.parts import Reading
 from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
@@ -145,7 +145,7 @@ def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Unders
 
 def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     asked = Asked(question, reading.parts)
-    notes = (*notes_on_values(asked), *reading.parts.notes)  # a part of a name says more than words that are lost
+    notes = notes_on_values(asked)  # a part of a name says more than words that are lost
     refuse_lost(asked, reading)
     try:
         query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))

@@ -10,9 +10,8 @@ from knowledge.naming import called
 from rules.composing.asked import Asked
 from rules.query.query import ColumnRef, Figure, Function, Query
 from rules.query.refusals import Refusal, missing_measure, nothing_to_change, unused_words
-from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion
-from rules.reading.parts import Named, Parts, Ranking
+from rules.reading.parts import Named, Parts, Ranking, Reading
 from rules.schema.links import column_link
 from rules.words import WORDS
 

@@ -23,10 +23,9 @@ from rules.query.refusals import Refusal, unknown_words
 from rules.query.years import dated, this_year
 from rules.reading import comparing, grouping
 from rules.reading.cover import readings
-from rules.reading.fragments import Reading
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.matching import Make
-from rules.reading.parts import Named, Parts
+from rules.reading.parts import Named, Parts, Reading
 from rules.reading.patterns import TABLE, compiled
 from rules.reading.ranking import limit_of
 from rules.reading.words import Match, Question, Word

@@ -121,25 +121,19 @@ def _at(year: str, month: int = 1, day: int = 1) -> datetime.date:
     return datetime.date(_number(year), month, day)
 
 
-def _one_day(year: str, month: str, day: str) -> Period:
-    return _from(_at(year, _month(month), _number(day)), "day")
+def _months(year: str, month: str, last_month: str | None = None) -> Period:
+    return _from(_at(year, _month(month)), "month", _length(_month(month), _month(last_month or month)))
 
 
-def _months(year: str, month: str, last_month: str) -> Period:
-    return _from(_at(year, _month(month)), "month", _length(_month(month), _month(last_month)))
+def _days(year: str, month: str, day: str, last_day: str | None = None, last_month: str | None = None) -> Period:
+    first = _at(year, _month(month), _number(day))
+    last = _at(year, _month(last_month or month), _number(last_day or day))
+    return _from(first, "day", _length(first.toordinal(), last.toordinal()))
 
 
-def _days(year: str, month: str, day: str, last_day: str, last_month: str | None = None) -> Period:
-    first, last = _at(year, _month(month), _number(day)), _at(year, _month(last_month or month), _number(last_day))
-    return replace(_from(first, "day", _length(first.toordinal(), last.toordinal())), grain=None)
-
-
-def _relative_month(relative_year: str, month: str) -> Period:
-    return _within_year(_YEARS[relative_year], _month(month), 1, "month")
-
-
-def _relative_months(relative_year: str, month: str, last_month: str) -> Period:
-    return _within_year(_YEARS[relative_year], _month(month), _length(_month(month), _month(last_month)), None)
+def _relative_months(relative_year: str, month: str, last_month: str | None = None) -> Period:
+    first, last = _month(month), _month(last_month or month)
+    return _within_year(_YEARS[relative_year], first, _length(first, last), "month" if first == last else None)
 
 
 def _relative_quarter(relative_year: str, quarter: str) -> Period:
@@ -152,8 +146,7 @@ def _days_within(start: Moment, first: int, last: int) -> Period:
 
 
 def _day_of_year(relative_year: str, month: str, day: str) -> Period:
-    start = _relative_month(relative_year, month).start
-    assert start is not None
+    start = Moment(trunc="year", months=12 * _YEARS[relative_year] + _month(month) - 1)
     return _days_within(start, _day(day) - 1, _day(day) - 1)
 
 
@@ -162,8 +155,13 @@ def _days_of_month(relative_month: str, day: str, last_day: str | None = None) -
     return _days_within(start, _day(day) - 1, _day(last_day or day) - 1)
 
 
-def _weekdays(week: int, first: int, last: int) -> Period:
-    return _days_within(Moment(trunc="week", days=7 * week), first, last)
+def _weekdays(week: str, weekday: str, last_weekday: str | None = None) -> Period:
+    first, last = _WEEKDAYS[weekday], _WEEKDAYS[last_weekday or weekday]
+    return _days_within(Moment(trunc="week", days=7 * _WEEKS[week]), first, last)
+
+
+def _weekend(week: int = -1) -> Period:
+    return _days_within(Moment(trunc="week", days=7 * week), 5, 6)
 
 
 def _back(unit: str, count: str) -> int:
@@ -177,17 +175,24 @@ def _ago(unit: str, count: str) -> Period:
     return _days_within(Moment().shifted(UNITS[unit], -_back(unit, count)), 0, 0)
 
 
+def _unbounded(name: str, unit: str, count: str) -> Period:
+    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
+    if name == "long_ago" and UNITS[unit] != "day":
+        return Period(None, _ago(unit, count).start)
+    return unit_period(UNITS[unit], -_number(count))
+
+
 # What each of the `dates.forms` means; the parts of a form are the arguments.
 _MEANINGS: dict[str, Callable[..., Period]] = {
-    "day": _one_day,
+    "day": _days,
     "days": _days,
-    "month": lambda year, month: _from(_at(year, _month(month)), "month"),
+    "month": _months,
     "months": _months,
     "quarter": lambda year, quarter: _from(_at(year, _quarter(quarter) * 3 - 2), "quarter"),
     "half": lambda year, half: _from(_at(year, _half(half)), "month", 6),
     "year": lambda year: _from(_at(year), "year"),
     "day_of_relative_year": _day_of_year,
-    "month_of_relative_year": _relative_month,
+    "month_of_relative_year": _relative_months,
     "months_of_relative_year": _relative_months,
     "quarter_of_relative_year": _relative_quarter,
     "half_of_relative_year": lambda relative_year, half: _within_year(_YEARS[relative_year], _half(half), 6, None),
@@ -196,19 +201,21 @@ _MEANINGS: dict[str, Callable[..., Period]] = {
     "day_of_relative_month": _days_of_month,
     "days_of_relative_month": _days_of_month,
     "week": lambda week: unit_period("week", _WEEKS[week]),
-    "weekday": lambda week, weekday: _weekdays(_WEEKS[week], _WEEKDAYS[weekday], _WEEKDAYS[weekday]),
-    "weekdays": lambda week, weekday, last_weekday: _weekdays(
-        _WEEKS[week], _WEEKDAYS[weekday], _WEEKDAYS[last_weekday]
-    ),
-    "weekend": lambda week: _weekdays(_WEEKS[week], 5, 6),
-    "last_weekend": lambda: _weekdays(-1, 5, 6),
+    "weekday": _weekdays,
+    "weekdays": _weekdays,
+    "weekend": lambda week: _weekend(_WEEKS[week]),
+    "last_weekend": _weekend,
     "to_date": lambda unit: _to_date(UNITS[unit]),
     "this_unit": lambda unit: unit_period(UNITS[unit]),
     "last_unit": lambda unit: unit_period(UNITS[unit], -1),
     "next_unit": lambda unit: unit_period(UNITS[unit], 1),
     "past_unit": lambda unit: rolling(UNITS[unit], 1),
     "past_units": lambda unit, count: rolling(UNITS[unit], _back(unit, count)),
+    "ago": _ago,
+    "long_ago": _ago,
 }
+_BOUNDING = ("ago", "long_ago")  # forms that mean something else where nothing bounds them
+_LANGUAGES = (WORDS.chinese, WORDS.english)
 _PART = re.compile(r"(?<!\?P)<([a-z_]+)>")
 
 
@@ -225,15 +232,12 @@ def _filled(form: str, words: Words, group: str = "(?P<{part}>{pattern})") -> st
     return _PART.sub(lambda match: group.format(part=match[1], pattern=_pattern_of(match[1], words)), form)
 
 
-def _forms(*names: str) -> Iterator[tuple[str, str]]:
-    """(name, pattern) of the forms of these names, of both languages."""
-    for words in (WORDS.chinese, WORDS.english):
-        for name, forms in words.under("dates.forms").items():
-            yield from ((name, _filled(form, words)) for form in forms if name in names)
-
-
-_COMPILED = tuple((re.compile(rf"(?<![a-z0-9]){form}"), _MEANINGS[name]) for name, form in _forms(*_MEANINGS))
-_AGO = tuple((re.compile(form), name) for name, form in _forms("ago", "long_ago"))
+_FORMS = tuple(
+    (re.compile(rf"(?<![a-z0-9]){_filled(form, words)}"), name)
+    for words in _LANGUAGES
+    for name, forms in words.under("dates.forms").items()
+    for form in forms
+)
 _FIXED_PATTERN = re.compile(
     "|".join(
         rf"(?<![a-z]){re.escape(phrase)}(?![a-z])" if phrase.isascii() else re.escape(phrase)
@@ -244,13 +248,10 @@ _YEAR, _NOT_AFTER = r"(?:19|20)\d\d", r"(?<![\d.,a-z-])"
 _BARE_YEAR = re.compile(  # alone, or one of two: "2024-2025"
     rf"(?:{_NOT_AFTER}|(?<={_NOT_AFTER}{_YEAR}-))({_YEAR})(?!\d|[.,]\d|-(?!{_YEAR}(?![\d-]))\d)"
 )
+# What is only written like a date, or stands where a year does: "30/02/2025", "in 1850".
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
-    "|".join(
-        _filled(form, words, "(?:{pattern})")
-        for words in (WORDS.chinese, WORDS.english)
-        for form in words.phrases("dates.yearless")
-    )
+    "|".join(_filled(form, words, "(?:{pattern})") for words in _LANGUAGES for form in words.phrases("dates.yearless"))
 )
 
 
@@ -259,11 +260,10 @@ def spans_of(text: str) -> list[DateSpan]:
     text = text.lower()
     spans = [DateSpan(match.start(), match.end(), _FIXED[match.group()]) for match in _FIXED_PATTERN.finditer(text)]
     spans.extend(_matched(text))
-    spans.extend(_some_time_ago(text))
     for match in _BARE_YEAR.finditer(text):
         period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
         spans.append(DateSpan(match.start(), match.end(), period, is_bare=True))
-    spans.extend(_odd(text))
+    spans.extend(_impossible(match, "said") for pattern in _ODD for match in pattern.finditer(text))
     covered = [(span.start, span.end) for span in spans]
     for match in _YEARLESS.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
@@ -278,36 +278,16 @@ def whole_period(text: str) -> Period | None:
 
 
 def _matched(text: str) -> Iterator[DateSpan]:
-    for pattern, build in _COMPILED:
+    for pattern, name in _FORMS:
         for match in pattern.finditer(text):
             try:
-                period = build(**match.groupdict())
+                period = _MEANINGS[name](**match.groupdict())
             except (ValueError, OverflowError):  # 2024-02-31 or month 13 only look like dates
                 yield _impossible(match)
             else:
-                yield DateSpan(match.start(), match.end(), period)
+                unbounded = _unbounded(name, **match.groupdict()) if name in _BOUNDING else None
+                yield DateSpan(match.start(), match.end(), period, unbounded=unbounded)
 
 
 def _impossible(match: re.Match[str], group: str | int = 0) -> DateSpan:
     return DateSpan(match.start(group), match.end(group), Period(None, None), is_impossible=True)
-
-
-def _odd(text: str) -> Iterator[DateSpan]:
-    """What is only written like a date, or stands where a year does: "30/02/2025", "in 1850"."""
-    for pattern in _ODD:
-        yield from (_impossible(match, "said") for match in pattern.finditer(text))
-
-
-def _some_time_ago(text: str) -> Iterator[DateSpan]:
-    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
-    for pattern, name in _AGO:
-        for match in pattern.finditer(text):
-            unit = UNITS[match["unit"]]
-            try:
-                day = _ago(**match.groupdict())
-            except (ValueError, OverflowError):
-                yield _impossible(match)
-                continue
-            before = name == "long_ago" and unit != "day"
-            unbounded = Period(None, day.start) if before else unit_period(unit, -_number(match["count"]))
-            yield DateSpan(match.start(), match.end(), day, unbounded=unbounded)

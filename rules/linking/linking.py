@@ -71,7 +71,7 @@ class _Linker:
         """`患者平均年龄`: a column's name with a function inside it is still that column (患者年龄)."""
         for index in range(1, len(marks) - 1):
             parted = marks[index].means("avg", "sum", "max", "min") and nouns[index] is None
-            grouped = index > 1 and (marks[index - 2].means("each", "by", "which") or marks[index - 2].arg == "kind")
+            grouped = index > 1 and (marks[index - 2].means("each", "by", "which"))
             if not parted or grouped or nouns[index - 1] is None or nouns[index + 1] is None:
                 continue
             whole = self._lexicon.find(marks[index - 1].text + marks[index + 1].text)

@@ -55,6 +55,12 @@ class _Candidates:
             known = Mark(start, end, self.text[first.start : last.end], glued=first.glued)
         return known
 
+    def written(self, start: int, end: int) -> Mark | None:
+        """The mark from one character up to another; None where one of them is inside an atom."""
+        starts = [index for index, atom in enumerate(self.atoms) if atom.start == start]
+        ends = [index + 1 for index, atom in enumerate(self.atoms) if atom.end == end]
+        return self.at(starts[0], ends[0]) if starts and ends else None
+
     def put(self, mark: Mark) -> None:
         self.places[mark.start, mark.end] = mark
 
@@ -81,14 +87,15 @@ def _marks(question: str, lexicon: Lexicon, intents: Mapping[str, Intent], *, wi
     atoms = atoms_of(text)
     found = _Candidates(atoms, text)
     stretches = [(start, *stretch) for start in range(len(atoms)) for stretch in _stretches(atoms, start)]
+    tables = lexicon.schema.catalog.by_key
     near = lexicon.near({stem_key for *_, stem_key in stretches})
     for start, end, key, stem_key in stretches:
         links = lexicon.links(key, stem_key, near) if stem_key else ()
+        if not with_views:
+            links = tuple(link for link in links if link.kind != "table" or tables[link.table].kind == "table")
         is_quote = atoms[start].kind == "quote"
         intent = None if is_quote else lexicon.intents.get(key) or intents.get(key) or lexicon.intents.get(stem_key)
         _add_words(found, links, intent, start, end)
-    if not with_views:
-        _forget_views(found, lexicon)
     _add_numbers_and_dates(found, lexicon)
     _add_looked_up(found, lexicon)
     _add_dictionary_words(found)
@@ -129,16 +136,6 @@ def _with_kinds(marks: list[Mark], lexicon: Lexicon) -> Iterator[Mark]:
         is_said = any(link.kind == "table" and link.table == best.table for link in beside)
         if meaning is not None and meaning.is_kind and not is_said:
             yield replace(mark, intent=None, links=(Link("table", best.table, None, None, 1.0, mark.text),))
-
-
-def _forget_views(found: _Candidates, lexicon: Lexicon) -> None:
-    tables = lexicon.schema.catalog.by_key
-    for place, mark in list(found.places.items()):
-        links = tuple(link for link in mark.links if link.kind != "table" or tables[link.table].kind == "table")
-        if links or mark.intent is not None or mark.literal is not None:
-            found.places[place] = replace(mark, links=links)
-        else:
-            del found.places[place]
 
 
 def _stretches(atoms: tuple[Atom, ...], start: int) -> Iterator[tuple[int, str, str]]:
@@ -230,34 +227,29 @@ def _ranks_dates(found: _Candidates, lexicon: Lexicon, start: int) -> bool:
 def _add_numbers_and_dates(found: _Candidates, lexicon: Lexicon) -> None:
     for numeral in numerals_of(found.atoms):
         found.put(replace(found.at(numeral.start, numeral.end), number=numeral))
-    starts = {atom.start: index for index, atom in enumerate(found.atoms)}
-    ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
     for span in sorted(spans_of(found.text), key=lambda span: span.is_impossible):
-        start, end = starts.get(span.start), ends.get(span.end)
-        if start is not None and end is not None and not _ranks_dates(found, lexicon, start):
-            mark = found.at(start, end)
-            if mark.date is None and not (span.is_impossible and (mark.links or mark.intent)):
-                found.put(replace(mark, date=span))
+        mark = found.written(span.start, span.end)
+        if mark is None or mark.date is not None or _ranks_dates(found, lexicon, mark.start):
+            continue
+        if not (span.is_impossible and (mark.links or mark.intent)):
+            found.put(replace(mark, date=span))
 
 
 def _add_looked_up(found: _Candidates, lexicon: Lexicon) -> None:
     """Adds the stored values that were looked up for the question, at the words that name them."""
-    starts = {atom.start: index for index, atom in enumerate(found.atoms)}
-    ends = {atom.end: index + 1 for index, atom in enumerate(found.atoms)}
     quotes = {atom.text: index for index, atom in enumerate(found.atoms) if atom.kind == "quote"}
     for words, links in lexicon.said:
         at = found.text.find(words)
         while at >= 0:
-            start, end = starts.get(at), ends.get(at + len(words))
-            if start is not None and end is not None:
-                _add_links(found, start, end, links)
+            _add_links(found, found.written(at, at + len(words)), links)
             at = found.text.find(words, at + 1)
         if words in quotes:
-            _add_links(found, quotes[words], quotes[words] + 1, links)
+            _add_links(found, found.at(quotes[words], quotes[words] + 1), links)
 
 
-def _add_links(found: _Candidates, start: int, end: int, links: tuple[Link, ...]) -> None:
-    mark = found.at(start, end)
+def _add_links(found: _Candidates, mark: Mark | None, links: tuple[Link, ...]) -> None:
+    if mark is None:
+        return
     known = {link.identity for link in mark.links}
     added = (*mark.links, *(link for link in links if link.identity not in known))
     found.put(replace(mark, links=tuple(sorted(added, key=lambda link: -link.quality))))
@@ -278,15 +270,12 @@ def _cost(mark: Mark) -> float:
         is_whole = any(link.kind == "table" and link.quality >= _WHOLE_NAME for link in mark.links)
         if " " in mark.text and not split and is_whole:
             partial = _NAME_OF_WORDS
-        costs.append(
-            1.0 + (0.3 if best.kind == "value" else 0.8) * (1 - best.quality) + partial + (1.5 if split else 0.0)
-        )
-    if mark.number is not None:
+        lacking = (0.3 if best.kind == "value" else 0.8) * (1 - best.quality)
+        costs.append(1.0 + lacking + partial + (1.5 if split else 0.0))
+    if mark.number is not None or mark.literal is not None:
         costs.append(1.0)
     if mark.date is not None:
         costs.append(1.0 if mark.date.is_bare else 0.9)
-    if mark.literal is not None:
-        costs.append(1.0)
     return min(costs)
 
 

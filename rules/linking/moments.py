@@ -58,10 +58,7 @@ class Moment:
             "quarter": today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1),
             "year": today.replace(month=1, day=1),
         }[self.trunc]
-        total = begun.year * 12 + begun.month - 1 + self.months
-        last = calendar.monthrange(total // 12, total % 12 + 1)[1]
-        moved = begun.replace(year=total // 12, month=total % 12 + 1, day=min(begun.day, last))
-        return moved + datetime.timedelta(days=self.days)
+        return Moment(begun).shifted("month", self.months).shifted("day", self.days).day or begun
 
 
 @dataclass(frozen=True)

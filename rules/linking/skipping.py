@@ -22,19 +22,15 @@ _GROUPS = ("each", "by", "bucket")
 _MOST_STATES = 12
 _DONE = ("list", "sum", "count", "rank", "compare")  # kinds of words that ask and may be verbs
 _ASKS = ("noise", "list", "of")  # kinds of marks that stand around a verb that only asks
-_EN, _ZH = WORDS.english, WORDS.chinese
-_STANCES = _EN.one_of("speech.stances")
-_TO_VERBS = _EN.one_of("speech.before_verbs")
-_REQUESTS = _EN.one_of("speech.requests") | _ZH.one_of("speech.requests")
-_BRIEFLY = _ZH.one_of("speech.briefly")
-_TO_NOUNS = _EN.one_of("speech.before_nouns")
-_OBJECTS = _EN.one_of("speech.objects")
-_PLACING = _EN.one_of("speech.placing")
-_PHRASAL = _EN.one_of("speech.phrasal")
-_DISPOSING = _ZH.one_of("speech.disposing")
-_COMPLEMENTS = _ZH.one_of("speech.complements")
-_TAKING_OUT = _ZH.text("speech.taking_out")
-_MODIFYING = _ZH.one_of("speech.modifying")
+_STANCES, _TO_VERBS, _TO_NOUNS, _OBJECTS, _PLACING, _PHRASAL = (
+    WORDS.english.one_of(f"speech.{kind}")
+    for kind in ("stances", "before_verbs", "before_nouns", "objects", "placing", "phrasal")
+)
+_BRIEFLY, _DISPOSING, _COMPLEMENTS, _MODIFYING, _TAKING_OUT = (
+    WORDS.chinese.one_of(f"speech.{kind}")
+    for kind in ("briefly", "disposing", "complements", "modifying", "taking_out")
+)
+_REQUESTS = frozenset(WORDS.both("speech.requests"))
 
 
 def with_speech(marks: Sequence[Mark], schema: Schema) -> tuple[Mark, ...]:
@@ -81,7 +77,7 @@ def _has_object(marks: Sequence[Mark], place: int) -> bool:
 def _is_brief(marks: Sequence[Mark], place: int) -> bool:
     """Whether a Chinese verb speaks of doing something briefly, as requests do: `捋一下`, `捋一捋`, `瞅瞅`."""
     text = marks[place].text
-    if _is_doubled(text) or any(
+    if text[: len(text) // 2] == text[len(text) // 2 :] or any(
         0 <= at < len(marks) and marks[at].text == text and abs(marks[at].start - marks[place].start) == len(text) + 1
         for at in (place - 2, place + 2)
     ):
@@ -96,7 +92,7 @@ def _is_skippable(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
         return False
     if mark.text.lower() in _PHRASAL:
         return _is_phrasal(marks, place)
-    if mark.text in _COMPLEMENTS and _is_verb_before(marks, place):
+    if place and mark.text in _COMPLEMENTS and (marks[place - 1].means("verb") or marks[place - 1].speech == "verb"):
         return marks[place - 1].end == mark.start
     if mark.speech in _EMPTY:
         return True
@@ -107,10 +103,6 @@ def _is_skippable(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
     if mark.speech != "verb" or _modifies(marks, place):
         return False
     return _only_asks(marks, place) or _ties(marks, place, schema)
-
-
-def _is_verb_before(marks: Sequence[Mark], place: int) -> bool:
-    return bool(place) and (marks[place - 1].means("verb") or marks[place - 1].speech == "verb")
 
 
 def _is_piece(marks: Sequence[Mark], place: int) -> bool:
@@ -128,10 +120,9 @@ def _is_piece(marks: Sequence[Mark], place: int) -> bool:
 
 def _is_phrasal(marks: Sequence[Mark], place: int) -> bool:
     """Whether "out" or "up" belongs to a verb that asks or ties: "dig the orders out", but not "sold out"."""
-    before = marks[place - 1] if place else None
-    if before is not None and before.is_skippable and before.speech == "verb":
+    if place and marks[place - 1].means(*_DONE) and not marks[place - 1].links:
         return True
-    if before is not None and before.means(*_DONE) and not before.links:
+    if place and marks[place - 1].is_skippable and marks[place - 1].speech == "verb":
         return True
     return place + 1 == len(marks) and any(mark.is_skippable and mark.speech == "verb" for mark in marks)
 
@@ -160,11 +151,6 @@ def _only_asks(marks: Sequence[Mark], place: int) -> bool:
     if has_han(mark.text):
         return len(mark.text) > 1 and mark.text[-1] in _TAKING_OUT
     return not is_participle(mark.text) and _has_object(marks, place)
-
-
-def _is_doubled(verb: str) -> bool:
-    """Whether a Chinese verb is said twice: `瞅瞅`, `掰扯掰扯`."""
-    return len(verb) > 1 and verb[: len(verb) // 2] == verb[len(verb) // 2 :]
 
 
 def _counts(marks: Sequence[Mark], place: int) -> bool:

@@ -37,10 +37,8 @@ def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> Wanted:
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
     if not stretches and not (stretches := _pending_stretches(inquiry, lexicon)):
         return Wanted()
-    is_data = is_data or any(
-        mark.means(*_ASKS) or (mark.quality >= _CLEAR and not mark.means("noise")) for mark in marks
-    )
-    is_data = is_data or any(turn.question_type == "DATABASE" for turn in inquiry.history)
+    said = (mark.means(*_ASKS) or (mark.quality >= _CLEAR and not mark.means("noise")) for mark in marks)
+    is_data = is_data or any(said) or any(turn.question_type == "DATABASE" for turn in inquiry.history)
     return Wanted(stretches, partial(_places, marks, lexicon)) if is_data else Wanted()
 
 

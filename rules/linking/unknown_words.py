@@ -44,17 +44,11 @@ def _runs(atoms: Sequence[Atom]) -> Iterator[list[int]]:
 
 def cut(marks: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
     """The marks; unknown characters that stand side by side are cut into words."""
-    for is_open, row in itertools.groupby(marks, key=lambda mark: _is_uncut(mark, atoms)):
-        if not is_open:
-            yield from row
-            continue
-        run: list[Mark] = []
-        for mark in row:
-            if run and not (mark.glued and mark.start == run[-1].end):
-                yield from _words(run, atoms)
-                run = []
-            run.append(mark)
-        yield from _words(run, atoms)
+    # An uncut mark is one atom: places of those side by side grow as their numbers do.
+    numbered = ((_is_uncut(mark, atoms), mark.start - number, mark) for number, mark in enumerate(marks))
+    for (is_uncut, _), row in itertools.groupby(numbered, key=lambda one: one[:2]):
+        run = [mark for *_, mark in row]
+        yield from _words(run, atoms) if is_uncut else run
 
 
 def _is_uncut(mark: Mark, atoms: Sequence[Atom]) -> bool:
@@ -104,9 +98,5 @@ def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
 def _character(mark: Mark, before: Mark | None, lexicon: Lexicon) -> Link | None:
     if mark.speech == "verb" and all(char in _RESULTS for char in mark.text[1:]):
         return lexicon.spoken.verb_characters.get(mark.text[0])
-    follows = mark.speech == "noun" and before is not None and before.end == mark.start
-    return (
-        lexicon.spoken.verb_characters.get(mark.text)
-        if follows and before is not None and before.means("verb")
-        else None
-    )
+    is_object = mark.speech == "noun" and before is not None and before.end == mark.start and before.means("verb")
+    return lexicon.spoken.verb_characters.get(mark.text) if is_object else None

@@ -16,10 +16,8 @@ _STATE = re.compile(f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of(
 def null(match: Match) -> Parts | None:
     """A column that is empty, or not."""
     link = match["tcol|mcol|dcol|flag"].link
-    word = match.get("null", "notnull")
-    operator: Operator = "null" if word is None or word.symbol == "null" else "not null"
-    if word is not None and match.is_negated:
-        operator = OPPOSITE[operator]
+    operator: Operator = "null" if match.get("null") is not None else "not null"
+    operator = OPPOSITE[operator] if match.is_negated else operator
     return Parts(conditions=(Condition(ref(link), operator),))
 
 

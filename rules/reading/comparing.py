@@ -25,13 +25,12 @@ def compared(match: Match, items: Sequence[Item] | None = None) -> Threshold | N
         return Threshold("between", (start, second.value), at) if start <= second.value else None
     if cmp is None or len(numbers) != 1 or numbers[0] is None:
         return None
-    number = next(one for one in items if one.symbol == "num")
-    trails = cmp.first > number.first
+    trails = items[-1] is cmp
     if trails != (cmp.word.text in _TRAILING):
         return None
     operator, hint = (cmp.arg[:1], cmp.arg[1:]) if cmp.arg[1:].isalpha() else (cmp.arg, "")
-    if any(one.symbol == "not" for one in items) and operator in OPPOSITE:
-        operator = OPPOSITE[operator]
+    if any(one.symbol == "not" for one in items):
+        operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
     return Threshold(operator, (numbers[0].value,), at, hint=hint)  # type: ignore[arg-type]
 
 
@@ -68,10 +67,7 @@ def threshold_of_table(match: Match) -> Parts | None:
 
 def two_thresholds(match: Match) -> Parts | None:
     """Two comparisons of the same: `at least 5000 but less than 7000`."""
-    half = [index for index, one in enumerate(match.items) if one.symbol == "num"]
     joint = next(index for index, one in enumerate(match.items) if one.symbol == "and")
-    if len(half) != 2:
-        return None
     first, second = compared(match, match.items[:joint]), compared(match, match.items[joint:])
     if first is None or second is None:
         return None

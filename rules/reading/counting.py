@@ -5,7 +5,7 @@ import re
 from rules.query.query import AGGREGATES, Dimension, Figure, Function
 from rules.reading.implied import amount_of, figure_of_rows, is_money, is_number
 from rules.reading.parts import Group, Named, Parts
-from rules.reading.values import flag, values
+from rules.reading.values import value_or_flag, values
 from rules.reading.words import Item, Match, Question, doubts
 from rules.words import WORDS
 
@@ -20,20 +20,13 @@ _ALL = 100
 
 
 def count_values(match: Match) -> Parts | None:
-    """A count of what has a value, where the question names no table: "how many professors"."""
-    link = match["vals"].link
+    """A count of what has a value or is so, where the question names no table: "how many professors", "… admins"."""
+    link = match["vals|flag"].link
     if match.question.display(link):
         return None  # the name of one thing, which there is no use in counting
     figure = figure_of_rows(match.question, link.table, match.start)
-    parts = values(match)
+    parts = value_or_flag(match)
     return parts + Parts(figures=(figure,)) if parts is not None and figure is not None else None
-
-
-def count_flag(match: Match) -> Parts | None:
-    """A count of what is so: "how many admins"."""
-    parts = flag(match)
-    figure = Figure("count", table=match["flag"].link.table, position=match.start)
-    return parts + Parts(figures=(figure,)) if parts is not None else None
 
 
 def count(match: Match) -> Parts | None:
@@ -113,8 +106,8 @@ def count_column(match: Match) -> Parts | None:
         if word.word.text.isascii() and is_money(question, link):
             return None
         return Parts(bare=(Figure(None, link, position=item.first),), doubts=doubts(item), flags=("how_much",))
-    if match.get("distinct") is None:
-        function = "sum" if question.is_measure(link) else "count" if question.is_date(link) else "count_distinct"
+    if match.get("distinct") is None and question.is_date(link):
+        function = "count"
     return Parts(figures=(Figure(function, link, position=item.first),), doubts=doubts(item))
 
 
@@ -125,10 +118,9 @@ def _rows_follow(match: Match) -> bool:
 
 def measure(match: Match) -> Parts | None:
     """A measure without a function; with a word for "how much" its total."""
-    asked = match.get("count")
+    asked, column = match.get("count"), match["mcol"]
     if asked is not None and (_rows_follow(match) or not (asked.word.text in _HOW_MUCH or asked.word.text.isascii())):
         return None
-    column = match["mcol"]
     if asked is not None and asked.word.text.isascii() and is_money(match.question, column.link):
         return None
     flags = ("how_much",) if asked is not None else ()
@@ -149,7 +141,7 @@ def aggregate(match: Match) -> Parts | None:
     """Functions over measures: "max and min price", `平均月租金和面积`; of dates only the first and last."""
     functions = [AGGREGATES[one.symbol] for one in match.all(*AGGREGATES)]
     columns = match.all("mcol", "dcol")
-    if any(one.symbol == "dcol" and function in ("sum", "avg") for one in columns for function in functions):
+    if any(one.symbol == "dcol" for one in columns) and not {"max", "min"}.issuperset(functions):
         return None
     number = match.get("num")
     percent = number.word.mark.number.value if number is not None and number.word.mark.number is not None else None

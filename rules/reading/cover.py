@@ -1,20 +1,18 @@
 """The cheapest ways to cover a question with patterns; words that nothing covers are passed over at a cost."""
 
 import heapq
-from collections.abc import Iterator
 from dataclasses import replace
 
 from knowledge.naming import has_han
 from rules.query.refusals import too_long, unsupported
-from rules.reading import costs, values
-from rules.reading.fragments import Fragment, Reading
+from rules.reading import costs
 from rules.reading.matching import Pattern, Patterns, can_match, matches
-from rules.reading.parts import Parts
+from rules.reading.parts import Fragment, Parts, Reading
+from rules.reading.values import value_or_flag
 from rules.reading.words import Match, Question, Word
 from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
-_ONE = frozenset(WORDS.both("questions.one"))
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
 
 
@@ -27,7 +25,8 @@ def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragmen
     }
     for start, word in enumerate(question.words):
         best: dict[tuple[int, str], Fragment] = {}
-        for pattern in _beginning(word, patterns):
+        beginning = (one for symbol in (*word.symbols, "<") for one in patterns.get(symbol, ()))
+        for pattern in dict.fromkeys(beginning):
             for match in matches(question, pattern.elements, start):
                 parts = _made(pattern, match) if match.end > start else None
                 if parts is not None:
@@ -42,14 +41,9 @@ def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragmen
 def _made(pattern: Pattern, match: Match) -> Parts | None:
     parts = pattern.make if isinstance(pattern.make, Parts) else pattern.make(match)
     for item in match.inner if parts is not None else ():
-        of_item = replace(match, items=(item,), inner=())
-        own = values.values(of_item) if item.symbol == "vals" else values.flag(of_item)
+        own = value_or_flag(replace(match, items=(item,), inner=()))
         parts = parts + own if parts is not None and own is not None else None
     return parts
-
-
-def _beginning(word: Word, patterns: Patterns) -> Iterator[Pattern]:
-    yield from dict.fromkeys(pattern for symbol in (*word.symbols, "<") for pattern in patterns.get(symbol, ()))
 
 
 def readings(question: Question, patterns: Patterns) -> list[Reading]:
@@ -101,8 +95,6 @@ def _passing(question: Question, place: int) -> tuple[float, bool]:
         return costs.SKIPPED, False
     if mark.is_skippable or _is_weak_verb(word):
         return costs.SKIPPED, False
-    if mark.number is not None and mark.text in _ONE:
-        return costs.SECOND, False
     return costs.LOST, True
 
 

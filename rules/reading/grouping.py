@@ -2,7 +2,7 @@
 
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
-from rules.reading.implied import column_dimension
+from rules.reading.implied import column_dimension, time_dimension
 from rules.reading.parts import NO_TABLE, Group, Named, Parts
 from rules.reading.words import Match, Question, doubts
 from rules.schema.links import Link
@@ -26,14 +26,11 @@ def groups(match: Match) -> Parts | None:
         table = match.get("tab")
         return Parts(tables=(Named(table.first, table.link),)) if table is not None else None
     for item in match.items:
-        if item.symbol == "tab":
-            found.append(Group(Dimension(item.link.table), item.first, by=by))
-        elif item.symbol in ("tcol", "flag", "dcol"):
-            found.append(Group(column_dimension(question, item.link), item.first, by=by))
-        elif item.symbol == "calendar_part":
-            found.append(Group(Dimension(NO_TABLE, None, part=item.arg), item.first, by=by))  # type: ignore[arg-type]
-        elif item.symbol in ("bucket", "date_part", "date_which"):
-            found.append(Group(Dimension(NO_TABLE, None, item.arg), item.first, by=by))  # type: ignore[arg-type]
+        dimension = Dimension(item.link.table) if item.symbol == "tab" else time_dimension(item)
+        if item.symbol in ("tcol", "flag", "dcol"):
+            dimension = column_dimension(question, item.link)
+        if dimension is not None:
+            found.append(Group(dimension, item.first, by=by))
     return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
 
 
@@ -43,15 +40,6 @@ def _is_agent(match: Match) -> bool:
     after = match.beside(1)
     said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
     return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
-
-
-def role_group(match: Match) -> Parts | None:
-    """The column of the table that a reference right before it points to: `by destination city`."""
-    role, column = match.items[1], match.items[2]
-    for edge in match.question.facts(role.link.table).edges:
-        if edge.columns == (role.link.column,) and edge.parent == column.link.table:
-            return Parts(groups=(Group(Dimension(edge.parent, column.link.column, via=edge.columns[0]), role.first),))
-    return None
 
 
 def dated_group(match: Match) -> Parts | None:
@@ -101,11 +89,10 @@ def kinds(match: Match) -> Parts | None:
     if not links or (word.arg == "sort" and len(table.word.text) < 2):
         return None
     rivals = tuple(link for link in links if link.quality >= links[0].quality - 0.1)
-    dimension = column_dimension(match.question, links[0])
     unclear = ((word.word.mark.text, rivals),) if len(rivals) > 1 else ()
     named = Named(table.first, table.link, "owner")
-    counted = match.get("count")
-    figures = (Figure("count", table=table.link.table, position=table.first),) if counted is not None else ()
+    figures = (Figure("count", table=table.link.table, position=table.first),) if match.get("count") else ()
+    dimension = column_dimension(match.question, links[0])
     group = Group(dimension, match.start, is_kind=True, by=match.get("by") is not None)
     return Parts(groups=(group,), doubts=unclear, tables=(named,), figures=figures)
 

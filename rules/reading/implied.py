@@ -6,7 +6,8 @@ from common.meanings import TableKey
 from knowledge.atoms import stem
 from rules.query.query import Dimension, Figure
 from rules.reading import costs
-from rules.reading.words import Question
+from rules.reading.parts import NO_TABLE
+from rules.reading.words import Item, Question
 from rules.schema.facts import is_averaged, stems
 from rules.schema.links import METRIC, Link, column_link
 from rules.words import WORDS
@@ -15,6 +16,7 @@ from rules.words.vocabulary import concept_names
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
 _MONEY_NAMES = frozenset(WORDS.english.phrases("figures.money"))
 _INCOME, _HOW_MUCH_MONEY = WORDS.both("questions.income"), frozenset(WORDS.both("questions.money"))
+_WEEKDAYS = "'weekdays'"  # elsewhere: not at weekends
 _EARNS = re.compile(WORDS.any_of("questions.earns"))
 
 
@@ -30,6 +32,14 @@ def column_dimension(question: Question, link: Link) -> Dimension:
     if question.kind(link) == "timestamp":
         return Dimension(link.table, link.column, "day")
     return Dimension(link.table, link.column)
+
+
+def time_dimension(item: Item) -> Dimension | None:
+    """The unit of time that a word of a pattern names: months, hours, days of the week."""
+    if item.symbol in ("bucket", "date_part", "date_which"):
+        return Dimension(NO_TABLE, None, item.arg)  # type: ignore[arg-type]
+    part = "weekday" if item.symbol == _WEEKDAYS else item.arg if item.symbol == "calendar_part" else None
+    return Dimension(NO_TABLE, None, part=part) if part is not None else None  # type: ignore[arg-type]
 
 
 def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | None:

@@ -2,11 +2,11 @@
 
 A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several (`each|by`), or a
 word in quotes (`'起'`); `?` makes it optional, `>` only looks whether it comes next, and `<` at the beginning whether
-it stands before. `{name}` stands for any of the patterns of that name in a table of parts. `vals` and `dates` are
-several values or periods that are joined. Words that only tie others together may stand between two elements.
+it stands before. `{name}` stands for any of the patterns of that name in a table of parts, which may name others.
+`vals` and `dates` are several values or periods that are joined. Words that only tie others together may stand between
+two elements.
 """
 
-import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ Make = Callable[[Match], Parts | None] | Parts
 """What a pattern gives: a function of the match, or always the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """A pattern, what it costs to use it, and what it gives for a match (None if the match means nothing)."""
 
@@ -46,22 +46,19 @@ class Pattern:
     weight: float
     make: Make
 
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
 
 Patterns = Mapping[str, tuple[Pattern, ...]]
 """Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
-def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> list[tuple[Element, ...]]:
+def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Element, ...]]:
     """The patterns that a text with `{names}` stands for."""
-    pieces = re.split(r"\{(\w+)\}", text)
-    choices = [parts[piece] if index % 2 else (piece,) for index, piece in enumerate(pieces)]
-    return [tuple(map(_element, " ".join(choice).split())) for choice in itertools.product(*choices)]
+    name = re.search(r"\{(\w+)\}", text)
+    if name is None:
+        yield tuple(map(_element, text.split()))
+        return
+    for choice in parts[name[1]]:
+        yield from elements(text.replace(name[0], choice, 1), parts)
 
 
 @cache
@@ -167,7 +164,7 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
     columns = _columns_of(word)
     joint, last, links = "", place, {key: [link] for key, link in columns.items()}
     whole = links
-    yield place + 1, sense.cost, _item_of(question, place, place, [columns[next(iter(columns))]], "")
+    yield place + 1, sense.cost, Item("vals", place, place, word, (next(iter(columns.values())),))
     while (after := _joined_to(question, last, ("and", "or", "compare")) or _next_value(question, last)) is not None:
         kind, other = after
         found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
@@ -176,7 +173,8 @@ def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
             break
         joint, last, whole = kind if not joint or kind == "or" else joint, other, links
     if last > place:
-        yield last + 1, sense.cost, _item_of(question, place, last, whole[next(iter(whole))], joint)
+        first = next(iter(whole.values()))
+        yield last + 1, sense.cost, Item("vals", place, last, word, tuple(first), joint=joint)
 
 
 def _next_value(question: Question, place: int) -> tuple[str, int] | None:
@@ -186,10 +184,6 @@ def _next_value(question: Question, place: int) -> tuple[str, int] | None:
         other += 1
     value = question.words[other].senses.get("val") if other < len(question) else None
     return ("and", other) if value is not None and value.cost <= 0 else None
-
-
-def _item_of(question: Question, first: int, last: int, links: list[Link], joint: str) -> Item:
-    return Item("vals", first, last, question.words[first], tuple(links), joint=joint)
 
 
 def _columns_of(word: Word) -> dict[tuple[object, ...], Link]:
@@ -219,8 +213,8 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
 def _is_own_table(question: Question, place: int, other: int) -> bool:
     """Whether the word names the table of the value before it: `男用户和女用户`."""
     value, table = question.words[place].senses.get("val"), question.words[other].senses.get("tab")
-    links = (value.link, table.link) if value is not None and table is not None else (None, None)
-    return links[0] is not None and links[1] is not None and links[0].table == links[1].table
+    keys = [sense.link.table for sense in (value, table) if sense is not None and sense.link is not None]
+    return len(keys) == 2 and keys[0] == keys[1]
 
 
 def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
@@ -240,12 +234,9 @@ def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
             return
         before = question.words[place - 1].mark if place else None
         ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))
-        if ranged and len(periods) == 1:
-            periods = [Period(periods[0].start, date.period.end)]
-        elif kind in ("and", "or", "compare"):
-            periods.append(date.period)
-        else:
+        if ranged and len(periods) > 1:
             return
+        periods = [Period(periods[0].start, date.period.end)] if ranged else [*periods, date.period]
         joint, last = kind, other
         yield last + 1, sense.cost, Item("dates", place, last, word, periods=tuple(periods), joint=joint)
 

@@ -66,13 +66,12 @@ def week_of(match: Match) -> Parts | None:
 
 def _dates_it(match: Match, column: Item) -> bool:
     """Whether a word beside a period is its date column, and not what is measured in the period."""
-    noun = column.word.noun
-    if noun is not None and noun.is_table:
+    noun, question = column.word.noun, match.question
+    if noun is None or noun.is_table:
         return False  # "orders from last year"
-    question = match.question
-    named = [(score, link) for score, link in noun.columns if link.quality >= _MEASURED] if noun else []
+    named = ((score, link) for score, link in noun.columns if link.quality >= _MEASURED)
     measures = [score for score, link in named if question.is_measure(link)]
-    dates = [score for score, link in noun.columns if match.question.is_date(link)] if noun else []
+    dates = [score for score, link in noun.columns if question.is_date(link)]
     return not measures or dates[0] >= measures[0] + 0.25
 
 

@@ -2,21 +2,19 @@
 
 from dataclasses import replace
 
-from rules.query.query import AGGREGATES, Dimension, Figure
-from rules.reading.implied import figure_of_rows, is_money
+from rules.query.query import AGGREGATES, Figure
+from rules.reading.implied import figure_of_rows, is_money, time_dimension
 from rules.reading.naming import role_of
-from rules.reading.parts import NO_TABLE, Group, Named, Parts, Ranking
+from rules.reading.parts import Group, Named, Parts, Ranking
 from rules.reading.values import values
 from rules.reading.words import Item, Match, doubts
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
-_NUMBER = WORDS.chinese.text("questions.number")
-_NUMBER_EN = WORDS.english.text("questions.number")
+_NUMBER, _NUMBER_EN = (words.text("questions.number") for words in (WORDS.chinese, WORDS.english))
 _FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
-_WEEKDAYS = "'weekdays'"  # elsewhere: not at weekends
 _RECENT = 10  # rows shown for "recent orders", which names no number
 _MOST_LIMIT, _SORTS = 10_000, ("sort", "order")
 
@@ -25,9 +23,7 @@ def ranking(match: Match) -> Parts | None:
     """A superlative with its figure and number: `订单最多的3个`, "the highest rent", "top 5 by revenue"."""
     word = match["super|max|min|top|rank"]
     said = next((one.arg for one in (word, *match.all("rank")) if one.arg), "")
-    arg = said or ("+" if word.symbol != "min" else "-")
-    if word.symbol == "max":
-        arg = "+"
+    arg = said or ("-" if word.symbol == "min" else "+")
     descending = not arg.startswith("-") and arg != "asc"
     hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = limit_of(match)
@@ -36,9 +32,6 @@ def ranking(match: Match) -> Parts | None:
     is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
     if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
         return None
-    few = 1
-    if hint == "recent":
-        hint, few = "date", _RECENT
     counts = any(one in word.word.text for one in _NUMBERS_OF)
     figure = _figure(match, word, counts=counts)
     if figure is None and match.get("mcol", "dcol", "vals", "tab") is not None:
@@ -47,22 +40,13 @@ def ranking(match: Match) -> Parts | None:
     is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
     if is_order and is_open and figure is not None and word.word.text.startswith(_SORTS):
         descending = figure.function is not None  # "sorted by price" begins with the lowest, "ranked by" with the best
-    ranked = tuple(Group(one, item.first, is_ranked=True) for item in match.items if (one := _unit(item)) is not None)
-    hint = "" if figure else hint
-    found = Ranking(
-        descending, word.first, figure, hint, limit, is_order=is_order, counts=counts, is_open=is_open, few=few
-    )
+    units = ((time_dimension(item), item.first) for item in match.items)
+    ranked = tuple(Group(unit, at, is_ranked=True) for unit, at in units if unit is not None)
+    few, hint = _RECENT if hint == "recent" else 1, "" if figure else hint
+    found = Ranking(descending, word.first, figure, hint, limit, is_order, counts, is_open, few)
     parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
     return parts + own if own is not None else None
-
-
-def _unit(item: Item) -> Dimension | None:
-    """The units of time that a word ranks: months, hours, days of the week."""
-    if item.symbol in ("date_part", "bucket"):
-        return Dimension(NO_TABLE, None, item.arg)  # type: ignore[arg-type]
-    part = "weekday" if item.symbol == _WEEKDAYS else item.arg if item.symbol == "calendar_part" else None
-    return Dimension(NO_TABLE, None, part=part) if part is not None else None  # type: ignore[arg-type]
 
 
 def by_date(match: Match) -> Parts | None:

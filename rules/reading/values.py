@@ -1,7 +1,6 @@
 """What patterns of values give: stored values, flags, identities and texts as conditions."""
 
 from dataclasses import replace
-from decimal import Decimal
 
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
 from rules.reading.parts import Parts
@@ -39,6 +38,11 @@ def values(match: Match, via: str | None = None) -> Parts | None:
     return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)
 
 
+def value_or_flag(match: Match) -> Parts | None:
+    """The condition of a match that has either."""
+    return values(match) if match.get("vals") is not None else flag(match)
+
+
 def _is_asked(match: Match) -> bool:
     """Whether a value is asked for as if it were a kind of thing: "which pilot", where no table has the pilots."""
     before = match.question.words[match.start - 1] if match.start else None
@@ -70,11 +74,6 @@ def labelled_values(match: Match) -> Parts | None:
     label, value = match["tcol|flag|mcol|dcol"].link, match["vals"].link
     if (label.table, label.column) == (value.table, value.column):
         return values(match)
-    own = [link for _, link in (match["vals"].word.noun.values if match["vals"].word.noun else ())]
-    same = next((link for link in own if (link.table, link.column) == (label.table, label.column)), None)
-    if same is not None and len(match["vals"].links) == 1:
-        item = replace(match["vals"], links=(same,))
-        return values(replace(match, items=tuple(item if one.symbol == "vals" else one for one in match.items)))
     before = match["vals"].first > match["tcol|flag|mcol|dcol"].last
     between = match.question.words[match["tcol|flag|mcol|dcol"].last : match["vals"].first]
     if not before or any(word.mark.means("of") for word in between):
@@ -155,36 +154,35 @@ def included(match: Match) -> Parts | None:
 
 def identity(match: Match) -> Parts | None:
     """A number or quotation after a table or column that it identifies: `order 1001`, `编号为3的服务区`."""
-    literal, number, question = match.get("lit"), match.get("num"), match.question
-    column = match.get("tcol", "mcol")
-    if literal is not None:
-        operand: str | Decimal = str(literal.word.mark.literal)
-    else:
-        assert number is not None and number.word.mark.number is not None
-        operand = number.word.mark.number.value
-    beyond = match.beside(1)
-    named = column or match["tab"]
-    if number is not None and "date" in number.word.senses and (column is None or number.first > named.last + 1):
-        return None  # "orders in 2024"
-    if number is not None and beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
+    said, column, question = match["lit|num"], match.get("tcol", "mcol"), match.question
+    number = said.word.mark.number if said.symbol == "num" else None
+    if number is not None and not _may_identify(match, said, column):
         return None
-    if column is not None and number is not None and number.first < column.first and "tab" in column.word.senses:
-        return None  # "list 20000 sales" asks for so many of them
+    operands = (number.value if number is not None else str(said.word.mark.literal),)
     if column is not None:
         is_comparable = question.kind(column.link) in ("number", "text", "other")
-        return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),)) if is_comparable else None
+        return Parts(conditions=(Condition(ref(column.link), "=", operands),)) if is_comparable else None
     table = match["tab"].link.table
-    facts = question.facts(table)
-    names = facts.display if literal is not None else facts.key
-    if len(names) != 1 or (literal is None and kind_of(question.schema.column(table, names[0])) != "number"):
+    names = question.facts(table).display if number is None else question.facts(table).key
+    if len(names) != 1 or (number is not None and kind_of(question.schema.column(table, names[0])) != "number"):
         return None
-    role = Parts(labels=(table,)) if literal is not None else Parts()
-    return Parts(conditions=(Condition(ColumnRef(table, names[0]), "=", (operand,)),)) + role
+    condition = Condition(ColumnRef(table, names[0]), "=", operands)
+    return Parts(conditions=(condition,), labels=(table,) if number is None else ())
+
+
+def _may_identify(match: Match, number: Item, column: Item | None) -> bool:
+    if "date" in number.word.senses and (column is None or number.first > column.last + 1):
+        return False  # "orders in 2024"
+    beyond = match.beside(1)
+    if beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
+        return False
+    # "list 20000 sales" asks for so many of them
+    return column is None or number.first > column.first or "tab" not in column.word.senses
 
 
 def text(match: Match) -> Parts | None:
     """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
-    said, word = match["lit|unk|num|val"], match.get("like") or match["named"]
+    said, word = match["lit|unk|num|val"], match["like|named"]
     value = said.links[0] if said.symbol == "val" else None
     contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
     target = _text_column(match, said)
@@ -194,8 +192,7 @@ def text(match: Match) -> Parts | None:
     if value is not None and is_whole and contains and (value.table, value.column) != (target.table, target.column):
         return None
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
-    if match.is_negated and operator in OPPOSITE:
-        operator = OPPOSITE[operator]
+    operator = OPPOSITE.get(operator, operator) if match.is_negated else operator
     written = said.word.mark.literal if said.word.mark.literal is not None else said.word.mark.text
     table = match.get("tab")
     labels = (table.link.table,) if table is not None else ()

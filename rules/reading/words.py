@@ -235,8 +235,8 @@ class Question:
         return any(word.mark.means(*kinds) for word in self.words)
 
     def nearest(self, place: int, step: int, *passed: str) -> Word | None:
-        """The first word from a place on, forwards (1) or backwards (-1), past those with such an intent."""
-        while 0 <= place < len(self) and self.words[place].mark.means(*passed):
+        """The first word from a place on, forwards (1) or backwards (-1), past those that only have such an intent."""
+        while 0 <= place < len(self) and self.words[place].mark.means(*passed) and self.words[place].noun is None:
             place += step
         return self.words[place] if 0 <= place < len(self) else None
 
@@ -327,11 +327,7 @@ class Match:
 
     def beside(self, step: int) -> Word | None:
         """The word before (-1) or after (1) the match, past words that say nothing."""
-        place = self.start - 1 if step < 0 else self.end
-        words = self.question.words
-        while 0 <= place < len(words) and words[place].mark.means("noise", "of") and words[place].noun is None:
-            place += step
-        return words[place] if 0 <= place < len(words) else None
+        return self.question.nearest(self.start - 1 if step < 0 else self.end, step, "noise", "of")
 
 
 def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
