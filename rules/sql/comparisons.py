@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
@@ -16,10 +16,10 @@ from rules.words import WORDS
 NEGATIVE: tuple[Operator, ...] = ("!=", "not in", "not during", "not contains")
 _UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
 _PATTERNS = {
-    "contains": ("{} ILIKE {}", False, False),
-    "not contains": ("{} NOT ILIKE {}", False, False),
-    "prefix": ("{} ILIKE {}", True, False),
-    "suffix": ("{} ILIKE {}", False, True),
+    "contains": ("ILIKE", "%{}%"),
+    "not contains": ("NOT ILIKE", "%{}%"),
+    "prefix": ("ILIKE", "{}%"),
+    "suffix": ("ILIKE", "%{}"),
 }
 _FALSE_TEXT = WORDS.both("columns.said.not_deleted")
 
@@ -40,8 +40,8 @@ def comparison(
         text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
         return f"NOT ({text})" if operator == "not during" else text
     if operator in _PATTERNS:
-        template, prefix, suffix = _PATTERNS[operator]
-        return template.format(sql, like_pattern(str(operands[0]), prefix=prefix, suffix=suffix))
+        how, form = _PATTERNS[operator]
+        return f"{sql} {how} {like_pattern(str(operands[0]), form)}"
     values = list(map(spell, operands))
     if operator == "between":
         return f"{sql} BETWEEN {values[0]} AND {values[1]}"
@@ -72,10 +72,7 @@ def as_operand(condition: str) -> str:
 def as_stored(operand: Operand, kind: str) -> Operand:
     """The operand as the column stores it: as a number in columns of numbers, as a text in columns of texts."""
     if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
-        try:
-            return Decimal(operand)
-        except InvalidOperation:
-            return operand
+        return Decimal(operand)
     if kind in ("text", "other") and isinstance(operand, Decimal):
         return number(operand)
     return operand
@@ -97,9 +94,5 @@ def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str
 
 
 def _range_sql(sql: str, period: Period) -> str:
-    parts = []
-    if period.start is not None:
-        parts.append(f"{sql} >= {moment_sql(period.start)}")
-    if period.end is not None:
-        parts.append(f"{sql} < {moment_sql(period.end)}")
-    return " AND ".join(parts) or "TRUE"
+    ends = ((">=", period.start), ("<", period.end))
+    return " AND ".join(f"{sql} {sign} {moment_sql(end)}" for sign, end in ends if end is not None) or "TRUE"

@@ -10,7 +10,7 @@ from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
 from rules.sql.comparisons import comparison
 from rules.sql.identifiers import moment_sql
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, partition_by, percentage, where_lines
+from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
 
 _LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63
 _STEPS: dict[Unit, str] = {
@@ -59,14 +59,13 @@ def compared(statement: Statement) -> str:
     """A statement that gives both figures of each group, with the names that `with_changes` takes."""
     query = statement.query
     assert query.comparison is not None
-    frame = statement.sound_frame()
-    sides = [frame.all_of(side) for side in (query.comparison.first, query.comparison.second)]
-    outputs = statement.dimension_outputs(frame)
+    sides = [statement.frame.all_of(side) for side in (query.comparison.first, query.comparison.second)]
+    outputs = statement.dimension_outputs()
     for measure in query.measures:
         names = names_of(measure, statement)
         for side, name in zip(sides, (names.before, names.after), strict=True):
-            outputs.append(Output(statement.aggregate_sql(frame, measure, side), name))
-    return statement.selected(frame, outputs)
+            outputs.append(Output(statement.aggregate_sql(measure, side), name))
+    return statement.selected(outputs)
 
 
 def grown(statement: Statement) -> str:
@@ -77,17 +76,16 @@ def grown(statement: Statement) -> str:
         raise Unrenderable("growth is that of plain figures by one date")
     reach = _reach(query, dated[0])
     inner = statement.of(replace(query, conditions=reach.conditions, having=(), order=(), limit=None))
-    frame = inner.sound_frame()
-    groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(frame, one)]
+    groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(one)]
     back = f"'{reach.step}' PRECEDING"
-    window = f"{partition_by(groups)}ORDER BY {inner.group_columns(frame, dated[0])[0]} RANGE BETWEEN {back} AND {back}"
-    outputs = inner.dimension_outputs(frame)
+    window = over(groups, inner.group_columns(dated[0]), [f"RANGE BETWEEN {back} AND {back}"])
+    outputs = inner.dimension_outputs()
     for measure in query.measures:
-        figure, names = inner.aggregate_sql(frame, measure), names_of(measure, statement)
-        outputs += [Output(figure, names.after), Output(f"max({figure}) OVER ({window})", names.before)]
+        figure, names = inner.aggregate_sql(measure), names_of(measure, statement)
+        outputs += [Output(figure, names.after), Output(f"max({figure}) {window}", names.before)]
     shown = [f"{quoted(group_name(dated[0]))} >= {moment_sql(reach.start)}"] if reach.start is not None else []
     order = query.order or (Order(column=ColumnRef(dated[0].table, str(dated[0].column)), descending=False),)
-    return with_changes(statement.of(replace(query, order=order)), inner.selected(frame, outputs), shown)
+    return with_changes(statement.of(replace(query, order=order)), inner.selected(outputs), shown)
 
 
 @dataclass(frozen=True)
@@ -149,15 +147,9 @@ def with_changes(statement: Statement, figures: str, shown: Iterable[str] = ()) 
         comparison(_figures(one.measure, statement)[one.change], one.operator, one.operands) for one in query.having
     ]
     keys = [key for one in query.order for key in _keys(statement, one, groups)]
-    return "\n".join(
-        [
-            "SELECT " + ", ".join(map(str, outputs)),
-            f"FROM (\n{indented(figures)}\n) AS figures",
-            *where_lines([*shown, *having]),
-            *(["ORDER BY " + ", ".join(dict.fromkeys(keys))] if keys else []),
-            *limit_lines(query),
-        ]
-    )
+    where = clause("WHERE", [*shown, *having], "\n  AND ")
+    lines = ["SELECT " + ", ".join(map(str, outputs)), f"FROM {nested(figures)} AS figures", *where]
+    return "\n".join([*lines, *order_and_limit(keys, query)])
 
 
 def _keys(statement: Statement, order: Order, groups: list[list[str]]) -> list[str]:

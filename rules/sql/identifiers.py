@@ -12,12 +12,8 @@ from rules.linking.moments import Moment
 def table_name(catalog: Catalog, key: TableKey) -> str:
     """The table's name, with its schema unless the search path leads to this very table."""
     schema, name = key
-    for candidate in catalog.search_path:
-        if (candidate, name) in catalog.by_key:
-            if candidate == schema:
-                return quoted(name)
-            break
-    return f"{quoted(schema)}.{quoted(name)}"
+    found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
+    return quoted(name) if found == schema else f"{quoted(schema)}.{quoted(name)}"
 
 
 def is_float_type(type_: str) -> bool:
@@ -37,10 +33,9 @@ def number(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def like_pattern(text: str, *, prefix: bool, suffix: bool) -> str:
-    """A LIKE pattern literal for text at the beginning (`prefix`), the end (`suffix`) or anywhere."""
-    escaped = re.sub(r"([\\%_])", r"\\\1", text)
-    return literal(f"{'' if prefix else '%'}{escaped}{'' if suffix else '%'}")
+def like_pattern(text: str, form: str) -> str:
+    """A LIKE pattern literal for the text in the place of `{}` in `form`."""
+    return literal(form.format(re.sub(r"([\\%_])", r"\\\1", text)))
 
 
 def moment_sql(moment: Moment) -> str:
