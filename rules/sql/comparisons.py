@@ -16,10 +16,10 @@ from rules.words import WORDS
 NEGATIVE: tuple[Operator, ...] = ("!=", "not in", "not during", "not contains")
 _UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
 _PATTERNS = {
-    "contains": ("ILIKE", "%{}%"),
-    "not contains": ("NOT ILIKE", "%{}%"),
-    "prefix": ("ILIKE", "{}%"),
-    "suffix": ("ILIKE", "%{}"),
+    "contains": ("{} ILIKE {}", "%{}%"),
+    "not contains": ("{} NOT ILIKE {}", "%{}%"),
+    "prefix": ("{} ILIKE {}", "{}%"),
+    "suffix": ("{} ILIKE {}", "%{}"),
 }
 _FALSE_TEXT = WORDS.both("columns.said.not_deleted")
 
@@ -40,8 +40,8 @@ def comparison(
         text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
         return f"NOT ({text})" if operator == "not during" else text
     if operator in _PATTERNS:
-        how, form = _PATTERNS[operator]
-        return f"{sql} {how} {like_pattern(str(operands[0]), form)}"
+        template, form = _PATTERNS[operator]
+        return template.format(sql, like_pattern(str(operands[0]), form))
     values = list(map(spell, operands))
     if operator == "between":
         return f"{sql} BETWEEN {values[0]} AND {values[1]}"
