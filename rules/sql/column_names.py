@@ -1,5 +1,6 @@
 """What the columns of a result are called, and the direction they are put in order by."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -7,6 +8,8 @@ from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import Dimension, Measure, Query
 from rules.sql.identifiers import number
+
+_LAST_NAME = re.compile(r"""(?:"(?:[^"]|"")*"|[^."]+)$""")  # of a column with its table's alias
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Output:
     @property
     def bare(self) -> str:
         """What it is called without the alias."""
-        return self.sql.split(".")[-1]
+        return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:
         return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql

@@ -155,7 +155,7 @@ def _of_sides(statement: Statement, sides: Comparison) -> str:
     figures = []
     for measure in query.measures:
         alias, names = quoted(statement.alias(measure)), names_of(measure, statement)
-        figures += [("side_1", alias, quoted(names.before)), ("side_2", alias, quoted(names.after))]
+        figures += [(part.name, alias, quoted(name)) for part, name in zip(parts, names, strict=True)]
     return _joined(parts, figures)
 
 
