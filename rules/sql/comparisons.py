@@ -4,16 +4,15 @@ import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 
-from common.meanings import TableKey
-from common.postgres.identifiers import quoted
+from common.values import Column
 from rules.linking.moments import Period
 from rules.query.query import Operand, Operator
 from rules.schema.facts import kind_of
-from rules.schema.schema import Schema
 from rules.sql.identifiers import like_pattern, literal, moment_sql, number
 from rules.words import WORDS
 
-NEGATIVE: tuple[Operator, ...] = ("!=", "not in", "not during", "not contains")
+DURING: tuple[Operator, ...] = ("during", "not during")
+_NEGATIVE: tuple[Operator, ...] = ("!=", "not in", "not during", "not contains")
 _UNARY = {"null": "{} IS NULL", "not null": "{} IS NOT NULL", "true": "{}", "false": "NOT {}"}
 _PATTERNS = {
     "contains": ("{} ILIKE {}", "%{}%"),
@@ -30,12 +29,21 @@ def spelled(operand: Operand) -> str:
 
 
 def comparison(
-    sql: str, operator: Operator, operands: tuple[Operand, ...], spell: Callable[[Operand], str] = spelled
+    sql: str,
+    operator: Operator,
+    operands: tuple[Operand, ...],
+    spell: Callable[[Operand], str] = spelled,
+    is_nullable: bool = False,
 ) -> str:
-    """`sql operator operands`; text operands are literals, periods become half-open ranges."""
+    """`sql operator operands`; text operands are literals, periods become half-open ranges.
+
+    A negative one also holds for NULL where that may be, because what has no city is not in Berlin.
+    """
+    if is_nullable and operator in _NEGATIVE:
+        return _unlike(sql, operator, operands)
     if operator in _UNARY:
         return _UNARY[operator].format(sql)
-    if operator in ("during", "not during"):
+    if operator in DURING:
         ranges = [_range_sql(sql, operand) for operand in operands if isinstance(operand, Period)]
         text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
         return f"NOT ({text})" if operator == "not during" else text
@@ -50,8 +58,7 @@ def comparison(
     return f"{sql} {'<>' if operator == '!=' else operator} {values[0]}"
 
 
-def unlike(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
-    """A negative comparison that also holds for NULL, because what has no city is not in Berlin."""
+def _unlike(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
     if operator == "!=":
         return f"{sql} IS DISTINCT FROM {spelled(operands[0])}"
     if operator == "not during":
@@ -78,10 +85,8 @@ def as_stored(operand: Operand, kind: str) -> Operand:
     return operand
 
 
-def not_deleted(schema: Schema, key: TableKey, name: str, qualifier: str) -> str:
-    """The condition that keeps rows that are not soft-deleted."""
-    column = schema.column(key, name)
-    sql = f"{qualifier}{quoted(name)}"
+def not_deleted(column: Column, sql: str) -> str:
+    """The condition that keeps rows that are not soft-deleted; `sql` is the column that marks them."""
     kind = kind_of(column)
     if kind == "boolean":
         return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"

@@ -8,10 +8,9 @@ from rules.query.query import Comparison, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction
+from rules.sql.comparisons import DURING
 from rules.sql.growth import compared, grown, names_of, with_changes
 from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
-
-_PERIODS = ("during", "not during")
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -130,7 +129,7 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
         # A period on the date of one table restricts only the figures of that table.
         others = set(tables) - {base}
         conditions = tuple(
-            one for one in query.conditions if one.operator not in _PERIODS or one.column.table not in others
+            one for one in query.conditions if one.operator not in DURING or one.column.table not in others
         )
         part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
         again = f"_{index + 1}" if base in tables[:index] else ""
