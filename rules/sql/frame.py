@@ -9,49 +9,42 @@ from dataclasses import replace
 
 from common.meanings import TableKey
 from rules.query.functions import PARTS
-from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Related
+from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Query, Related
 from rules.schema.facts import Kind, kind_of, needs_cast
-from rules.schema.joins import Path
+from rules.schema.joins import Graph, Path
+from rules.schema.schema import Schema
 from rules.sql.comparisons import DURING, any_of, as_operand, as_stored, comparison, not_deleted, spelled
-from rules.sql.joined_tables import JoinedTables, Scope, equal
+from rules.sql.joined_tables import JoinedTables, equal
 
 
 class Frame(JoinedTables):
     """Tables with what restricts their rows."""
 
-    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
-        super().__init__(scope, base, taken)
+    def __init__(
+        self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(schema, graph, query, base, taken)
         self._conditions: list[str] = []
         self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
-        self._spoken_of: set[tuple[TableKey, str | None]] = set()
+        self._spoken_of: set[tuple[TableKey, str | None]] = set()  # a default filter by one of these does not hold
 
-    def speak_of(self, columns: Iterable[tuple[TableKey, str | None]]) -> None:
-        """Says what the question speaks of; a default filter by one of these columns does not hold then."""
-        self._spoken_of.update(columns)
-
-    def restrict(
-        self,
-        conditions: Iterable[Condition],
-        related: Iterable[Related] = (),
-        either: Iterable[Either] = (),
-        sides: Iterable[Sequence[Condition]] = (),
-        own_filter: str | None = None,
-    ) -> None:
-        """Adds conditions; those on tables that are not above the root become EXISTS.
+    def restrict(self, query: Query, own_filter: str | None = None) -> None:
+        """Adds what restricts the rows of the query; conditions on tables that are not above the root become EXISTS.
 
         Args:
-            sides: rows are kept that meet all conditions of one of these.
             own_filter: an expression over the base's columns.
         """
-        conditions, either, sides = tuple(conditions), tuple(either), tuple(sides)
+        conditions, either, both = query.conditions, query.either, query.comparison
+        sides = (both.first, both.second) if both is not None else ()
         alternatives = tuple(one for each in (*(one.conditions for one in either), *sides) for one in each)
-        self.speak_of((ref.table, ref.column) for one in (*conditions, *alternatives) for ref in one.columns)
+        compared = (ref for one in (*conditions, *alternatives) for ref in one.columns)
+        self._spoken_of = {(one.table, one.column) for one in (*compared, *query.dimensions, *query.top_per)}
         tables = [(self._beside(one), one) for one in conditions]
         above = [one for table, one in tables if table is None]
         for condition in (*above, *(one for one in alternatives if len(one.columns) > 1 and not self._beside(one))):
             for ref in condition.columns:
                 self._join(ref.table, ref.via)
-        needs = _existence(tuple(related), [(table, one) for table, one in tables if table is not None])
+        needs = _existence(query.related, [(table, one) for table, one in tables if table is not None])
         is_apart = any(each.related for each in either) or any(map(self._is_apart, alternatives))
         self._must_qualify = self._must_qualify or bool(needs) or is_apart
         for one in above:
@@ -101,13 +94,13 @@ class Frame(JoinedTables):
         first, via = path[0], ref.via if len(path) > 1 else None
         inner = self._inner(first.parent)
         inner.include([(ref.table, via)], frozenset())
-        inner.restrict([replace(condition, column=replace(ref, via=via))])
+        inner.restrict(Query(first.parent, conditions=(replace(condition, column=replace(ref, via=via)),)))
         tie = equal(inner._nodes[()], first.parent_columns, self._nodes[()], first.columns)
         return f"EXISTS (SELECT 1 {inner._rows(tie)})"
 
     def _inner(self, table: TableKey) -> "Frame":
         """A frame for a query in this one."""
-        return Frame(self._scope, table, frozenset(self._taken))
+        return Frame(self._schema, self._graph, self._query, table, frozenset(self._taken))
 
     def _rows(self, *ties: str) -> str:
         """The FROM and WHERE for the rows of this frame that meet `ties` as well, on one line."""
@@ -130,7 +123,7 @@ class Frame(JoinedTables):
             facts = self._schema.facts[key]
             default = None if self._is_lifted(key) else facts.filter
             said = default is not None and facts.deleted in facts.filtered  # then the file knows better than the rules
-            if facts.deleted is not None and key not in self._scope.with_deleted and not said:
+            if facts.deleted is not None and key not in self._query.with_deleted and not said:
                 found.append(
                     not_deleted(self._schema.column(key, facts.deleted), self._qualified(alias, facts.deleted))
                 )
@@ -141,7 +134,7 @@ class Frame(JoinedTables):
     def _is_lifted(self, key: TableKey) -> bool:
         """Whether the question speaks of what the default filter of the table is about."""
         facts = self._schema.facts[key]
-        with_all = key in self._scope.with_deleted and facts.has_one_default
+        with_all = key in self._query.with_deleted and facts.has_one_default
         return with_all or not self._spoken_of.isdisjoint((key, column) for column in facts.filtered)
 
     def condition(self, condition: Condition) -> str:
@@ -181,12 +174,12 @@ class Frame(JoinedTables):
 
     def _exists(self, related: Related) -> str:
         """`EXISTS (…)` for rows of the related table that belong to the base's row."""
-        meeting = self._graph.meeting(self._base, related.table, self._through, below=True)
+        meeting = self._graph.meeting(self._base, related.table, self._query.through, below=True)
         if meeting is None or not meeting.to_first:
             raise LookupError(f"nothing connects {self._base} with {related.table}")
         inner, last = self._inner(meeting.at), meeting.to_first[-1]
         inner.include([(related.table, None), (last.child, None)], frozenset())
-        inner.restrict(related.conditions)
+        inner.restrict(Query(meeting.at, conditions=related.conditions))
         outer = self._join(self._base, None)
         ties = equal(inner._join(last.child, None), last.columns, outer, last.parent_columns)
         return f"{'NOT ' if related.negated else ''}EXISTS (SELECT 1 {inner._rows(ties)})"

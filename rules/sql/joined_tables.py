@@ -1,7 +1,7 @@
 """The tables of one statement: joined from one root upward, under their aliases, and columns of them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from string import ascii_letters
 
 from common.meanings import TableKey
@@ -9,29 +9,20 @@ from common.postgres.identifiers import quoted
 from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.query.functions import PARTS
-from rules.query.query import ColumnRef
+from rules.query.query import ColumnRef, Query
 from rules.schema.facts import date_form, kind_of
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema
 from rules.sql.identifiers import table_name
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What holds for all frames of one query; see `Query` for the tables."""
-
-    schema: Schema
-    graph: Graph
-    with_deleted: frozenset[TableKey]
-    through: frozenset[TableKey]
-
-
 class JoinedTables:
-    """Tables joined from one root upward."""
+    """Tables joined from one root upward, for the query or a part of it."""
 
-    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
-        self._scope, self._base = scope, base
-        self._schema, self._graph, self._through = scope.schema, scope.graph, scope.through
+    def __init__(
+        self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: frozenset[str] = frozenset()
+    ) -> None:
+        self._schema, self._graph, self._query, self._base = schema, graph, query, base
         self._root = base
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}

@@ -111,10 +111,9 @@ def _share_of_top(statement: Statement, count: int) -> str:
     place = f"row_number() {over(order=[figure + direction(True)])}"
     body = statement.selected([Output(figure, "figure"), Output(place, "place")])
     first = f"sum(figure) FILTER (WHERE place <= {count})"
-    part = Output(
-        percentage(first, "sum(figure)", statement.is_float(measure)), f"top_{count}_{statement.alias(measure)}_percent"
-    )
-    return f"SELECT {part}\nFROM {nested(body)} AS ranked"
+    part = percentage(first, "sum(figure)", statement.is_float(measure))
+    name = f"top_{count}_{statement.alias(measure)}_percent"
+    return f"SELECT {Output(part, name)}\nFROM {nested(body)} AS ranked"
 
 
 def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:
@@ -128,9 +127,8 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
         measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
         # A period on the date of one table restricts only the figures of that table.
         others = set(tables) - {base}
-        conditions = tuple(
-            one for one in query.conditions if one.operator not in DURING or one.column.table not in others
-        )
+        out = [one for one in query.conditions if one.operator in DURING and one.column.table in others]
+        conditions = tuple(one for one in query.conditions if one not in out)
         part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
         again = f"_{index + 1}" if base in tables[:index] else ""
         parts.append(_Part(quoted(f"by_{base[1]}{again}".lower()), part, part.text(with_keys=True)))
@@ -182,9 +180,8 @@ def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
     statement = parts[0].statement
     with_ = "WITH " + ",\n".join(f"{part.name} AS {nested(part.text)}" for part in parts) + "\n"
     if not statement.query.dimensions:
-        return f"{with_}SELECT " + ", ".join(
-            f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures
-        )
+        alone = (f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures)
+        return f"{with_}SELECT {', '.join(alone)}"
     keys = [str(one.alias) for one in statement.key_outputs()]
     shown: list[str] = []
     for dimension, names in zip(statement.query.dimensions, statement.group_names(), strict=True):

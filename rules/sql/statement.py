@@ -16,7 +16,6 @@ from rules.sql.column_names import Output, direction, disambiguated, group_name,
 from rules.sql.comparisons import comparison
 from rules.sql.frame import Frame
 from rules.sql.identifiers import is_float_type, number
-from rules.sql.joined_tables import Scope
 
 
 class Unrenderable(Exception):
@@ -53,11 +52,11 @@ class Statement:
         """
         query = self.query
         base = measured_table(query)
-        frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
-        needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
-        needed += [(column.table, column.via) for column in query.columns]
-        needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
-        needed += [(one.column.table, one.column.via) for measure in query.measures for one in measure.share_of]
+        frame = Frame(self.schema, self.graph, query, base)
+        columns = [*query.columns, *(key.column for key in query.order if key.column is not None)]
+        columns += [one.column for measure in query.measures for one in measure.share_of]
+        needed = [(one.table, one.via) for one in (*query.dimensions, *query.top_per)]
+        needed += [(one.table, one.via) for one in columns]
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
@@ -69,12 +68,10 @@ class Statement:
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
-        frame.speak_of((one.table, one.column) for one in (*query.dimensions, *query.top_per))
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
-        sides = (query.comparison.first, query.comparison.second) if query.comparison is not None else ()
-        frame.restrict(query.conditions, query.related, query.either, sides, filters.pop() if filters else None)
+        frame.restrict(query, filters.pop() if filters else None)
         return frame
 
     def filter_of(self, measure: Measure) -> str | None:
