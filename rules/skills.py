@@ -11,9 +11,8 @@ from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.choices import choices
 from rules.answering.classify import classified
-from rules.answering.compared import changes_of
 from rules.answering.dated import dated_by, dated_in
-from rules.answering.named_columns import columns_of
+from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
 from rules.answering.rewrites import rewrites
 from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
