@@ -58,13 +58,8 @@ def columns_of(
     if query is None or query.counts_rows:
         return columns
     if query.share_of_top is not None and len(columns) == 1:
-        return (
-            replace(
-                columns[0],
-                label=_TOP.to(lang).format(query.share_of_top, _of(query.measures[0], schema, lang)),
-                unit="%",
-            ),
-        )
+        name = _TOP.to(lang).format(query.share_of_top, _of(query.measures[0], schema, lang))
+        return (replace(columns[0], label=name),)
     changes = changes_of(query, len(columns), schema, lang, today or date.today())
     figures = len(columns) - len(query.measures) * (1 if changes is None else 4)  # the place of the first
     first = figures - len(query.columns)
@@ -80,9 +75,6 @@ def columns_of(
         units |= dict.fromkeys((one.percent for one in changes.figures), "%")
     for place, measure in enumerate(query.measures if changes is None else (), figures):
         labels[place] = _computed_name(measure, schema, lang)
-        if measure.function == "metric":
-            meaning = schema.column(measure.table, str(measure.column)).meaning
-            units[place] = meaning.unit.to(lang) if meaning is not None and meaning.unit is not None else None
     return tuple(
         replace(one, label=labels.get(place) or one.label, unit=units.get(place, one.unit))
         for place, one in enumerate(columns)
@@ -173,9 +165,9 @@ class Changes:
         """What the columns are called, by their places."""
         found: dict[int, str] = {}
         for one in self.figures:
-            before, after = (_PART.to(lang).format(one.name, side) for side in self.sides or ("", ""))
+            before, after = [_PART.to(lang).format(one.name, side) for side in self.sides] or ("", one.name)
             if self.growth is not None:
-                before, after = _EARLIER[self.growth].to(lang).format(one.name), one.name
+                before = _EARLIER[self.growth].to(lang).format(one.name)
             difference, percent = (form[self.growth].to(lang).format(one.name) for form in (_DIFFERENCES, _PERCENTS))
             found |= {one.before: before, one.after: after, one.difference: difference, one.percent: percent}
         return found
@@ -188,26 +180,19 @@ def changes_of(query: Query | None, width: int, schema: Schema, lang: Lang, toda
     first = width - 4 * len(query.measures)
     if first < 0:
         return None
-    figures = tuple(
-        # In a series the figure itself comes first.
-        Compared(
-            _figure_name(one, schema, lang),
-            at + (query.growth is not None),
-            at + (query.growth is None),
-            at + 2,
-            at + 3,
-        )
-        for one, at in zip(query.measures, range(first, width, 4), strict=True)
-    )
+    figures = []
+    for one, at in zip(query.measures, range(first, width, 4), strict=True):
+        before, after = (at, at + 1) if query.growth is None else (at + 1, at)  # a series begins with the figure itself
+        figures.append(Compared(_figure_name(one, schema, lang), before, after, at + 2, at + 3))
     if query.comparison is None:
-        return Changes(figures, query.growth)
+        return Changes(tuple(figures), query.growth)
     both = (query.comparison.first, query.comparison.second)
     names = [_said(side, schema, lang, today) for side in both]
     periods = [dated_by(side, schema, today) for side in both]
     unfinished = tuple(one.said(lang) for one in periods if one is not None and one.is_unfinished)
     if None in names or names[0] == names[1]:
         names = [one.to(lang) for one in _ORDINALS]
-    return Changes(figures, None, tuple(map(str, names)), unfinished, not query.dimensions)
+    return Changes(tuple(figures), None, tuple(map(str, names)), unfinished, not query.dimensions)
 
 
 def _said(side: Sequence[Condition], schema: Schema, lang: Lang, today: date) -> str | None:
