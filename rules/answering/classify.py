@@ -3,18 +3,19 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
-from rules.answering.about_results import course_of_last
+from rules.answering.about_results import asked_of_last
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import Course, Doubt, kind_of_doubt
+from rules.words.result_questions import Course, Doubt
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
@@ -43,6 +44,9 @@ _TOLD_BY: Mapping[Doubt | Course, tuple[AnalysisKind, ...]] = {
     "change": ("change",),
     "outlook": ("forecast",),
 }
+_COURSES = get_args(Course)
+_ABOUT_RESULT = Text("问题与上一个结果有关", "The question is about an earlier result")
+_ABOUT_COURSE = Text("问题与上一个结果的变化有关", "The question is about the course of an earlier result")
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
@@ -66,15 +70,12 @@ def classified(inquiry: Inquiry) -> Classification:
         is_named = len(words.names) > 1 or any(mark.links[0].kind != "column" for mark in words.names)
         sure = 0.95 if is_named else _LIKELY
         return _verdict(inquiry, "DATABASE", sure, "rule_based_strong_business", operation)
-    doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
-    if doubt == "why" or (doubt is not None and not words.names):
-        reason = Text("问题与上一个结果有关", "The question is about an earlier result")
-        verdict = _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
-        return replace(verdict, analysis=_TOLD_BY.get(doubt, ()))
-    course = None if words.names else course_of_last(inquiry)
-    if course is not None:
-        reason = Text("问题与上一个结果的变化有关", "The question is about the course of an earlier result")
-        return replace(_verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason), analysis=_TOLD_BY[course])
+    asked = asked_of_last(inquiry)
+    if asked is not None and (asked[1] == "why" or not words.names):
+        verdict = _verdict(
+            inquiry, "CHAT", 0.85, "rule_based_chat", _ABOUT_COURSE if asked[1] in _COURSES else _ABOUT_RESULT
+        )
+        return replace(verdict, analysis=_TOLD_BY.get(asked[1], ()))
     chat = _chat_verdict(inquiry, question, words)
     if chat is None and continues(inquiry):
         return _follow_up_verdict(inquiry, words)
