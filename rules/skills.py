@@ -9,12 +9,11 @@ from common.text import Text
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
 from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
-from rules.answering.choices import choices
 from rules.answering.classify import classified
 from rules.answering.dated import dated_by, dated_in
+from rules.answering.instead import choices, rewrites
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
-from rules.answering.rewrites import rewrites
 from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
