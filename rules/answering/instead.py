@@ -1,7 +1,7 @@
 """What is offered in place of a refused question, each of which the rules have understood before it is offered.
 
 To a question back, what may be answered to it, as short texts that complete the pending question when they are asked
-next; a text that is not read as the choice that it stands for is not offered. Otherwise questions that rules can answer:
+next; a text that is not read as the choice that it stands for is not offered. Else questions that rules can answer:
 misspelt words replaced by names of the database, a word that may mean several things by each of them, what could not be
 placed left out; and as a last resort something plain about the same tables.
 """

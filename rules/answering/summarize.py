@@ -119,9 +119,7 @@ def _single(answered: Answered) -> str:
 
 def _field(name: str, value: str, lang: Lang, clause: str) -> str:
     figure, is_about = about_apart(value, lang)
-    if is_about:
-        return Text(f"{name}{clause}约为 {figure}", f"{name}{clause}: {value}").to(lang)
-    return Text(f"{name}{clause}为 {value}", f"{name}{clause}: {value}").to(lang)
+    return Text(f"{name}{clause}{'约' if is_about else ''}为 {figure}", f"{name}{clause}: {value}").to(lang)
 
 
 # -------------------------------------------------------------------------------------------------------- several rows
@@ -260,18 +258,14 @@ def _partial_periods(answered: Answered) -> list[str]:
     if place is None:
         return []
     lang, column = answered.lang, answered.columns[place]
-    unit = _CUT_TO[str(column.period)]
     stored = column.output.column
     first = stored.period[0] if stored is not None and stored.period is not None else None
+    is_told = answered.dated is not None and answered.dated.is_unfinished
     notes: dict[str, None] = {}
     for value in sorted({str(row[place]) for row in answered.result.rows if row[place] is not None}):
-        begin = _beginning(value)
-        end = _end(begin, unit) if begin is not None else None
-        if begin is None or end is None:
-            continue
+        begin, end = _span(value, _CUT_TO[str(column.period)])
         said = str(as_period(value, column.period))
         if begin <= answered.today < end:
-            is_told = answered.dated is not None and answered.dated.is_unfinished
             notes |= {} if is_told else {_NOT_OVER.to(lang).format(said): None}
         elif first is not None and _misses_a_part(begin, first, end):
             notes[_BEGINS.to(lang).format(said, first)] = None
@@ -283,15 +277,10 @@ def _misses_a_part(begin: date, first: str, end: date) -> bool:
     return (begin + _FEW * (end - begin)).isoformat() < first < end.isoformat()
 
 
-def _beginning(value: str) -> date | None:
+def _span(value: str, unit: Unit) -> tuple[date, date]:
+    """The first day of a period and that of the next; nothing lies in one that is beyond the calendar."""
     try:
-        return date.fromisoformat(f"{value[:10]}-01-01"[:10] if len(value) == 4 else f"{value[:10]}-01"[:10])
-    except ValueError:  # a year beyond those that Python knows, or another way of writing it
-        return None
-
-
-def _end(begin: date, unit: Unit) -> date | None:
-    try:
-        return Moment(begin).shifted(unit, 1).day
-    except (OverflowError, ValueError):  # beyond the calendar
-        return None
+        begin = date.fromisoformat(f"{value}-01-01"[:10])
+        return begin, Moment(begin).shifted(unit, 1).on(begin)
+    except (ValueError, OverflowError):  # also another way of writing it
+        return date.max, date.max
