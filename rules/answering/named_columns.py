@@ -16,7 +16,7 @@ from rules.answering.dated import dated_by
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Condition, Function, Measure, Query
 from rules.schema.schema import Schema
-from rules.sql.identifiers import number
+from rules.sql.expressions import number
 
 _YEARS, _PART = Text("{}至今的年数", "years since {}"), Text("{}（{}）", "{} ({})")
 _COUNTED, _PER = Text("{}数量", "number of {}"), Text("每组{}的平均", "average {}")

@@ -8,7 +8,7 @@ from common.values import Catalog
 from databases.references import references
 from knowledge.near_names import UNKNOWN_COLUMN, UNKNOWN_TABLE
 from knowledge.spelling import likeness
-from rules.sql.identifiers import table_name
+from rules.sql.joined_tables import table_name
 from rules.words import WORDS
 
 _QUOTED = re.compile(r'"([^"]+)"')

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import Dimension, Measure, Query
-from rules.sql.identifiers import number
+from rules.sql.expressions import number
 
 _LAST_NAME = re.compile(r"""(?:"(?:[^"]|"")*"|[^."]+)$""")  # of a column with its table's alias
 

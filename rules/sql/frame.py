@@ -13,7 +13,7 @@ from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Q
 from rules.schema.facts import Kind, kind_of, needs_cast
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema
-from rules.sql.comparisons import DURING, any_of, as_operand, as_stored, comparison, not_deleted, spelled
+from rules.sql.expressions import DURING, any_of, as_operand, as_stored, comparison, not_deleted, spelled
 from rules.sql.joined_tables import JoinedTables, equal
 
 

@@ -8,8 +8,7 @@ from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
-from rules.sql.comparisons import comparison
-from rules.sql.identifiers import moment_sql
+from rules.sql.expressions import comparison, moment_sql
 from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
 
 _LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63

@@ -6,6 +6,7 @@ from string import ascii_letters
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
+from common.values import Catalog
 from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.query.functions import PARTS
@@ -13,7 +14,13 @@ from rules.query.query import ColumnRef, Query
 from rules.schema.facts import date_form, kind_of
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema
-from rules.sql.identifiers import table_name
+
+
+def table_name(catalog: Catalog, key: TableKey) -> str:
+    """The table's name, with its schema unless the search path leads to this very table."""
+    schema, name = key
+    found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
+    return quoted(name) if found == schema else f"{quoted(schema)}.{quoted(name)}"
 
 
 class JoinedTables:

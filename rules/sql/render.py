@@ -8,7 +8,7 @@ from rules.query.query import Comparison, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction
-from rules.sql.comparisons import DURING
+from rules.sql.expressions import DURING
 from rules.sql.growth import compared, grown, names_of, with_changes
 from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
 

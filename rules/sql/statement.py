@@ -13,9 +13,8 @@ from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
-from rules.sql.comparisons import comparison
+from rules.sql.expressions import comparison, is_float_type, number
 from rules.sql.frame import Frame
-from rules.sql.identifiers import is_float_type, number
 
 
 class Unrenderable(Exception):

@@ -1,14 +1,13 @@
-"""Comparisons of one expression with literals, as SQL, and the condition that leaves soft-deleted rows out."""
+"""Writes literals, dates and comparisons with them as SQL, and tells its types."""
 
 import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 from common.values import Column
-from rules.linking.moments import Period
+from rules.linking.moments import Moment, Period
 from rules.query.query import Operand, Operator
 from rules.schema.facts import kind_of
-from rules.sql.identifiers import like_pattern, literal, moment_sql, number
 from rules.words import WORDS
 
 DURING: tuple[Operator, ...] = ("during", "not during")
@@ -21,6 +20,47 @@ _PATTERNS = {
     "suffix": ("{} ILIKE {}", "%{}"),
 }
 _FALSE_TEXT = WORDS.both("columns.said.not_deleted")
+
+
+def is_float_type(type_: str) -> bool:
+    """Whether values of the type are floating-point numbers, which `round` does not round to digits."""
+    return type_ in ("real", "double precision")
+
+
+def literal(value: str) -> str:
+    """A string literal; backslashes are plain characters whatever the server's settings."""
+    escaped = value.replace("\x00", "").replace("'", "''")
+    return "E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
+
+
+def number(value: Decimal) -> str:
+    """A numeric literal without exponent."""
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def like_pattern(text: str, form: str) -> str:
+    """A LIKE pattern literal for the text in the place of `{}` in `form`."""
+    return literal(form.format(re.sub(r"([\\%_])", r"\\\1", text)))
+
+
+def moment_sql(moment: Moment) -> str:
+    """A day as an expression of type date."""
+    if moment.day is not None:
+        return f"DATE '{moment.day.isoformat()}'"
+    base = "CURRENT_DATE" if moment.trunc == "day" else f"date_trunc('{moment.trunc}', CURRENT_DATE)"
+    if moment.months:
+        base += _shift(moment.months, "month")
+    if moment.days and (moment.months or moment.trunc != "day"):
+        base += _shift(moment.days, "day")
+    elif moment.days:
+        return f"{base} {'+' if moment.days > 0 else '-'} {abs(moment.days)}"
+    return base if base == "CURRENT_DATE" else f"({base})::date" if " " in base.split(")")[-1] else f"{base}::date"
+
+
+def _shift(count: int, unit: str) -> str:
+    amount, unit = (abs(count) // 12, "year") if unit == "month" and count % 12 == 0 else (abs(count), unit)
+    return f" {'+' if count > 0 else '-'} INTERVAL '{amount} {unit}{'s' if amount > 1 else ''}'"
 
 
 def spelled(operand: Operand) -> str:
