@@ -83,7 +83,10 @@ def classified(inquiry: Inquiry) -> Classification:
         return replace(verdict, analysis=_TOLD_BY.get(asked[1], ()))
     chat = _chat_verdict(inquiry, question, words)
     if chat is None and continues(inquiry):
-        return _follow_up_verdict(inquiry, words)
+        # The caller knows best whether the turn before was about data; the conversation shows that one was.
+        sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
+        is_sure = not words.signs and is_understood(inquiry)
+        return _data(inquiry, sure if is_sure else _LIKELY, "rule_based_follow_up", _FOLLOWS)
     return chat or _data_verdict(inquiry, words)
 
 
@@ -131,14 +134,6 @@ def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classificat
     if _GENERAL.search(question) and (not words.names or (len(words.names) == 1 and len(words.asks) <= 1)):
         return _chat(inquiry, _LIKELY, Text("问题像是闲聊或常识", "The question looks like general talk"))
     return None
-
-
-def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
-    # The caller knows best whether the turn before was about data; the conversation shows that one was.
-    sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
-    if words.signs or not is_understood(inquiry):
-        sure = _LIKELY
-    return _data(inquiry, sure, "rule_based_follow_up", _FOLLOWS)
 
 
 def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
