@@ -176,8 +176,7 @@ def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
 
 
 def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
-    unknown = [mark.text for mark in words.unknown]
-    lexicon = lexicon_for(inquiry)
+    unknown, lexicon = [mark.text for mark in words.unknown], lexicon_for(inquiry)
     return 0 < len(unknown) <= _MOST_MISSPELT and all(similar_names([word], lexicon) for word in unknown)
 
 

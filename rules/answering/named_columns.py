@@ -112,11 +112,10 @@ def _figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:
     name = _computed_name(measure, schema, lang)
     if name is not None:
         return name
-    table, function = schema.table(measure.table), _TOLD[measure.function]
-    if measure.column is None:
-        return label_of(Output("", function=function, counted=(table,)), None, lang)
-    column = schema.column(measure.table, measure.column)
-    return label_of(Output("", table=table, column=column, function=function), None, lang)
+    table = schema.table(measure.table)
+    column = schema.column(measure.table, measure.column) if measure.column is not None else None
+    figure = Output("", table=table, column=column, function=_TOLD[measure.function], counted=(table,))
+    return label_of(figure, None, lang)
 
 
 def _of(measure: Measure, schema: Schema, lang: Lang) -> str:

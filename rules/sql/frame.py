@@ -20,9 +20,7 @@ from rules.sql.joined_tables import JoinedTables, equal
 class Frame(JoinedTables):
     """Tables with what restricts their rows."""
 
-    def __init__(
-        self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: Iterable[str] = ()) -> None:
         super().__init__(schema, graph, query, base, taken)
         self._conditions: list[str] = []
         self._conditions_of_base: list[str] = []  # used only with `keep_all`, where they must not restrict groups
@@ -100,7 +98,7 @@ class Frame(JoinedTables):
 
     def _inner(self, table: TableKey) -> "Frame":
         """A frame for a query in this one."""
-        return Frame(self._schema, self._graph, self._query, table, frozenset(self._taken))
+        return Frame(self._schema, self._graph, self._query, table, self._taken)
 
     def _rows(self, *ties: str) -> str:
         """The FROM and WHERE for the rows of this frame that meet `ties` as well, on one line."""

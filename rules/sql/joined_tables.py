@@ -26,9 +26,7 @@ def table_name(catalog: Catalog, key: TableKey) -> str:
 class JoinedTables:
     """Tables joined from one root upward, for the query or a part of it."""
 
-    def __init__(
-        self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: Iterable[str] = ()) -> None:
         self._schema, self._graph, self._query, self._base = schema, graph, query, base
         self._root = base
         self._taken = set(taken)
