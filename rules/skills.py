@@ -5,16 +5,15 @@ from datetime import date
 
 from common.errors import ForbiddenStatement, InvalidSql
 from common.inquiry import Emit, Inquiry
+from common.text import Text
 from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
 from knowledge.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
-from rules.answering.choices import choices
 from rules.answering.classify import classified
-from rules.answering.compared import changes_of
 from rules.answering.dated import dated_by, dated_in
-from rules.answering.named_columns import columns_of
+from rules.answering.instead import choices, rewrites
+from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
-from rules.answering.rewrites import rewrites
 from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
@@ -22,6 +21,8 @@ from rules.query.query_json import pending_to_json, query_to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
 from rules.words.writes import pasted_sql
+
+_NOT_MENDED = Text("规则无法修复这条 SQL。", "The rules can't mend this SQL.")
 
 
 class OfflineSkills:
@@ -60,10 +61,10 @@ class OfflineSkills:
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
         """See `Skills.repair_sql`. Mends misspelt tables and columns only."""
-        try:
-            return Thought(Sql(repaired(sql, error, inquiry.catalog)))
-        except Refusal as refusal:
-            return Thought(refusal.draft(inquiry.lang))
+        mended = repaired(sql, error, inquiry.catalog)
+        return Thought(
+            Sql(mended) if mended is not None else NoSql("unknown_generation_failure", _NOT_MENDED.to(inquiry.lang))
+        )
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None

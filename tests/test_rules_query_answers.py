@@ -17,9 +17,8 @@ from common.text import Lang
 from common.values import Catalog, QueryResult
 from databases import GuardedDatabase
 from knowledge.result_columns import ResultColumn
-from rules.answering.compared import changes_of
 from rules.answering.dated import dated_by
-from rules.answering.named_columns import columns_of
+from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.summarize import Answered, notes_on, summary_pieces
 from rules.linking.moments import Moment, Period
 from rules.query.query import (

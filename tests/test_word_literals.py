@@ -23,7 +23,6 @@ MAY_HOLD_WORDS = (
     "rules/reading/patterns.py",
     "rules/reading/costs.py",
     "knowledge/words/",
-    "rules/sql/identifiers.py",
 )
 HAN = re.compile(r"[\u3400-\u9fff]")
 LATIN = re.compile(r"[A-Za-z]{3,}")
@@ -32,7 +31,7 @@ WORD = re.compile(r"[A-Za-z]{3,}(?: [A-Za-z]+)*")
 ESCAPED = re.compile(r"\\u\w{4}|\\\w|\(\?[\w:!=<>]*|\[[^\]]*\]|\{[^}]*\}")
 READS_PATTERNS = {"compile", "search", "match", "fullmatch", "sub", "split", "findall", "finditer"}
 SQL = {"text", "character", "varchar", "char", "citext", "name", "bpchar", "bool", "LIMIT", "FETCH", "FIRST", "NEXT"}
-SQL |= {"row", "number", "rank"}
+SQL |= {"row", "number", "rank", "real", "double precision"}
 ENDINGS = {"ing", "ies", "sses", "shes", "ches", "xes", "zzes"}  # of English words, by which their forms are told apart
 CHARACTERS = {"aeiou", "lsz", "NFKC", "PZC"}  # not words: letters, forms and categories of Unicode
 NOT_WORDS = SQL | ENDINGS | CHARACTERS | {"space"}

@@ -39,32 +39,32 @@ _CANNOT: dict[Doubt | Course, Text] = {
 }
 
 
-def last_result(inquiry: Inquiry) -> Turn | None:
-    """The latest turn that has a result."""
-    return next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
+def asked_of_last(inquiry: Inquiry) -> tuple[Turn, Doubt | Course] | None:
+    """The latest turn that has a result, and what the question asks about it; None if it asks something else.
+
+    Of a series it may ask for its course, if it asks nothing beside.
+    """
+    turn = next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
+    asked = (kind_of_doubt(inquiry.question) or _course_of(turn, inquiry.question)) if turn is not None else None
+    return (turn, asked) if turn is not None and asked is not None else None
 
 
-def course_of_last(inquiry: Inquiry) -> Course | None:
-    """What the question asks of the latest result, if that is a series and nothing else is asked."""
-    turn = last_result(inquiry)
-    rows = turn.row_count or 0 if turn else 0
-    if turn is None or rows < _LEAST_SERIES:
+def is_about_last(inquiry: Inquiry) -> bool:
+    """Whether the question is about the last result."""
+    return asked_of_last(inquiry) is not None
+
+
+def _course_of(turn: Turn, question: str) -> Course | None:
+    rows, periods = turn.row_count or 0, [period for period in turn.described.get("periods", ()) if period]
+    is_timed = periods or any(kind.startswith(_TIMES) for kind in turn.described.get("column_types", ()))
+    if rows < _LEAST_SERIES or not is_timed:
         return None
-    periods = [period for period in turn.described.get("periods", ()) if period]
-    if not periods and not any(kind.startswith(_TIMES) for kind in turn.described.get("column_types", ())):
-        return None
-    return course_asked(inquiry.question, periods[0] if periods else None, rows)
+    return course_asked(question, periods[0] if periods else None, rows)
 
 
 def result_pieces(inquiry: Inquiry, turn: Turn, query: Query | None, doubt: Doubt | Course) -> list[str]:
     """An answer about the result of `turn`, in pieces that concatenate to it; `query` is what gave it, if known."""
     return [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
-
-
-def is_about_last(inquiry: Inquiry) -> bool:
-    """Whether the question is about the last result."""
-    is_doubt = kind_of_doubt(inquiry.question) is not None and last_result(inquiry) is not None
-    return is_doubt or course_of_last(inquiry) is not None
 
 
 def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
@@ -82,12 +82,12 @@ def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
         return Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ').to(inquiry.lang)
     count = turn.row_count if turn.row_count is not None else len(turn.rows)
     rows = "row" if count == 1 else "rows"
-    head = Text(f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}')
+    found = Text(f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}').to(inquiry.lang)
     first = _first_row(turn, query, inquiry)
     if first:
         what = Text("，第一条是：", "; the first is ") if count > 1 else Text("：", ": ")
-        return f"{head.to(inquiry.lang)}{what.to(inquiry.lang)}{first}{Text('。', '. ').to(inquiry.lang)}"
-    return f"{head.to(inquiry.lang)}{Text('。', '. ').to(inquiry.lang)}"
+        found += what.to(inquiry.lang) + first
+    return found + Text("。", ". ").to(inquiry.lang)
 
 
 def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:

@@ -1,19 +1,24 @@
 """Small talk by rules, and examples of questions that the connected database can really answer."""
 
+from collections.abc import Iterable
+
 from common.inquiry import Inquiry
 from common.text import Text
 from knowledge.naming import spoken_name
-from rules.answering.about_results import course_of_last, last_result, result_pieces
+from rules.answering.about_results import asked_of_last, result_pieces
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import ABOUT_CITU, SMALL_TALK
 
 _THANKS, _FAREWELL = WORDS.found("talk.small.gratitude"), WORDS.found("talk.small.farewells")
 _MAX_TABLES = 6
+_WELCOME = Text("不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data.")
+_CITU = Text(
+    "我是 Citu，用中文或英文回答数据库里的问题。", "I'm Citu; I answer questions about a database in plain words. "
+)
 _ONLY_DATA = Text(
     "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
     "Without a language model I can only answer questions about the data. ",
@@ -33,30 +38,20 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
     """An answer to a question that is not about the data, in pieces that concatenate to it."""
     question = inquiry.question.strip()
     if _THANKS.search(question):
-        return [
-            Text("不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data.").to(
-                inquiry.lang
-            )
-        ]
+        return [_WELCOME.to(inquiry.lang)]
     if _FAREWELL.search(question):
         return [Text("再见！", "Goodbye!").to(inquiry.lang)]
     if SMALL_TALK.match(question):
         return [Text("你好！我是 Citu。", "Hello! I'm Citu. ").to(inquiry.lang), *_offer(inquiry)]
-    doubt, result = kind_of_doubt(question) or course_of_last(inquiry), last_result(inquiry)
-    if doubt is not None and result is not None:
-        return result_pieces(inquiry, result, earlier_query(inquiry), doubt)
+    asked = asked_of_last(inquiry)
+    if asked is not None:
+        turn, doubt = asked
+        return result_pieces(inquiry, turn, earlier_query(inquiry), doubt)
     if ABOUT_CITU.search(question):
-        return [
-            Text(
-                "我是 Citu，用中文或英文回答数据库里的问题。",
-                "I'm Citu; I answer questions about a database in plain words. ",
-            ).to(inquiry.lang),
-            *_offer(inquiry),
-        ]
+        return [_CITU.to(inquiry.lang), *_offer(inquiry)]
     offers = about_mentioned(inquiry)
     if offers:
-        lines = "\n".join(f"- {offer}" for offer in offers)
-        return [_TAKEN_AS_TALK.to(inquiry.lang), lines]
+        return [_TAKEN_AS_TALK.to(inquiry.lang), _listed(offers)]
     opening = _NOTHING_TO_CONTINUE if _lacks_beginning(inquiry) else _ONLY_DATA
     return [opening.to(inquiry.lang), *_offer(inquiry)]
 
@@ -77,7 +72,8 @@ def _offer(inquiry: Inquiry) -> list[str]:
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
     about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ").to(lang)
     examples = example_questions(inquiry.catalog, lang)
-    if not examples:
-        return [about]
-    lines = "\n".join(f"- {example}" for example in examples)
-    return [about, Text("例如：\n", "For example:\n").to(lang), lines]
+    return [about, Text("例如：\n", "For example:\n").to(lang), _listed(examples)] if examples else [about]
+
+
+def _listed(questions: Iterable[str]) -> str:
+    return "\n".join(f"- {question}" for question in questions)

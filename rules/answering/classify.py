@@ -3,18 +3,19 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from common.inquiry import Inquiry
 from common.text import Text
-from common.values import ANALYSIS_KINDS, AnalysisKind, Classification, QuestionType
-from rules.answering.about_results import course_of_last
+from common.values import ANALYSIS_KINDS, AnalysisKind, Classification
+from rules.answering.about_results import asked_of_last
 from rules.conversation.conversation import continues, is_understood, written_operation
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.refusals import in_quotes, similar_names
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
-from rules.words.result_questions import Course, Doubt, kind_of_doubt
+from rules.words.result_questions import Course, Doubt
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
 from rules.words.writes import pasted_sql
@@ -43,6 +44,18 @@ _TOLD_BY: Mapping[Doubt | Course, tuple[AnalysisKind, ...]] = {
     "change": ("change",),
     "outlook": ("forecast",),
 }
+_OPERATION = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
+_COURTESY = Text("问题是寒暄", "The question is small talk")
+_ABOUT_SYSTEM = Text("问题与本系统有关", "The question is about this system")
+_ABOUT_RESULT = Text("问题与上一个结果有关", "The question is about an earlier result")
+_ABOUT_COURSE = Text("问题与上一个结果的变化有关", "The question is about the course of an earlier result")
+_FOLLOWS = Text("问题接着之前的查询追问", "The question goes on from an earlier one about the data")
+_LIKE_QUERY = Text(
+    "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"
+)
+_MISSPELT = Text("问题提到了与数据库相近的名称", "The question names something much like a name of the database")
+_NAMES_NOTHING = Text("没有提到数据库中的任何内容", "The question names nothing in the database")
+_NUDGES = {"DATABASE": 0.1, "CHAT": -0.1}  # by the kind of the turn before
 _BRIEF = 3  # words
 _MOST_UNREAD = 1  # words that name nothing, in a question that otherwise asks for figures
 _MOST_MISSPELT = 3  # words that are near to names, in a question that names nothing else
@@ -55,29 +68,25 @@ def classified(inquiry: Inquiry) -> Classification:
     conversation, and greetings, thanks and questions about Citu.
     """
     question = inquiry.question.strip()
-    operation = Text("问题是 SQL 语句或针对数据的操作", "The question is SQL or an operation on the data")
     if pasted_sql(question, inquiry.catalog) is not None:
-        return _verdict(inquiry, "DATABASE", 0.95, "rule_based_strong_business", operation)
+        return _data(inquiry, 0.95, "rule_based_strong_business", _OPERATION)
     if SMALL_TALK.match(question):
-        return _verdict(inquiry, "CHAT", 0.95, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
+        return _chat(inquiry, 0.95, _COURTESY)
     words = _words_of(inquiry)
     if written_operation(inquiry) is not None:  # of nothing that is in the database, it may be talk: "add some salt"
         # `add` alone may be a column's name (added_at).
         is_named = len(words.names) > 1 or any(mark.links[0].kind != "column" for mark in words.names)
-        sure = 0.95 if is_named else _LIKELY
-        return _verdict(inquiry, "DATABASE", sure, "rule_based_strong_business", operation)
-    doubt = kind_of_doubt(question) if any(turn.sql is not None for turn in inquiry.history) else None
-    if doubt == "why" or (doubt is not None and not words.names):
-        reason = Text("问题与上一个结果有关", "The question is about an earlier result")
-        verdict = _verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason)
-        return replace(verdict, analysis=_TOLD_BY.get(doubt, ()))
-    course = None if words.names else course_of_last(inquiry)
-    if course is not None:
-        reason = Text("问题与上一个结果的变化有关", "The question is about the course of an earlier result")
-        return replace(_verdict(inquiry, "CHAT", 0.85, "rule_based_chat", reason), analysis=_TOLD_BY[course])
+        return _data(inquiry, 0.95 if is_named else _LIKELY, "rule_based_strong_business", _OPERATION)
+    asked = asked_of_last(inquiry)
+    if asked is not None and (asked[1] == "why" or not words.names):
+        verdict = _chat(inquiry, 0.85, _ABOUT_COURSE if asked[1] in get_args(Course) else _ABOUT_RESULT)
+        return replace(verdict, analysis=_TOLD_BY.get(asked[1], ()))
     chat = _chat_verdict(inquiry, question, words)
     if chat is None and continues(inquiry):
-        return _follow_up_verdict(inquiry, words)
+        # The caller knows best whether the turn before was about data; the conversation shows that one was.
+        sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
+        is_sure = not words.signs and is_understood(inquiry)
+        return _data(inquiry, sure if is_sure else _LIKELY, "rule_based_follow_up", _FOLLOWS)
     return chat or _data_verdict(inquiry, words)
 
 
@@ -119,25 +128,12 @@ def _words_of(inquiry: Inquiry) -> _Words:
 
 def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classification | None:
     if ABOUT_CITU.search(question) and (not words.names or _TO_CITU.search(question)):
-        return _verdict(
-            inquiry, "CHAT", 0.9, "rule_based_chat", Text("问题与本系统有关", "The question is about this system")
-        )
+        return _chat(inquiry, 0.9, _ABOUT_SYSTEM)
     if _THANKS.search(question) and not words.names and not (_GOES_ON.search(question) and continues(inquiry)):
-        sure = _LIKELY if words.asks or words.unknown else 0.9
-        return _verdict(inquiry, "CHAT", sure, "rule_based_chat", Text("问题是寒暄", "The question is small talk"))
+        return _chat(inquiry, _LIKELY if words.asks or words.unknown else 0.9, _COURTESY)
     if _GENERAL.search(question) and (not words.names or (len(words.names) == 1 and len(words.asks) <= 1)):
-        reason = Text("问题像是闲聊或常识", "The question looks like general talk")
-        return _verdict(inquiry, "CHAT", _LIKELY, "rule_based_chat", reason)
+        return _chat(inquiry, _LIKELY, Text("问题像是闲聊或常识", "The question looks like general talk"))
     return None
-
-
-def _follow_up_verdict(inquiry: Inquiry, words: _Words) -> Classification:
-    # The caller knows best whether the turn before was about data; the conversation shows that one was.
-    sure = 0.9 if inquiry.previous_type == "DATABASE" else 0.7
-    if words.signs or not is_understood(inquiry):
-        sure = _LIKELY
-    reason = Text("问题接着之前的查询追问", "The question goes on from an earlier one about the data")
-    return _verdict(inquiry, "DATABASE", sure, "rule_based_follow_up", reason)
 
 
 def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
@@ -146,13 +142,13 @@ def _data_verdict(inquiry: Inquiry, words: _Words) -> Classification:
     shown = in_quotes(mark.text for mark in words.names[:4])
     found = Text(f"问题提到了数据库中的{shown.zh}", f"The question names {shown.en} of the database")
     if not (words.signs or words.unknown) and is_understood(inquiry):
-        return _verdict(inquiry, "DATABASE", 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
+        return _data(inquiry, 0.92 if words.asks else 0.85, "rule_based_strong_business", found)
     if _is_likely_data(inquiry, words):
-        return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", found)
+        return _data(inquiry, _LIKELY, "rule_based_medium_business", found)
     mentioned = Text(
         f"问题像是闲聊或常识，只是提到了{shown.zh}", f"The question looks like talk that merely mentions {shown.en}"
     )
-    return _verdict(inquiry, "CHAT", _DOUBTFUL, "rule_based_chat", mentioned)
+    return _chat(inquiry, _DOUBTFUL, mentioned)
 
 
 def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
@@ -166,27 +162,27 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
 
 
 def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
-    nudge = 0.1 if inquiry.previous_type == "DATABASE" else -0.1 if inquiry.previous_type == "CHAT" else 0.0
-    is_plain = inquiry.context_type is not None or not (words.unknown or _TO_SOMEBODY.search(inquiry.question))
-    goes_on = inquiry.previous_type == "DATABASE" and is_plain
+    goes_on = inquiry.previous_type == "DATABASE" and (
+        inquiry.context_type is not None or not (words.unknown or _TO_SOMEBODY.search(inquiry.question))
+    )
+    nudge = _NUDGES.get(inquiry.previous_type or "", 0.0)
     if words.asks and not words.signs and (goes_on or (len(words.asks) >= 2 and words.figures)):
-        reason = Text(
-            "问法像数据查询，但没有提到数据库中的内容", "It is asked like a query, but names nothing in the database"
-        )
-        return _verdict(inquiry, "DATABASE", min(0.5 + nudge, _LIKELY), "rule_based_default", reason)
+        return _data(inquiry, min(0.5 + nudge, _LIKELY), "rule_based_default", _LIKE_QUERY)
     if words.figures and not words.signs and _is_misspelt(inquiry, words):
-        reason = Text("问题提到了与数据库相近的名称", "The question names something much like a name of the database")
-        return _verdict(inquiry, "DATABASE", _LIKELY, "rule_based_medium_business", reason)
-    reason = Text("没有提到数据库中的任何内容", "The question names nothing in the database")
-    kind: QuestionType = "DATABASE" if goes_on and words.asks else "CHAT"
-    return _verdict(inquiry, kind, 0.5 - nudge / 2 if kind == "CHAT" else _LIKELY, "rule_based_default", reason)
+        return _data(inquiry, _LIKELY, "rule_based_medium_business", _MISSPELT)
+    if goes_on and words.asks:
+        return _data(inquiry, _LIKELY, "rule_based_default", _NAMES_NOTHING)
+    return _chat(inquiry, round(0.5 - nudge / 2, 2), _NAMES_NOTHING, "rule_based_default")
 
 
 def _is_misspelt(inquiry: Inquiry, words: _Words) -> bool:
-    unknown = [mark.text for mark in words.unknown]
-    lexicon = lexicon_for(inquiry)
+    unknown, lexicon = [mark.text for mark in words.unknown], lexicon_for(inquiry)
     return 0 < len(unknown) <= _MOST_MISSPELT and all(similar_names([word], lexicon) for word in unknown)
 
 
-def _verdict(inquiry: Inquiry, kind: QuestionType, confidence: float, method: str, reason: Text) -> Classification:
-    return Classification(kind, round(min(max(confidence, 0.0), 1.0), 2), method, reason.to(inquiry.lang))
+def _chat(inquiry: Inquiry, sure: float, reason: Text, method: str = "rule_based_chat") -> Classification:
+    return Classification("CHAT", sure, method, reason.to(inquiry.lang))
+
+
+def _data(inquiry: Inquiry, sure: float, method: str, reason: Text) -> Classification:
+    return Classification("DATABASE", sure, method, reason.to(inquiry.lang))

@@ -41,8 +41,7 @@ class Dated:
 
     def clause(self, lang: Lang) -> str:
         """In brackets: by which date, and which period."""
-        period = self.said(lang)
-        said = _OPEN.to(lang).format(period) if self.is_unfinished else period
+        said = _OPEN.to(lang).format(self.said(lang)) if self.is_unfinished else self.said(lang)
         return _CLAUSE.to(lang).format(spoken_name(self.column, lang), said)
 
     def limits(self, lang: Lang) -> str | None:
@@ -76,7 +75,7 @@ def dated_by(conditions: Sequence[Condition], schema: Schema, today: date) -> Da
     if not isinstance(period, Period) or (period.start is None and period.end is None):
         return None
     try:
-        start, end = _day(period.start, today), _day(period.end, today)
+        start, end = (one.on(today) if one is not None else None for one in (period.start, period.end))
     except (ValueError, OverflowError):  # beyond the calendar
         return None
     return Dated(schema.column(found[0].column.table, found[0].column.column), start, end, period.grain, today)
@@ -99,7 +98,3 @@ def _grain(start: date | None, end: date | None) -> Unit | None:
         return None
     begun = (unit for unit in _UNITS if Moment(trunc=unit).on(start) == start)
     return next((unit for unit in begun if Moment(start).shifted(unit, 1).day == end), None)
-
-
-def _day(moment: Moment | None, today: date) -> date | None:
-    return moment.on(today) if moment is not None else None

@@ -87,17 +87,16 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
         if candidate.kind in found:
             continue
         tried += 1
-        offer = _understood(candidate, after)
+        offer = _understood(after, candidate.text, candidate.is_meant)
         if offer is not None:
             found.add(candidate.kind)
         yield NextQuestion(offer, candidate.least_rows) if offer is not None else None
 
 
-def _understood(candidate: _Candidate, after: Inquiry) -> Offer | None:
-    made = understand_in_context(replace(after, question=candidate.text))
-    if isinstance(made, Understanding) and candidate.is_meant(made.query):
-        return Offer(candidate.text, made.sql)
-    return None
+def _understood(inquiry: Inquiry, question: str, is_meant: Callable[[Query], bool]) -> Offer | None:
+    """The question as an offer, if it is read as what is meant."""
+    made = understand_in_context(replace(inquiry, question=question))
+    return Offer(question, made.sql) if isinstance(made, Understanding) and is_meant(made.query) else None
 
 
 # ---------------------------------------------------------------------------------------------------------- candidates
@@ -107,12 +106,7 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if query.counts_rows:
         return
     if not query.measures:
-
-        def is_count(read: Query) -> bool:
-            counts = any(one.function == "count" for one in read.measures[:1])
-            return counts and read.conditions == query.conditions
-
-        yield _Candidate("count", _COUNT.to(lang), is_count, _LONG)
+        yield _Candidate("count", _COUNT.to(lang), lambda read: _is_count(read, query), _LONG)
         return
     if query.limit is not None or query.having or query.top_per:  # groups of a few chosen ones would be others
         if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
@@ -122,13 +116,18 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
         if _is_ranking(query):
             yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
         yield from _splits_by_time(query, lexicon, lang)
-        yield from _splits_by_others(query, lexicon, lang)
+        for group in _split_names(query, lexicon, lang):
+            yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
 
 
 def _is_ranking(query: Query) -> bool:
     return bool(query.dimensions) and all(one.bucket is None for one in query.dimensions) and not query.top_per
+
+
+def _is_count(read: Query, query: Query) -> bool:
+    return any(one.function == "count" for one in read.measures[:1]) and read.conditions == query.conditions
 
 
 def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
@@ -140,7 +139,7 @@ def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
 def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
     facts = lexicon.schema.facts[query.measures[0].table]
     buckets = {one.bucket for one in query.dimensions} - {None}
-    dated = [one for one in query.conditions if one.operator == "during"]
+    dated = _dated(query)
     finer = _FINER.get(_grain(dated[0]) if dated else None)
     if facts.dates and (dated or not facts.is_entity) and not buckets and finer is not None:
 
@@ -150,9 +149,8 @@ def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Can
         yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
 
 
-def _splits_by_others(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    for group in _split_names(query, lexicon, lang):
-        yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
+def _dated(query: Query) -> list[Condition]:
+    return [one for one in query.conditions if one.operator == "during"]
 
 
 def _is_split(read: Query, query: Query) -> bool:
@@ -177,7 +175,7 @@ def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
 
 def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
     """The same for the period before, where there are data of it."""
-    dated = [one for one in query.conditions if one.operator == "during"]
+    dated = _dated(query)
     grain = _grain(dated[0]) if len(dated) == 1 else None
     if grain is None or not _has_data_before(dated[0], grain, lexicon):
         return
@@ -215,11 +213,10 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
 def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
     """Questions that split the figure of the last result, each of which the rules understand."""
     query = earlier_query(inquiry)
-    for group in _groups(query, inquiry) if query is not None else ():
-        question = _SPLIT.to(inquiry.lang).format(group)
-        made = understand_in_context(replace(inquiry, question=question))
-        if query is not None and isinstance(made, Understanding) and _splits(made.query, query):
-            yield Offer(question, made.sql)
+    if query is not None:
+        questions = (_SPLIT.to(inquiry.lang).format(group) for group in _groups(query, inquiry))
+        offers = (_understood(inquiry, question, lambda read: _splits(read, query)) for question in questions)
+        yield from filter(None, offers)
 
 
 def _splits(read: Query, query: Query) -> bool:

@@ -4,9 +4,9 @@ Each is built from what it is to ask, put into words, and read again by the rule
 just that out of it.
 """
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 from common.inquiry import Inquiry
 from common.text import Lang, Text
@@ -15,7 +15,7 @@ from knowledge.index import CatalogIndex, Part
 from knowledge.naming import plural, spoken_name
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
-from rules.query.query import ColumnRef, Condition, Dimension, Function, Measure, Order, Query
+from rules.query.query import ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.query.refusals import Refusal
 from rules.schema.facts import Facts, is_averaged, kind_of
 from rules.schema.lexicon import LEXICON, Lexicon, lexicon_of
@@ -52,25 +52,22 @@ class _Example:
     intended: Query
 
 
-_KNOWN: "weakref.WeakKeyDictionary[Lexicon, dict[Lang, tuple[str, ...]]]" = weakref.WeakKeyDictionary()
-
-
 def example_questions(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
     """Up to three questions in `lang` that the rules answer over this catalogue."""
-    known = _KNOWN.setdefault(lexicon_of(catalog), {})
-    if lang not in known:
-        known[lang] = tuple(_answerable(catalog, lang))
-    return known[lang]
+    return _ANSWERABLE.of(catalog)(lang)
 
 
-def _answerable(catalog: Catalog, lang: Lang) -> Iterator[str]:
+def _answerable(catalog: Catalog, lang: Lang) -> tuple[str, ...]:
     lexicon = lexicon_of(catalog)
-    kinds: set[str] = set()
+    found: dict[str, str] = {}  # by kind
     for table in main_tables(catalog)[:_MAX_TRIED]:
         for example in _candidates(lexicon.schema.facts[table.key], lexicon, lang):
-            if len(kinds) < _EXAMPLES and example.kind not in kinds and _is_read_as_meant(example, catalog, lang):
-                kinds.add(example.kind)
-                yield example.question.to(lang)
+            if len(found) < _EXAMPLES and example.kind not in found and _is_read_as_meant(example, catalog, lang):
+                found[example.kind] = example.question.to(lang)
+    return tuple(found.values())
+
+
+_ANSWERABLE = Part(lambda index: cache(partial(_answerable, index.catalog)), ignores_row_counts=True)
 
 
 def _is_read_as_meant(example: _Example, catalog: Catalog, lang: Lang) -> bool:
@@ -96,11 +93,11 @@ def _candidates(facts: Facts, lexicon: Lexicon, lang: Lang) -> Iterator[_Example
     count = Measure("count", key)
     if measures and parents and not facts.is_entity:
         measure, parent = spoken_name(measures[0], lang), spoken_name(parents[0], lang)
-        function: Function = "avg" if is_averaged(measures[0]) else "sum"
+        figure = Measure("sum", key, measures[0].name)
         asked = Text(f"各{parent}的{measure}排行", f"total {measure} by {parent}")
-        if function == "avg":
+        if is_averaged(measures[0]):
+            figure = Measure("avg", key, measures[0].name)
             asked = Text(f"各{parent}的平均{measure}", f"average {measure} by {parent}")
-        figure = Measure(function, key, measures[0].name)
         yield _Example("rank", asked, Query(key, dimensions=(Dimension(parents[0].key),), measures=(figure,)))
     if facts.is_entity:
         asked = Text(f"一共有多少个{name}？", f"How many {plural(name)} are there?")
@@ -143,6 +140,5 @@ def _valued(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
         f"{column}为“{link.value}”的{name}有多少？", f'How many {plural(name)} have the {column} "{link.value}"?'
     )
     condition = Condition(ColumnRef(link.table, link.column), "=", (link.value,))
-    return _Example(
-        "value", asked, Query(link.table, measures=(Measure("count", link.table),), conditions=(condition,))
-    )
+    count = Measure("count", link.table)
+    return _Example("value", asked, Query(link.table, measures=(count,), conditions=(condition,)))

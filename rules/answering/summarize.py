@@ -10,8 +10,8 @@ from common.text import Lang, Text
 from common.values import QueryResult
 from knowledge.result_columns import ResultColumn, as_period
 from knowledge.written_values import about_apart, is_number, joined, written
-from rules.answering.compared import Changes
 from rules.answering.dated import Dated
+from rules.answering.named_columns import Changes, Compared
 from rules.linking.moments import Moment, Unit
 from rules.query.functions import PARTS
 from rules.query.query import Query, references
@@ -23,6 +23,10 @@ _BLANK = Text("", " ")  # between sentences
 _BETWEEN = Text("，", ", ")
 _CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
 _NOT_OVER = Text("{} 尚未结束。", "{} is not over yet.")
+_NO_BASE = Text("没有上期数据时，增减为空。", "Where there are no earlier data, there is no change.")
+_ONE, _NO_DATA = Text("{} 为 {}", "{}: {}"), Text("{} 没有数据", "{}: no data")
+_UP, _DOWN, _SAME = Text("增加 {}", "up {}"), Text("减少 {}", "down {}"), Text("没有变化", "unchanged")
+_BY, _SENTENCE = Text("（{}）", " ({})"), Text("{}：{}。", "{}: {}.")
 _BEGINS = Text("{} 的数据自 {} 开始。", "Data of {} begin on {}.")
 _CUT_TO: dict[str, Unit] = {"week": "week", "month": "month", "quarter": "quarter", "year": "year"}
 
@@ -52,9 +56,9 @@ class Answered:
         """In brackets, the period and its date column; empty when there is none."""
         return self.dated.clause(self.lang) if self.dated is not None else ""
 
-    def written(self, row: Sequence[Any], place: int) -> str:
-        """The value of a row for a sentence."""
-        return written(row[place], self.columns[place], self.lang)
+    def written(self, value: Any, place: int) -> str:
+        """A value of the column for a sentence."""
+        return written(value, self.columns[place], self.lang)
 
 
 def summary_pieces(answered: Answered) -> list[str]:
@@ -65,17 +69,11 @@ def summary_pieces(answered: Answered) -> list[str]:
         return _sentences([none, *_limits(answered)], lang)
     if result.row_count == 1:
         is_nothing = all(value is None or (is_number(value) and value == 0) for value in result.rows[0])
-        told = [*_one(answered), *(_limits(answered) if is_nothing else ())]
+        is_change = answered.changes is not None and answered.changes.is_alone
+        told = [*(_changed(answered) if is_change else [_single(answered)]), *(_limits(answered) if is_nothing else ())]
     else:
         told = [_count(answered), *_extremes(answered), *_partial_periods(answered)]
-    notes = [*answered.notes, *(answered.changes.notes(result.rows) if answered.changes is not None else ())]
-    return _sentences([*told, *(one.to(lang) for one in notes)], lang)
-
-
-def _one(answered: Answered) -> list[str]:
-    if answered.changes is None or not answered.changes.is_alone:
-        return [_single(answered)]
-    return answered.changes.told(answered.result.rows[0], answered.columns, answered.lang)
+    return _sentences([*told, *(one.to(lang) for one in answered.notes), *_notes_on_changes(answered)], lang)
 
 
 def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
@@ -109,7 +107,7 @@ def cuts_rows(sql: str) -> bool:
 def _single(answered: Answered) -> str:
     row, lang = answered.result.rows[0], answered.lang
     fields = [
-        _field(column.label, answered.written(row, place), lang, answered.clause if len(row) == 1 else "")
+        _field(column.label, answered.written(row[place], place), lang, answered.clause if len(row) == 1 else "")
         for place, column in enumerate(answered.columns)
     ]
     text = _BETWEEN.to(lang).join(fields[:_MAX_FIELDS])
@@ -121,9 +119,7 @@ def _single(answered: Answered) -> str:
 
 def _field(name: str, value: str, lang: Lang, clause: str) -> str:
     figure, is_about = about_apart(value, lang)
-    if is_about:
-        return Text(f"{name}{clause}约为 {figure}", f"{name}{clause}: {value}").to(lang)
-    return Text(f"{name}{clause}为 {value}", f"{name}{clause}: {value}").to(lang)
+    return Text(f"{name}{clause}{'约' if is_about else ''}为 {figure}", f"{name}{clause}: {value}").to(lang)
 
 
 # -------------------------------------------------------------------------------------------------------- several rows
@@ -149,7 +145,7 @@ def _extremes(answered: Answered) -> list[str]:
         return []
     name, figures = answered.columns[figure].label, [row[figure] for row in numbered]
     if answered.is_whole and max(figures) == min(figures):
-        value = answered.written(numbered[0], figure)
+        value = answered.written(figures[0], figure)
         return [Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout.")).to(answered.lang)]
     said = _ends(answered, numbered, figure) if answered.is_whole else _first(answered, numbered, figure)
     return [Text(f"{name}{said.zh}。", _capitalised(f"{name} is {said.en}.")).to(answered.lang)] if said else []
@@ -197,8 +193,8 @@ def _is_figure(answered: Answered, place: int) -> bool:
 
 def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
     """A row by what it is about, with its figure."""
-    value = answered.written(row, figure)
-    name = " ".join(answered.written(row, place) for place in _naming(answered, figure))
+    value = answered.written(row[figure], figure)
+    name = " ".join(answered.written(row[place], place) for place in _naming(answered, figure))
     return Text(f"{name}（{value}）", f"{name} ({value})").to(answered.lang)
 
 
@@ -219,6 +215,40 @@ def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+# ------------------------------------------------------------------------------------------------------------- changes
+
+
+def _changed(answered: Answered) -> list[str]:
+    """A sentence for each figure of the one row."""
+    changes = answered.changes
+    return [_change(one, changes.sides, answered) for one in changes.figures] if changes is not None else []
+
+
+def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
+    row, lang = answered.result.rows[0], answered.lang
+    said = [
+        (_ONE if row[place] is not None else _NO_DATA).to(lang).format(side, answered.written(row[place], place))
+        for side, place in zip(sides, (one.before, one.after), strict=True)
+    ]
+    difference, percent = row[one.difference], row[one.percent]
+    if is_number(difference):
+        form = _SAME if difference == 0 else _UP if difference > 0 else _DOWN
+        is_rated = is_number(percent) and difference
+        rate = _BY.to(lang).format(answered.written(abs(percent), one.percent)) if is_rated else ""
+        said.append(form.to(lang).format(answered.written(abs(difference), one.difference)) + rate)
+    return _SENTENCE.to(lang).format(_capitalised(one.name), _BETWEEN.to(lang).join(said))
+
+
+def _notes_on_changes(answered: Answered) -> list[str]:
+    """What a reader of compared figures may miss."""
+    changes, lang = answered.changes, answered.lang
+    if changes is None:
+        return []
+    lacks_base = any(row[one.before] is None for row in answered.result.rows for one in changes.figures)
+    notes = [_NOT_OVER.to(lang).format(one) for one in changes.unfinished]
+    return [*notes, _NO_BASE.to(lang)] if changes.growth is not None and lacks_base else notes
+
+
 # ------------------------------------------------------------------------------------------------------------- periods
 
 
@@ -228,18 +258,14 @@ def _partial_periods(answered: Answered) -> list[str]:
     if place is None:
         return []
     lang, column = answered.lang, answered.columns[place]
-    unit = _CUT_TO[str(column.period)]
     stored = column.output.column
     first = stored.period[0] if stored is not None and stored.period is not None else None
+    is_told = answered.dated is not None and answered.dated.is_unfinished
     notes: dict[str, None] = {}
     for value in sorted({str(row[place]) for row in answered.result.rows if row[place] is not None}):
-        begin = _beginning(value)
-        end = _end(begin, unit) if begin is not None else None
-        if begin is None or end is None:
-            continue
+        begin, end = _span(value, _CUT_TO[str(column.period)])
         said = str(as_period(value, column.period))
         if begin <= answered.today < end:
-            is_told = answered.dated is not None and answered.dated.is_unfinished
             notes |= {} if is_told else {_NOT_OVER.to(lang).format(said): None}
         elif first is not None and _misses_a_part(begin, first, end):
             notes[_BEGINS.to(lang).format(said, first)] = None
@@ -251,15 +277,10 @@ def _misses_a_part(begin: date, first: str, end: date) -> bool:
     return (begin + _FEW * (end - begin)).isoformat() < first < end.isoformat()
 
 
-def _beginning(value: str) -> date | None:
+def _span(value: str, unit: Unit) -> tuple[date, date]:
+    """The first day of a period and that of the next; nothing lies in one that is beyond the calendar."""
     try:
-        return date.fromisoformat(f"{value[:10]}-01-01"[:10] if len(value) == 4 else f"{value[:10]}-01"[:10])
-    except ValueError:  # a year beyond those that Python knows, or another way of writing it
-        return None
-
-
-def _end(begin: date, unit: Unit) -> date | None:
-    try:
-        return Moment(begin).shifted(unit, 1).day
-    except (OverflowError, ValueError):  # beyond the calendar
-        return None
+        begin = date.fromisoformat(f"{value}-01-01"[:10])
+        return begin, Moment(begin).shifted(unit, 1).on(begin)
+    except (ValueError, OverflowError):  # also another way of writing it
+        return date.max, date.max

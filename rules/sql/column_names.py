@@ -1,12 +1,15 @@
 """What the columns of a result are called, and the direction they are put in order by."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 from common.postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import Dimension, Measure, Query
-from rules.schema.schema import Schema
-from rules.sql.identifiers import number
+from rules.sql.expressions import number
+
+_LAST_NAME = re.compile(r"""(?:"(?:[^"]|"")*"|[^."]+)$""")  # of a column with its table's alias
 
 
 @dataclass(frozen=True)
@@ -19,26 +22,26 @@ class Output:
     @property
     def name(self) -> str:
         """What the column is called, as SQL writes it."""
-        return quoted(self.alias) if self.alias else self.sql.split(".")[-1]
+        return quoted(self.alias) if self.alias else self.bare
+
+    @property
+    def bare(self) -> str:
+        """What it is called without the alias."""
+        return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:
         return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
 
-def disambiguated(outputs: list[Output], query: Query, schema: Schema) -> list[Output]:
-    """The columns; those with equal names (customer.name, product.name) get the names of their tables in front."""
-    bare = [output.sql.split(".")[-1] for output in outputs]
-    if len(set(bare)) == len(bare):
-        return outputs
-    owners: list[str] = []
-    for dimension in query.dimensions:
-        facts = schema.facts[dimension.table]
-        shown = 1 if dimension.column else len(facts.shown)
-        owners += [dimension.table[1]] * shown
-    return [
-        output if bare.count(name) == 1 or output.alias else Output(output.sql, f"{owner}_{name}".replace('"', ""))
-        for output, name, owner in zip(outputs, bare, owners, strict=True)
-    ]
+def disambiguated(groups: list[tuple[str, list[Output]]]) -> list[list[Output]]:
+    """Columns under their tables' names; of equal ones (customer.name, product.name) each gets that in front."""
+    often = Counter(one.bare for _, outputs in groups for one in outputs)
+
+    def told_apart(one: Output, owner: str) -> Output:
+        is_alone = often[one.bare] == 1 or one.alias
+        return one if is_alone else Output(one.sql, f"{owner}_{one.bare}".replace('"', ""))
+
+    return [[told_apart(one, owner) for one in outputs] for owner, outputs in groups]
 
 
 def group_name(dimension: Dimension) -> str:
@@ -63,9 +66,9 @@ def measure_alias(measure: Measure, query: Query) -> str:
         name = f"running_{name}"
     if measure.is_share:
         name = f"{name}_percent"
-    twins = [other for other in query.measures if other != measure and other.column == measure.column]
-    clash = any(other.function == measure.function and other.table != measure.table for other in twins)
-    return f"{measure.table[1]}_{name}" if clash and measure.column is not None else name
+    same = [one for one in query.measures if (one.function, one.column) == (measure.function, measure.column)]
+    clash = measure.column is not None and any(one.table != measure.table for one in same)
+    return f"{measure.table[1]}_{name}" if clash else name
 
 
 def direction(is_falling: bool) -> str:

@@ -1,16 +1,15 @@
 """Figures beside those they are compared with, and how they changed: of two sets of rows, or from bucket to bucket."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from common.postgres.identifiers import quoted
 from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.facts import kind_of
 from rules.sql.column_names import Output, direction, group_name
-from rules.sql.comparisons import comparison
-from rules.sql.identifiers import moment_sql
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, partition_by, percentage, where_lines
+from rules.sql.expressions import comparison, moment_sql
+from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
 
 _LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63
 _STEPS: dict[Unit, str] = {
@@ -24,49 +23,40 @@ _YEARS: dict[Unit, tuple[Unit, int]] = {"week": ("week", 52)}  # a year before t
 _COUNTS = ("count", "count_distinct", "metric")
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the columns of one figure are called: two figures, the difference, and it in percent."""
-
-    before: str
-    after: str
-    difference: str
-    percent: str
-
-    def of(self, change: Change | None) -> str:
-        """The column that an order is about."""
-        return quoted({"difference": self.difference, "percent": self.percent, None: self.after}[change])
+def names_of(measure: Measure, statement: Statement) -> tuple[str, str]:
+    """What the columns of both figures are called: of what it is compared with, and of the figure itself."""
+    short = _short(measure, statement)
+    if statement.query.comparison is not None:
+        return f"{short}_first", f"{short}_second"
+    return f"{short}_before", statement.alias(measure)
 
 
-def names_of(measure: Measure, statement: Statement) -> Names:
-    """The names of the columns of the figure."""
-    name = statement.alias(measure)
-    short = name.encode()[:_LONGEST].decode(errors="ignore")
-    ends = ("_first", "_second") if statement.query.comparison is not None else ("_before", "")
-    before, after = (f"{short}{end}" if end else name for end in ends)
-    return Names(before, after, f"{short}_change", f"{short}_change_percent")
+def _short(measure: Measure, statement: Statement) -> str:
+    return statement.alias(measure).encode()[:_LONGEST].decode(errors="ignore")
 
 
-def _figures(measure: Measure, statement: Statement) -> dict[Change | None, str]:
-    """The second figure and its changes as expressions over the columns of both."""
-    names = names_of(measure, statement)
-    before, after = quoted(names.before), quoted(names.after)
+def _changes(measure: Measure, statement: Statement) -> dict[Change | None, Output]:
+    """The second figure and its changes, of the columns of both."""
+    before, after = map(quoted, names_of(measure, statement))
     percent = percentage(f"({after} - {before})", f"abs({before})", statement.is_float(measure))
-    return {None: after, "difference": f"{after} - {before}", "percent": percent}
+    name = f"{_short(measure, statement)}_change"
+    return {
+        None: Output(after),
+        "difference": Output(f"{after} - {before}", name),
+        "percent": Output(percent, f"{name}_percent"),
+    }
 
 
 def compared(statement: Statement) -> str:
     """A statement that gives both figures of each group, with the names that `with_changes` takes."""
     query = statement.query
     assert query.comparison is not None
-    frame = statement.sound_frame()
-    sides = [frame.all_of(side) for side in (query.comparison.first, query.comparison.second)]
-    outputs = statement.dimension_outputs(frame)
+    sides = [statement.frame.all_of(side) for side in (query.comparison.first, query.comparison.second)]
+    outputs = statement.dimension_outputs()
     for measure in query.measures:
-        names = names_of(measure, statement)
-        for side, name in zip(sides, (names.before, names.after), strict=True):
-            outputs.append(Output(statement.aggregate_sql(frame, measure, side), name))
-    return statement.selected(frame, outputs)
+        for side, name in zip(sides, names_of(measure, statement), strict=True):
+            outputs.append(Output(statement.aggregate_sql(measure, side), name))
+    return statement.selected(outputs)
 
 
 def grown(statement: Statement) -> str:
@@ -75,32 +65,25 @@ def grown(statement: Statement) -> str:
     dated = [one for one in query.dimensions if one.bucket is not None]
     if len(dated) != 1 or any(one.is_share or one.per for one in query.measures):
         raise Unrenderable("growth is that of plain figures by one date")
-    reach = _reach(query, dated[0])
-    inner = statement.of(replace(query, conditions=reach.conditions, having=(), order=(), limit=None))
-    frame = inner.sound_frame()
-    groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(frame, one)]
-    back = f"'{reach.step}' PRECEDING"
-    window = f"{partition_by(groups)}ORDER BY {inner.group_columns(frame, dated[0])[0]} RANGE BETWEEN {back} AND {back}"
-    outputs = inner.dimension_outputs(frame)
+    step, conditions, start = _reach(query, dated[0])
+    inner = statement.of(replace(query, conditions=conditions, having=(), order=(), limit=None))
+    groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(one)]
+    reach = f"RANGE BETWEEN '{step}' PRECEDING AND '{step}' PRECEDING"
+    window = over(groups, inner.group_columns(dated[0]), [reach])
+    outputs = inner.dimension_outputs()
     for measure in query.measures:
-        figure, names = inner.aggregate_sql(frame, measure), names_of(measure, statement)
-        outputs += [Output(figure, names.after), Output(f"max({figure}) OVER ({window})", names.before)]
-    shown = [f"{quoted(group_name(dated[0]))} >= {moment_sql(reach.start)}"] if reach.start is not None else []
+        figure, (before, after) = inner.aggregate_sql(measure), names_of(measure, statement)
+        outputs += [Output(figure, after), Output(f"max({figure}) {window}", before)]
+    shown = [f"{quoted(group_name(dated[0]))} >= {moment_sql(start)}"] if start is not None else []
     order = query.order or (Order(column=ColumnRef(dated[0].table, str(dated[0].column)), descending=False),)
-    return with_changes(statement.of(replace(query, order=order)), inner.selected(frame, outputs), shown)
+    return with_changes(statement.of(replace(query, order=order)), inner.selected(outputs), shown)
 
 
-@dataclass(frozen=True)
-class _Reach:
-    """How far back figures are needed: `step` before each bucket; those before `start` are not shown."""
+def _reach(query: Query, dated: Dimension) -> tuple[str, tuple[Condition, ...], Moment | None]:
+    """How far before each bucket is looked, the conditions for that, and from where on buckets are shown.
 
-    step: str
-    conditions: tuple[Condition, ...]
-    start: Moment | None = None
-
-
-def _reach(query: Query, dated: Dimension) -> _Reach:
-    """The conditions with the period widened by one step, where it begins with a whole bucket."""
+    Where the period begins with a whole bucket, it is widened by that step.
+    """
     unit, column = dated.bucket, ColumnRef(dated.table, str(dated.column), dated.via)
     assert unit is not None
     back, count = (unit, 1) if query.growth == "bucket" else _YEARS.get(unit, ("year", 1))
@@ -109,13 +92,12 @@ def _reach(query: Query, dated: Dimension) -> _Reach:
     found = [one for one in query.conditions if one.operator == "during" and one.column == column]
     period = found[0].operands[0] if len(found) == 1 and len(found[0].operands) == 1 else None
     if not isinstance(period, Period) or period.start is None or not _begins(period.start, unit):
-        return _Reach(step, conditions)
+        return step, conditions, None
     try:
         wider = replace(period, start=period.start.shifted(back, -count), grain=None)
-    except (ValueError, OverflowError):  # 29 February has no such day a year before
-        return _Reach(step, conditions)
-    kept = tuple(replace(one, operands=(wider,)) if one == found[0] else one for one in conditions)
-    return _Reach(step, kept, period.start)
+    except (ValueError, OverflowError):  # before the calendar
+        return step, conditions, None
+    return step, tuple(replace(one, operands=(wider,)) if one == found[0] else one for one in conditions), period.start
 
 
 _WHOLE: dict[Unit, tuple[Unit, ...]] = {"month": ("month", "quarter", "year"), "quarter": ("quarter", "year")}
@@ -141,28 +123,23 @@ def with_changes(statement: Statement, figures: str, shown: Iterable[str] = ()) 
     groups = statement.group_names()
     outputs = [Output(name) for names in groups for name in names]
     for measure in query.measures:
-        names, figures_of = names_of(measure, statement), _figures(measure, statement)
-        both = [Output(quoted(names.before)), Output(quoted(names.after))]
-        outputs += both if query.comparison is not None else both[::-1]
-        outputs += [Output(figures_of["difference"], names.difference), Output(figures_of["percent"], names.percent)]
+        before, (after, *changes) = (
+            Output(quoted(names_of(measure, statement)[0])),
+            _changes(measure, statement).values(),
+        )
+        outputs += [*((before, after) if query.comparison is not None else (after, before)), *changes]
     having = [
-        comparison(_figures(one.measure, statement)[one.change], one.operator, one.operands) for one in query.having
+        comparison(_changes(one.measure, statement)[one.change].sql, one.operator, one.operands) for one in query.having
     ]
     keys = [key for one in query.order for key in _keys(statement, one, groups)]
-    return "\n".join(
-        [
-            "SELECT " + ", ".join(map(str, outputs)),
-            f"FROM (\n{indented(figures)}\n) AS figures",
-            *where_lines([*shown, *having]),
-            *(["ORDER BY " + ", ".join(dict.fromkeys(keys))] if keys else []),
-            *limit_lines(query),
-        ]
-    )
+    where = clause("WHERE", [*shown, *having], "\n  AND ")
+    lines = ["SELECT " + ", ".join(map(str, outputs)), f"FROM {nested(figures)} AS figures", *where]
+    return "\n".join([*lines, *order_and_limit(keys, query)])
 
 
 def _keys(statement: Statement, order: Order, groups: list[list[str]]) -> list[str]:
     if order.measure is not None:
-        names = [names_of(order.measure, statement).of(order.change)]
+        names = [_changes(order.measure, statement)[order.change].name]
     elif order.column is None:
         names = groups[0]
     else:

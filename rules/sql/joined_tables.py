@@ -1,36 +1,33 @@
 """The tables of one statement: joined from one root upward, under their aliases, and columns of them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from string import ascii_letters
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
+from common.values import Catalog
 from databases.expressions import expression
 from knowledge.naming import english_words
 from rules.query.functions import PARTS
-from rules.query.query import ColumnRef, Part
+from rules.query.query import ColumnRef, Query
 from rules.schema.facts import date_form, kind_of
 from rules.schema.joins import Graph, Path
 from rules.schema.schema import Schema
-from rules.sql.identifiers import table_name
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What holds for all frames of one query; see `Query` for the tables."""
-
-    schema: Schema
-    graph: Graph
-    with_deleted: frozenset[TableKey]
-    through: frozenset[TableKey]
+def table_name(catalog: Catalog, key: TableKey) -> str:
+    """The table's name, with its schema unless the search path leads to this very table."""
+    schema, name = key
+    found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
+    return quoted(name) if found == schema else f"{quoted(schema)}.{quoted(name)}"
 
 
 class JoinedTables:
-    """Tables joined from one root upward."""
+    """Tables joined from one root upward, for the query or a part of it."""
 
-    def __init__(self, scope: Scope, base: TableKey, taken: frozenset[str] = frozenset()) -> None:
-        self._scope, self._base = scope, base
-        self._schema, self._graph, self._through = scope.schema, scope.graph, scope.through
+    def __init__(self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: Iterable[str] = ()) -> None:
+        self._schema, self._graph, self._query, self._base = schema, graph, query, base
         self._root = base
         self._taken = set(taken)
         self._nodes: dict[Path, str] = {}
@@ -79,7 +76,7 @@ class JoinedTables:
 
         Returns whether everything is connected.
         """
-        self._needed = list(dict.fromkeys(needed))
+        self._needed = list(dict.fromkeys([(self._base, None), *needed]))
         for table, via in self._needed:
             if self._path(table, via) is None:
                 meeting = self._graph.meeting(self._root, table, preferred)
@@ -87,20 +84,19 @@ class JoinedTables:
                     return False
                 self._root = meeting.at
         self._nodes[()] = self._new_alias(self._root)
-        if any(self._path(table, via) is None for table, via in [(self._base, None), *self._needed]):
+        if any(self._path(table, via) is None for table, via in self._needed):
             return False
-        for table, via in [(self._base, None), *self._needed]:
+        for table, via in self._needed:
             self._join(table, via)
         return True
 
     def is_keyed_by_meeting(self) -> bool:
         """Whether the root is a link table: its key consists of its references to the base and to the other side."""
-        base, *paths = [self._path(table, via) for table, via in [(self._base, None), *self._needed]]
+        base, *paths = (self._path(table, via) for table, via in self._needed)
         assert base is not None
-        beside = [path for path in paths if path and path[: len(base)] != base]
-        columns = {column for path in (base, *beside) if path for column in path[0].columns}
-        is_direct = all(len(path) == 1 for path in (base, *beside))
-        return is_direct and set(self._schema.facts[self._root].key) == columns
+        sides = [base, *(path for path in paths if path and path[: len(base)] != base)]
+        columns = {column for path in sides if path for column in path[0].columns}
+        return all(len(path) == 1 for path in sides) and set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
         """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
@@ -118,9 +114,7 @@ class JoinedTables:
         return self._nodes[path]
 
     def _new_alias(self, table: TableKey) -> str:
-        initials = (
-            "".join(word[0] for word in english_words(table[1]) if word[0].isascii() and word[0].isalpha()) or "t"
-        )
+        initials = "".join(word[0] for word in english_words(table[1]) if word[0] in ascii_letters) or "t"
         alias, count = initials, 1
         while alias in self._taken or quoted(alias) != alias:
             count += 1
@@ -134,17 +128,19 @@ class JoinedTables:
         Raises:
             LookupError: the hour of a date that has no time is meant.
         """
-        alias = self._join(ref.table, ref.via)
-        is_aliased = len(self._nodes) > 1 or self._must_qualify
-        sql = f"{alias}.{quoted(ref.column)}" if is_aliased else quoted(ref.column)
-        if ref.part is not None:
-            return self._part(ref, ref.part)
-        return f"date_part('year', age({sql}))" if ref.is_age else sql
+        if ref.part is None:
+            sql = self._qualified(self._join(ref.table, ref.via), ref.column)
+            return f"date_part('year', age({sql}))" if ref.is_age else sql
+        if PARTS[ref.part].of_clock and kind_of(self._schema.column(ref.table, ref.column)) == "date":
+            raise LookupError(f"{ref.column} has no {ref.part}")
+        return PARTS[ref.part].sql.format(self.dated(replace(ref, part=None)))
 
-    def _part(self, ref: ColumnRef, part: Part) -> str:
-        if PARTS[part].of_clock and kind_of(self._schema.column(ref.table, ref.column)) == "date":
-            raise LookupError(f"{ref.column} has no {part}")
-        return PARTS[part].sql.format(self.dated(replace(ref, part=None)))
+    @property
+    def _is_qualified(self) -> bool:
+        return len(self._nodes) > 1 or self._must_qualify
+
+    def _qualified(self, alias: str, column: str) -> str:
+        return f"{alias}.{quoted(column)}" if self._is_qualified else quoted(column)
 
     def dated(self, ref: ColumnRef) -> str:
         """The column as a date or timestamp that can be cut and compared."""
@@ -158,8 +154,10 @@ class JoinedTables:
 
     def expression(self, table: TableKey, text: str) -> str:
         """An expression over the columns of an included table, as the semantic file has it."""
-        alias = self._join(table, None)
-        return expression(text).of(alias) if len(self._nodes) > 1 or self._must_qualify else text
+        return self._written(text, self._join(table, None))
+
+    def _written(self, text: str, alias: str) -> str:
+        return expression(text).of(alias) if self._is_qualified else text
 
     def _kept_nodes(self) -> dict[Path, str]:
         """The tables that are joined before those of the base: with `keep_all` that table and those above, else all."""
@@ -170,8 +168,11 @@ class JoinedTables:
         return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
 
     def _named(self, path: Path) -> str:
-        table = path[-1].parent if path else self._root
-        return f"{table_name(self._schema.catalog, table)} AS {self._nodes[path]}"
+        name = table_name(self._schema.catalog, self._table_at(path))
+        return f"{name} AS {self._nodes[path]}" if self._is_qualified else name
+
+    def _table_at(self, path: Path) -> TableKey:
+        return path[-1].parent if path else self._root
 
     def _tie(self, path: Path) -> str:
         edge = path[-1]

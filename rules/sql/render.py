@@ -4,15 +4,13 @@ from dataclasses import dataclass, replace
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
-from rules.query.query import ColumnRef, Comparison, Query
+from rules.query.query import Comparison, Query
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
-from rules.sql.column_names import Output, direction, group_name
-from rules.sql.frame import Frame
+from rules.sql.column_names import Output, direction
+from rules.sql.expressions import DURING
 from rules.sql.growth import compared, grown, names_of, with_changes
-from rules.sql.statement import Statement, Unrenderable, indented, limit_lines, percentage
-
-_PERIODS = ("during", "not during")
+from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
@@ -25,7 +23,7 @@ def render(query: Query, schema: Schema, graph: Graph) -> str:
     """
     text = _text(Statement(query, schema, graph))
     if query.counts_rows:
-        return f"SELECT count(*) AS row_count\nFROM (\n{indented(text)}\n) AS matching"
+        return f"SELECT count(*) AS row_count\nFROM {nested(text)} AS matching"
     return text
 
 
@@ -56,66 +54,41 @@ def _average_of_groups(statement: Statement) -> str:
         raise Unrenderable("an average of groups stands alone")
     plain = replace(measure, per=None)
     inner = statement.of(replace(query, measures=(plain,), dimensions=(*query.dimensions, measure.per), order=()))
-    frame = inner.sound_frame()
-    groups = [inner.group_columns(frame, dimension) for dimension in inner.query.dimensions]
-    outputs = [Output(sql, f"g{index}") for index, sql in enumerate(sql for columns in groups for sql in columns)]
-    outer = [str(one.alias) for one in outputs[: len(outputs) - len(groups[-1])]]
-    body = inner.selected(frame, [*outputs, Output(inner.aggregate_sql(frame, plain), "figure")])
+    columns = [sql for dimension in inner.query.dimensions for sql in inner.group_columns(dimension)]
+    outputs = [Output(sql, f"g{index}") for index, sql in enumerate(columns)]
+    outer = outputs[: len(outputs) - len(inner.group_columns(measure.per))]
+    names = {one.sql: one.name for dimension in query.dimensions for one in inner.shown(dimension)}
+    shown = [f"{one.alias} AS {names[one.sql]}" for one in outer if one.sql in names]
     alias = quoted(statement.alias(measure))
-    names = [*_outer_names(statement, inner, frame, outer), f"avg(figure) AS {alias}"]
-    from_ = f"FROM (\n{indented(body)}\n) AS grouped"
-    return "\n".join(["SELECT " + ", ".join(names), from_, *_outer_order(query, alias, outer)])
-
-
-def _outer_names(statement: Statement, inner: Statement, frame: Frame, names: list[str]) -> list[str]:
-    """The group columns of the inner statement that the outer one shows, under their own names."""
-    shown: list[str] = []
-    remaining = iter(names)
-    for dimension in statement.query.dimensions:
-        visible = {
-            frame.column(ColumnRef(dimension.table, name, dimension.via)): name for name in statement.shown(dimension)
-        }
-        for sql in inner.group_columns(frame, dimension):
-            name = next(remaining)
-            if dimension.column is not None:
-                shown.append(f"{name} AS {quoted(group_name(dimension))}")
-            elif sql in visible:
-                shown.append(f"{name} AS {quoted(visible[sql])}")
-    return shown
-
-
-def _outer_order(query: Query, alias: str, outer: list[str]) -> list[str]:
-    is_falling = not query.order or query.order[0].descending
-    lines = ["GROUP BY " + ", ".join(outer), f"ORDER BY {alias}{direction(is_falling)}"] if outer else []
-    return [*lines, *limit_lines(query)]
+    body = inner.selected([*outputs, Output(inner.aggregate_sql(plain), "figure")])
+    groups = clause("GROUP BY", (str(one.alias) for one in outer))
+    order = [alias + direction(not query.order or query.order[0].descending)] if outer else []
+    lines = [*clause("SELECT", [*shown, f"avg(figure) AS {alias}"]), f"FROM {nested(body)} AS grouped", *groups]
+    return "\n".join([*lines, *order_and_limit(order, query)])
 
 
 def _top_of_groups(statement: Statement) -> str:
     """The statement for the first rows of each group: an inner one numbers them, the outer one cuts."""
-    query, frame = statement.query, statement.sound_frame()
-    outputs = [*statement.dimension_outputs(frame), *statement.column_outputs(frame)]
-    outputs += [statement.measure_output(frame, measure) for measure in query.measures]
-    partition = [sql for dimension in query.top_per for sql in statement.group_columns(frame, dimension)]
+    query, outputs = statement.query, statement.outputs()
+    partition = [sql for dimension in query.top_per for sql in statement.group_columns(dimension)]
     order = query.order[0]
     if order.measure is not None:
-        by = statement.aggregate_sql(frame, order.measure)
+        by = statement.aggregate_sql(order.measure)
     else:
-        by = frame.column(order.column or query.columns[0])
-    ties = _ties(statement, frame)
-    keys = ", ".join([f"{by}{direction(order.descending)}", *ties])
-    rank = f"{'row_number' if ties else 'rank'}() OVER (PARTITION BY {', '.join(partition)} ORDER BY {keys})"
+        by = statement.frame.column(order.column or query.columns[0])
+    ties = _ties(statement)
+    rank = f"{'row_number' if ties else 'rank'}() {over(partition, [by + direction(order.descending), *ties])}"
     names = [output.name for output in outputs]
-    return "\n".join(
-        [
-            "SELECT " + ", ".join(names),
-            f"FROM (\n{indented(statement.selected(frame, [*outputs, Output(rank, 'place')]))}\n) AS ranked",
-            f"WHERE place <= {query.limit or 1}",
-            f"ORDER BY {names[0]}, place",
-        ]
-    )
+    lines = [
+        "SELECT " + ", ".join(names),
+        f"FROM {nested(statement.selected([*outputs, Output(rank, 'place')]))} AS ranked",
+        f"WHERE place <= {query.limit or 1}",
+        f"ORDER BY {names[0]}, place",
+    ]
+    return "\n".join(lines)
 
 
-def _ties(statement: Statement, frame: Frame) -> list[str]:
+def _ties(statement: Statement) -> list[str]:
     """By what rows of the same figure are put in order: of the first three, each place is given to one row.
 
     All that share the first place are shown.
@@ -124,24 +97,23 @@ def _ties(statement: Statement, frame: Frame) -> list[str]:
     if (query.limit or 1) == 1:
         return []
     if query.dimensions:
-        return statement.group_columns(frame, query.dimensions[-1])[:1]
+        return statement.group_columns(query.dimensions[-1])[:1]
     second = query.order[1].column if len(query.order) > 1 else None
-    return [frame.column(second)] if second is not None else []
+    return [statement.frame.column(second)] if second is not None else []
 
 
 def _share_of_top(statement: Statement, count: int) -> str:
     """The statement for how much of all the first groups have together."""
-    query, frame = statement.query, statement.sound_frame()
+    query = statement.query
     if len(query.measures) != 1 or query.measures[0].function not in ("sum", "count") or not query.dimensions:
         raise Unrenderable("only of a sum or count of groups some have a part")
-    figure = statement.aggregate_sql(frame, query.measures[0])
-    place = f"row_number() OVER (ORDER BY {figure}{direction(True)})"
-    body = statement.selected(frame, [Output(figure, "figure"), Output(place, "place")])
-    part = percentage(
-        f"sum(figure) FILTER (WHERE place <= {count})", "sum(figure)", statement.is_float(query.measures[0])
-    )
-    name = quoted(f"top_{count}_{statement.alias(query.measures[0])}_percent")
-    return f"SELECT {part} AS {name}\nFROM (\n{indented(body)}\n) AS ranked"
+    measure, figure = query.measures[0], statement.aggregate_sql(query.measures[0])
+    place = f"row_number() {over(order=[figure + direction(True)])}"
+    body = statement.selected([Output(figure, "figure"), Output(place, "place")])
+    first = f"sum(figure) FILTER (WHERE place <= {count})"
+    part = percentage(first, "sum(figure)", statement.is_float(measure))
+    name = f"top_{count}_{statement.alias(measure)}_percent"
+    return f"SELECT {Output(part, name)}\nFROM {nested(body)} AS ranked"
 
 
 def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:
@@ -155,24 +127,18 @@ def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]
         measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
         # A period on the date of one table restricts only the figures of that table.
         others = set(tables) - {base}
-        conditions = tuple(
-            one for one in query.conditions if one.operator not in _PERIODS or one.column.table not in others
-        )
+        out = [one for one in query.conditions if one.operator in DURING and one.column.table in others]
+        conditions = tuple(one for one in query.conditions if one not in out)
         part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
         again = f"_{index + 1}" if base in tables[:index] else ""
         parts.append(_Part(quoted(f"by_{base[1]}{again}".lower()), part, part.text(with_keys=True)))
     aliases = {one: quoted(statement.alias(one)) for one in query.measures}
-    figures = [(part.name, aliases[one], aliases[one]) for part in parts for one in part.statement.query.measures]
-    figures.sort(key=lambda one: list(aliases.values()).index(one[1]) if query.dimensions else 0)
-    lines = _joined(parts, figures)
+    names = {one: part.name for part in parts for one in part.statement.query.measures}
+    lines = _joined(parts, [(names[one], alias, alias) for one, alias in aliases.items()])
     if not query.dimensions:
         return lines
-    first = parts[0].statement.group_names()[0][0]
-    order = query.order[0] if query.order else None
-    keys = [first]
-    if order is not None and order.measure is not None:
-        keys = [f"{aliases[order.measure]}{direction(order.descending)}", first]
-    return "\n".join([lines, f"ORDER BY {', '.join(keys)}", *limit_lines(query)])
+    keys = [aliases[one.measure] + direction(one.descending) for one in query.order[:1] if one.measure is not None]
+    return "\n".join([lines, *order_and_limit([*keys, parts[0].statement.group_names()[0][0]], query)])
 
 
 def _of_sides(statement: Statement, sides: Comparison) -> str:
@@ -186,7 +152,7 @@ def _of_sides(statement: Statement, sides: Comparison) -> str:
     figures = []
     for measure in query.measures:
         alias, names = quoted(statement.alias(measure)), names_of(measure, statement)
-        figures += [("side_1", alias, quoted(names.before)), ("side_2", alias, quoted(names.after))]
+        figures += [(part.name, alias, quoted(name)) for part, name in zip(parts, names, strict=True)]
     return _joined(parts, figures)
 
 
@@ -194,13 +160,10 @@ def _average_with_keys(part: Statement) -> str:
     """The statement for averages of groups, with the keys on which it is joined with others."""
     if any(one.column is None for one in part.query.dimensions):
         raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
-    names = [
-        part.group_names()[index][0]
-        for index, one in enumerate(part.query.dimensions)
-        if not part.is_known_by_name(one)
-    ]
+    groups = zip(part.query.dimensions, part.group_names(), strict=True)
+    names = [shown[0] for one, shown in groups if not part.is_known_by_name(one)]
     keys = [f", ROW({name})::text AS key{index}" for index, name in enumerate(names)]
-    return f"SELECT *{''.join(keys)}\nFROM (\n{indented(_text(part))}\n) AS averages"
+    return f"SELECT *{''.join(keys)}\nFROM {nested(_text(part))} AS averages"
 
 
 @dataclass(frozen=True)
@@ -215,12 +178,11 @@ class _Part:
 def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
     """The figures (a part's name, the column's name there and in the result) beside each other, by their groups."""
     statement = parts[0].statement
-    with_ = "WITH " + ",\n".join(f"{part.name} AS (\n{indented(part.text)}\n)" for part in parts) + "\n"
+    with_ = "WITH " + ",\n".join(f"{part.name} AS {nested(part.text)}" for part in parts) + "\n"
     if not statement.query.dimensions:
-        return f"{with_}SELECT " + ", ".join(
-            f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures
-        )
-    keys = [str(one.alias) for one in statement.key_outputs(statement.frame())]
+        alone = (f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures)
+        return f"{with_}SELECT {', '.join(alone)}"
+    keys = [str(one.alias) for one in statement.key_outputs()]
     shown: list[str] = []
     for dimension, names in zip(statement.query.dimensions, statement.group_names(), strict=True):
         if statement.is_known_by_name(dimension):

@@ -1,7 +1,9 @@
 """Writes one SELECT over one frame: what is shown, grouped, compared and ordered."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from decimal import Decimal
+from functools import cached_property
 
 from common.meanings import TableKey
 from common.postgres.identifiers import quoted
@@ -11,10 +13,8 @@ from rules.schema.facts import Facts, kind_of
 from rules.schema.joins import Graph
 from rules.schema.schema import Schema
 from rules.sql.column_names import Output, direction, disambiguated, group_name, measure_alias
-from rules.sql.comparisons import comparison
+from rules.sql.expressions import comparison, is_float_type, number
 from rules.sql.frame import Frame
-from rules.sql.identifiers import is_float_type, number
-from rules.sql.joined_tables import Scope
 
 
 class Unrenderable(Exception):
@@ -40,30 +40,37 @@ class Statement:
         """Another statement over the same tables, whose figures are called as in this one."""
         return Statement(query, self.schema, self.graph, self._whole)
 
+    @cached_property
     def frame(self) -> Frame:
-        """The FROM and WHERE that the query needs."""
+        """The FROM and WHERE that the query needs, in which each measured row counts once per group.
+
+        Below the base that is so only for a link table whose key consists of its two references.
+
+        Raises:
+            Unrenderable: there is none.
+        """
         query = self.query
         base = measured_table(query)
-        frame = Frame(Scope(self.schema, self.graph, query.with_deleted, query.through), base)
-        needed = [(dim.table, dim.via) for dim in (*query.dimensions, *query.top_per)]
-        needed += [(column.table, column.via) for column in query.columns]
-        needed += [(key.column.table, key.column.via) for key in query.order if key.column is not None]
-        needed += [(one.column.table, one.column.via) for measure in query.measures for one in measure.share_of]
+        frame = Frame(self.schema, self.graph, query, base)
+        columns = [*query.columns, *(key.column for key in query.order if key.column is not None)]
+        columns += [one.column for measure in query.measures for one in measure.share_of]
+        needed = [(one.table, one.via) for one in (*query.dimensions, *query.top_per)]
+        needed += [(one.table, one.via) for one in columns]
         preferred = query.through | {related.table for related in query.related}
         if not frame.include(needed, preferred):
             raise Unrenderable(f"nothing connects {base} with {needed}")
+        if frame.multiplies and any(map(_weighs, query.measures)) and not frame.is_keyed_by_meeting():
+            raise Unrenderable("the joins would count measured rows several times")
         added = any(_weighs(measure) and measure.function != "count" for measure in query.measures)
         alternatives = [one for each in query.either for one in each.conditions]
         if added and not self._facts(base).is_entity and frame.has_beside([*query.conditions, *alternatives]):
             raise Unrenderable("a sum over events can't be restricted by what only parts of them have")
         if query.all_of is not None:
             self._keep_all(frame, query.all_of)
-        frame.speak_of((one.table, one.column) for one in (*query.dimensions, *query.top_per))
         filters = {self.filter_of(one) for one in (*query.measures, *(having.measure for having in query.having))}
         if len(filters) > 1:
             raise Unrenderable("figures of different rows are compared")
-        sides = (query.comparison.first, query.comparison.second) if query.comparison is not None else ()
-        frame.restrict(query.conditions, query.related, query.either, sides, filters.pop() if filters else None)
+        frame.restrict(query, filters.pop() if filters else None)
         return frame
 
     def filter_of(self, measure: Measure) -> str | None:
@@ -84,72 +91,58 @@ class Statement:
             return not self._facts(dimension.table).key
         return not self.schema.column(dimension.table, dimension.column).nullable
 
-    def key_outputs(self, frame: Frame) -> list[Output]:
+    def key_outputs(self) -> list[Output]:
         """The columns that identify the groups which are not known by what is shown of them."""
         found: list[str] = []
         for dimension in (one for one in self.query.dimensions if not self.is_known_by_name(one)):
             if dimension.column is not None:  # as text, in which NULL equals NULL
-                found.append(f"ROW({self._dimension_sql(frame, dimension)})::text")
+                found.append(f"ROW({self._dimension_sql(dimension)})::text")
             else:
-                refs = (ColumnRef(dimension.table, one, dimension.via) for one in self._facts(dimension.table).key)
-                found += map(frame.column, refs)
+                found += self._columns(dimension, self._facts(dimension.table).key)
         return [Output(sql, f"key{index}") for index, sql in enumerate(found)]
 
     def text(self, *, with_keys: bool = False) -> str:
         """The statement; `with_keys` adds the columns that identify the groups, on which it is joined with others."""
-        query, frame = self.query, self.sound_frame()
-        outputs = [*self.dimension_outputs(frame), *self.column_outputs(frame)]
-        outputs += [self.measure_output(frame, measure) for measure in query.measures]
-        outputs += self.key_outputs(frame) if with_keys else []
-        lines = [self.selected(frame, outputs), *self._having(frame), *self._order_by(frame)]
-        return "\n".join([*lines, *limit_lines(query)])
+        query = self.query
+        keys = self.key_outputs() if with_keys else []
+        having = (comparison(self.aggregate_sql(one.measure), one.operator, one.operands) for one in query.having)
+        order = (key for one in query.order for key in self._order_keys(one))
+        lines = [self.selected([*self.outputs(), *keys]), *clause("HAVING", having, " AND ")]
+        return "\n".join([*lines, *order_and_limit(order, query)])
 
-    def selected(self, frame: Frame, outputs: Iterable[Output]) -> str:
+    def selected(self, outputs: Iterable[Output]) -> str:
         """The statement of these columns as far as its groups."""
         select = f"SELECT {'DISTINCT ' if self.query.distinct else ''}" + ", ".join(map(str, outputs))
-        return "\n".join([select, *frame.from_lines(), *where_lines(frame.conditions()), *self.group_by(frame)])
-
-    def sound_frame(self) -> Frame:
-        """The frame, if it counts each measured row once per group.
-
-        Below the base that is so only for a link table whose key consists of its two references.
-        """
-        frame = self.frame()
-        weighs = frame.multiplies and any(map(_weighs, self.query.measures))
-        if weighs and not frame.is_keyed_by_meeting():
-            raise Unrenderable("the joins would count measured rows several times")
-        return frame
+        dimensions = self.query.dimensions if self.query.measures else ()
+        groups = clause("GROUP BY", (sql for dim in dimensions for sql in self.group_columns(dim)))
+        where = clause("WHERE", self.frame.conditions(), "\n  AND ")
+        return "\n".join([select, *self.frame.from_lines(), *where, *groups])
 
     def _facts(self, key: TableKey) -> Facts:
         return self.schema.facts[key]
 
-    def shown(self, dimension: Dimension) -> tuple[str, ...]:
-        """The names of the columns that show a dimension."""
-        return self._facts(dimension.table).shown
+    def outputs(self) -> list[Output]:
+        """The columns of the result."""
+        figures = [Output(self._measure_sql(one), self.alias(one)) for one in self.query.measures]
+        return [*self.dimension_outputs(), *self._column_outputs(), *figures]
 
-    def _shown_columns(self, frame: Frame, dimension: Dimension) -> list[str]:
-        refs = (ColumnRef(dimension.table, name, dimension.via) for name in self.shown(dimension))
-        return [frame.column(ref) for ref in refs]
-
-    def dimension_outputs(self, frame: Frame) -> list[Output]:
+    def dimension_outputs(self) -> list[Output]:
         """The columns of all dimensions."""
-        outputs: list[Output] = []
-        for dimension in self.query.dimensions:
-            if dimension.column is None:
-                outputs += map(Output, self._shown_columns(frame, dimension))
-            else:
-                name = group_name(dimension)
-                sql = self._dimension_sql(frame, dimension)
-                outputs.append(Output(sql, name if name != dimension.column else None))
-        return disambiguated(outputs, self.query, self.schema)
+        return [output for outputs in self._outputs_by_dimension() for output in outputs]
 
     def group_names(self) -> list[list[str]]:
         """What the columns of each dimension are called, as SQL writes them."""
-        names = iter(self.dimension_outputs(self.frame()))
-        return [
-            [next(names).name for _ in (self.shown(one) if one.column is None else "1")]
-            for one in self.query.dimensions
-        ]
+        return [[one.name for one in outputs] for outputs in self._outputs_by_dimension()]
+
+    def _outputs_by_dimension(self) -> list[list[Output]]:
+        return disambiguated([(one.table[1], self.shown(one)) for one in self.query.dimensions])
+
+    def shown(self, dimension: Dimension) -> list[Output]:
+        """The columns that show a dimension."""
+        if dimension.column is None:
+            return [Output(sql) for sql in self._columns(dimension, self._facts(dimension.table).shown)]
+        name = group_name(dimension)
+        return [Output(self._dimension_sql(dimension), name if name != dimension.column else None)]
 
     def is_float(self, measure: Measure) -> bool:
         """Whether the figure is of a type that can't be rounded to digits."""
@@ -158,116 +151,89 @@ class Statement:
         type_ = self.schema.column(measure.table, measure.column).type
         return is_float_type(type_) or measure.is_age or FUNCTIONS[measure.function].is_float
 
-    def _dimension_sql(self, frame: Frame, dimension: Dimension) -> str:
+    def _dimension_sql(self, dimension: Dimension) -> str:
         assert dimension.column is not None
         ref = ColumnRef(dimension.table, dimension.column, dimension.via, part=dimension.part)
         if dimension.bucket is None:
-            return frame.column(ref)
-        column = frame.dated(ref)
+            return self.frame.column(ref)
+        column = self.frame.dated(ref)
         if dimension.bucket == "day":
             is_day = kind_of(self.schema.column(dimension.table, dimension.column)) == "date"
             return column if is_day else f"{column}::date"
         return f"date_trunc('{dimension.bucket}', {column})::date"
 
-    def column_outputs(self, frame: Frame) -> list[Output]:
-        """The listed columns."""
-        names = [(column.column, column.part) for column in self.query.columns]
+    def _column_outputs(self) -> list[Output]:
+        often = Counter((column.column, column.part) for column in self.query.columns)
         outputs = []
         for column in self.query.columns:
-            twice = names.count((column.column, column.part)) > 1
-            alias = f"{column.table[1]}_{column.column}" if twice and column.table != self.query.base else None
+            is_twin = often[column.column, column.part] > 1 and column.table != self.query.base
+            alias = f"{column.table[1]}_{column.column}" if is_twin else None
             alias = alias if column.part is None else f"{column.column}_{PARTS[column.part].name}"
-            outputs.append(Output(frame.column(column), alias))
+            outputs.append(Output(self.frame.column(column), alias))
         return outputs
 
-    def measure_output(self, frame: Frame, measure: Measure) -> Output:
-        """The column of one figure."""
-        return Output(self._measure_sql(frame, measure), self.alias(measure))
-
-    def _measure_sql(self, frame: Frame, measure: Measure) -> str:
-        plain = self.aggregate_sql(frame, measure)
+    def _measure_sql(self, measure: Measure) -> str:
+        plain = self.aggregate_sql(measure)
+        part, whole = plain, f"sum({plain}) {over()}"
         if measure.is_running:
-            return self._running_sql(frame, measure, plain)
-        if not measure.is_share:
-            return plain
-        if measure.share_of:
-            only = " AND ".join(frame.condition(condition) for condition in measure.share_of)
-            return percentage(self.aggregate_sql(frame, measure, only), plain, self.is_float(measure))
-        return percentage(plain, f"sum({plain}) OVER ()", self.is_float(measure))
+            part, whole = self._running_sql(measure, plain)
+        elif measure.is_share and measure.share_of:
+            part, whole = self.aggregate_sql(measure, " AND ".join(map(self.frame.condition, measure.share_of))), plain
+        return percentage(part, whole, self.is_float(measure)) if measure.is_share else part
 
-    def _running_sql(self, frame: Frame, measure: Measure, plain: str) -> str:
-        """The figure of a group and of all before it."""
+    def _running_sql(self, measure: Measure, plain: str) -> tuple[str, str]:
+        """The figure of a group and of all before it, and that of all."""
         dated = [one for one in self.query.dimensions if one.bucket is not None]
-        others = [sql for one in self.query.dimensions if one not in dated for sql in self.group_columns(frame, one)]
+        others = [sql for one in self.query.dimensions if one not in dated for sql in self.group_columns(one)]
         if measure.function not in ("sum", "count") or len(dated) > 1 or not self.query.dimensions:
             raise Unrenderable("only sums and counts of groups are added up")
-        keys, partition = [f"{plain} DESC NULLS LAST", *others], ""
         if dated:
-            keys, partition = self.group_columns(frame, dated[0]), partition_by(others)
-        so_far = f"sum({plain}) OVER ({partition}ORDER BY {', '.join(keys)})"
-        total = f"sum({plain}) OVER ({partition.strip()})"
-        return percentage(so_far, total, self.is_float(measure)) if measure.is_share else so_far
+            return f"sum({plain}) {over(others, self.group_columns(dated[0]))}", f"sum({plain}) {over(others)}"
+        return f"sum({plain}) {over((), [plain + direction(True), *others])}", f"sum({plain}) {over()}"
 
-    def aggregate_sql(self, frame: Frame, measure: Measure, only: str | None = None) -> str:
+    def aggregate_sql(self, measure: Measure, only: str | None = None) -> str:
         """A measure as an aggregate function, of the rows that meet the condition `only`."""
         filtered = f" FILTER (WHERE {only})" if only is not None else ""
         if measure.column is None:
-            return f"{self._count_rows_sql(frame, measure)}{filtered}"
+            return f"{self._count_rows_sql(measure)}{filtered}"
         if measure.function == "metric":
-            return frame.expression(measure.table, self.schema.metric(measure.table, measure.column).expression)
-        column = frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
+            return self.frame.expression(measure.table, self.schema.metric(measure.table, measure.column).expression)
+        column = self.frame.column(ColumnRef(measure.table, measure.column, is_age=measure.is_age))
         if kind_of(self.schema.column(measure.table, measure.column)) == "number":
-            column = frame.numeric(ColumnRef(measure.table, measure.column))
+            column = self.frame.numeric(ColumnRef(measure.table, measure.column))
         if measure.times is not None:
-            column = f"{column} * {frame.numeric(ColumnRef(measure.table, measure.times))}"
+            column = f"{column} * {self.frame.numeric(ColumnRef(measure.table, measure.times))}"
         at = number((measure.percent or Decimal(50)) / 100)
         plain = FUNCTIONS[measure.function].sql.replace("{at}", at).replace("{}", column) + filtered
         # A group that sold nothing in one of two periods sold 0; where nobody did, figures may not be known yet.
-        is_zero = frame.keeps_all or (self.query.comparison is not None and self.query.dimensions)
+        is_zero = self.frame.keeps_all or (self.query.comparison is not None and self.query.dimensions)
         return f"coalesce({plain}, 0)" if is_zero and measure.function == "sum" else plain
 
-    def _count_rows_sql(self, frame: Frame, measure: Measure) -> str:
-        if not frame.multiplies:
-            return f"count({frame.presence()})" if frame.keeps_all else "count(*)"
+    def _count_rows_sql(self, measure: Measure) -> str:
+        if not self.frame.multiplies:
+            return f"count({self.frame.presence()})" if self.frame.keeps_all else "count(*)"
         key = self._facts(measure.table).key
         if not key:
             raise Unrenderable(f"{measure.table} has no key to count by")
-        columns = ", ".join(frame.column(ColumnRef(measure.table, name)) for name in key)
+        columns = ", ".join(self.frame.column(ColumnRef(measure.table, name)) for name in key)
         return f"count(DISTINCT {columns})" if len(key) == 1 else f"count(DISTINCT ({columns}))"
 
-    def group_columns(self, frame: Frame, dimension: Dimension) -> list[str]:
+    def group_columns(self, dimension: Dimension) -> list[str]:
         """What a dimension groups by: its column, or the key and names of its table."""
         if dimension.column is not None:
-            return [self._dimension_sql(frame, dimension)]
-        names = dict.fromkeys((*self._facts(dimension.table).key, *self.shown(dimension)))
-        return [frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in names]
+            return [self._dimension_sql(dimension)]
+        facts = self._facts(dimension.table)
+        return self._columns(dimension, dict.fromkeys((*facts.key, *facts.shown)))
 
-    def group_by(self, frame: Frame) -> list[str]:
-        """The GROUP BY line, when there are groups."""
-        if not self.query.measures or not self.query.dimensions:
-            return []
-        columns = dict.fromkeys(sql for dim in self.query.dimensions for sql in self.group_columns(frame, dim))
-        return ["GROUP BY " + ", ".join(columns)]
+    def _columns(self, dimension: Dimension, names: Iterable[str]) -> list[str]:
+        return [self.frame.column(ColumnRef(dimension.table, name, dimension.via)) for name in names]
 
-    def _having(self, frame: Frame) -> list[str]:
-        having = [
-            comparison(self.aggregate_sql(frame, one.measure), one.operator, one.operands) for one in self.query.having
-        ]
-        return ["HAVING " + " AND ".join(having)] if having else []
-
-    def _order_by(self, frame: Frame) -> list[str]:
-        keys = [self._order_sql(frame, order) for order in self.query.order]
-        return ["ORDER BY " + ", ".join(dict.fromkeys(keys))] if keys else []
-
-    def _order_sql(self, frame: Frame, order: Order) -> str:
+    def _order_keys(self, order: Order) -> list[str]:
         if order.measure is not None:
-            return quoted(self.alias(order.measure)) + direction(order.descending)
+            return [quoted(self.alias(order.measure)) + direction(order.descending)]
         if order.column is not None:
-            return frame.column(order.column) + direction(order.descending)
-        dimension = self.query.dimensions[0]
-        is_entity = dimension.column is None
-        columns = self._shown_columns(frame, dimension) if is_entity else self.group_columns(frame, dimension)
-        return ", ".join(f"{column} DESC" if order.descending else column for column in columns)
+            return [self.frame.column(order.column) + direction(order.descending)]
+        return [f"{one.sql} DESC" if order.descending else one.sql for one in self.shown(self.query.dimensions[0])]
 
 
 def percentage(part: str, whole: str, is_float: bool = False) -> str:
@@ -276,25 +242,25 @@ def percentage(part: str, whole: str, is_float: bool = False) -> str:
     return f"round(({quotient})::numeric, 4)" if is_float else f"round({quotient}, 4)"
 
 
-def partition_by(columns: Sequence[str]) -> str:
-    """The beginning of a window that is apart for each of the groups."""
-    return f"PARTITION BY {', '.join(columns)} " if columns else ""
+def over(groups: Iterable[str] = (), order: Iterable[str] = (), reach: Iterable[str] = ()) -> str:
+    """The window of the rows of one group, as far as they reach in the order."""
+    return f"OVER ({' '.join([*clause('PARTITION BY', groups), *clause('ORDER BY', order), *reach])})"
 
 
-def limit_lines(query: Query) -> list[str]:
-    """The LIMIT line, when there is one."""
-    return [f"LIMIT {query.limit}"] if query.limit is not None else []
+def nested(text: str) -> str:
+    """A statement in brackets, within another."""
+    return "(\n{}\n)".format("\n".join(f"    {line}" for line in text.split("\n")))
 
 
-def indented(text: str) -> str:
-    """The lines of a statement within another."""
-    return "\n".join(f"    {line}" for line in text.split("\n"))
+def clause(keyword: str, parts: Iterable[str], between: str = ", ") -> list[str]:
+    """The line of the keyword with each of the parts once; none without any."""
+    text = between.join(dict.fromkeys(parts))
+    return [f"{keyword} {text}"] if text else []
 
 
-def where_lines(conditions: Iterable[str]) -> list[str]:
-    """The WHERE line, when there are conditions."""
-    conditions = list(conditions)
-    return ["WHERE " + "\n  AND ".join(conditions)] if conditions else []
+def order_and_limit(keys: Iterable[str], query: Query) -> list[str]:
+    """The lines at the end, where there are any."""
+    return [*clause("ORDER BY", keys), *([f"LIMIT {query.limit}"] if query.limit is not None else [])]
 
 
 def _weighs(measure: Measure) -> bool:

@@ -1,7 +1,9 @@
-"""Questions that rules can answer, offered in place of one that they can't.
+"""What is offered in place of a refused question, each of which the rules have understood before it is offered.
 
-Each is understood before it is offered: misspelt words replaced by names of the database, a word that may mean several
-things by each of them, what could not be placed left out; and as a last resort something plain about the same tables.
+To a question back, what may be answered to it, as short texts that complete the pending question when they are asked
+next; a text that is not read as the choice that it stands for is not offered. Else questions that rules can answer:
+misspelt words replaced by names of the database, a word that may mean several things by each of them, what could not be
+placed left out; and as a last resort something plain about the same tables.
 """
 
 import re
@@ -11,16 +13,23 @@ from itertools import islice
 
 from common.inquiry import Inquiry
 from common.text import Lang, Text, language_of
-from common.values import Offer, Table
+from common.values import Offer, Table, Turn
 from knowledge.naming import called, plural
 from knowledge.spelling import closest
-from rules.composing.understanding import understand
+from rules.composing.understanding import Understanding, understand
+from rules.conversation.before import settled_by
+from rules.conversation.conversation import understand_in_context
 from rules.linking.marks import marks_of
-from rules.query.refusals import Refusal
+from rules.query.pending import Choice, Pending
+from rules.query.query_json import pending_to_json
+from rules.query.refusals import Refusal, years_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.looked_up import lexicon_for
 from rules.words import WORDS
+from rules.words.talk import without_courtesy
 
+_MOST_CHOICES = 6
+_OF = Text("{}的{}", "{} {}")
 _OFFERED = 4  # of which two that find something are shown
 _TRIED = 12
 _NEAR = 0.75  # how alike, from 0 to 1, a misspelt word and a word of the database are
@@ -28,6 +37,54 @@ _TIES = rf"(?:\b(?:{WORDS.any_of('names.ties')})\s+)*"
 _AROUND = f" ,，、.。?？!！{WORDS.chinese.text('names.of')}"
 _BY = Text("{}，按{}", "{} by {}")
 _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 {}"))
+
+
+def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
+    """What may be answered to the question back about `pending`, in the language of the pending question."""
+    lexicon = lexicon_for(inquiry)
+    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=pending_to_json(pending))
+    after = replace(inquiry, history=(*inquiry.history, turn))
+    offers = (_first(texts, choice, pending, after) for texts, choice in _spelled(pending, lexicon))
+    distinct = {offer.question: offer for offer in offers if offer is not None}
+    return tuple(distinct.values())[:_MOST_CHOICES] if len(distinct) > 1 else ()
+
+
+def _first(texts: list[str], choice: Choice | None, pending: Pending, after: Inquiry) -> Offer | None:
+    """The first of the texts that is read as the choice."""
+    read = (text for text in texts if _is_read(text, choice, pending, after))
+    return next(filter(None, (_answered(text, after) for text in read)), None)
+
+
+def _spelled(pending: Pending, lexicon: Lexicon) -> Iterator[tuple[list[str], Choice | None]]:
+    """How each choice may be said, shortest first, and which one it is, where it is one of several."""
+    missing, lang = pending.missing, language_of(without_courtesy(pending.question))
+    if missing.kind == "year":
+        yield from (([year.to(lang)], None) for year in years_of(missing.word))
+    elif missing.kind == "figure":
+        for key, _ in missing.choices:
+            yield from (([called(column).to(lang)], None) for column in lexicon.schema.facts[key].measures)
+    for choice in missing.choices if missing.kind == "choice" else ():
+        thing = lexicon.schema.table(choice[0])
+        column = thing.column(choice[1]) if choice[1] is not None else None
+        owner = called(thing).to(lang)
+        if column is None:
+            yield [owner], choice
+        else:
+            name = called(column).to(lang)
+            yield [name, _OF.to(lang).format(owner, name), column.name, f"{thing.name} {column.name}"], choice
+
+
+def _is_read(text: str, choice: Choice | None, pending: Pending, after: Inquiry) -> bool:
+    settled = settled_by(text, pending, lexicon_for(after))
+    return settled is not None and (choice is None or settled.among([choice]) is not None)
+
+
+def _answered(text: str, after: Inquiry) -> Offer | None:
+    """The text with the SQL of the completed question; without, if something else is asked back."""
+    made = understand_in_context(replace(after, question=text))
+    if isinstance(made, Understanding):
+        return Offer(text, made.sql)
+    return Offer(text) if made.pending is not None else None
 
 
 def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
