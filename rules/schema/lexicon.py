@@ -81,12 +81,18 @@ class Lexicon:
         self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        names = table_names(table)
+        """Adds the phrases of the table and its figures. What goes by the same phrase shares its sense."""
+        names, name_in_module = table_names(table), self.schema.name_in_module(table)
         facts, metrics = self.schema.facts[table.key], self.schema.metrics_of.get(table.key, ())
-        self._add_names(number, phrases.table_phrases(table, names, self.schema.name_in_module(table)), self._own)
-        self._add_shared(number, phrases.measure_phrases(facts, names, metrics), self._own)
-        self._add_names(number, phrases.borrowed_table_phrases(table, names), self._borrowed)
-        self._add_shared(number, phrases.borrowed_measure_phrases(facts, names), self._borrowed)
+        place, columns = number << COLUMN_BITS, {column.name: at for at, column in enumerate(table.columns, 1)}
+        for senses, named in (
+            (self._own, phrases.table_phrases(facts, names, name_in_module, metrics)),
+            (self._borrowed, phrases.borrowed_table_phrases(facts, names)),
+        ):
+            for key, link in self._best(named):
+                # A figure that goes by several names stands where its column does, a product of two after all columns.
+                at = AFTER_COLUMNS if link.derived else columns.get(link.column or "", 0)
+                senses.add_shared(key, sense_of(link, place + at))
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -98,40 +104,16 @@ class Lexicon:
         """
         found = []
         for index, (column, traits) in enumerate(zip(table.columns, phrases.column_traits(table), strict=True), 1):
-            kind = (column, traits)
-            places = equal.get(kind)
+            places = equal.get((column, traits))
             if places is None:
-                places = equal[kind] = self._places.new()
-                self._add(self._own, phrases.column_phrases(table, column), places)
-                self._add(self._borrowed, phrases.borrowed_column_phrases(table, column), places)
+                places = equal[column, traits] = self._places.new()
+                for key, link in self._best(phrases.column_phrases(table, column)):
+                    self._own.add(key, sense_of(link, places))
+                for key, link in self._best(phrases.borrowed_column_phrases(table, column)):
+                    self._borrowed.add(key, sense_of(link, places))
             self._places.add(places, (number << COLUMN_BITS) + index)
             found.append(places)
         self._columns.append(tuple(found))
-
-    def _add_names(self, number: int, named: Iterable[tuple[str, float]], senses: Senses) -> None:
-        """Adds phrases that mean the table. Tables that go by the same phrase share its sense."""
-        best: dict[str, tuple[float, str]] = {}
-        for phrase, quality in named:
-            key = key_of(phrase, stems=True)
-            if key not in best or best[key][0] < quality:
-                best[key] = quality, key if key == phrase else phrase  # one string, not two
-        place = number << COLUMN_BITS
-        for key, (quality, spelling) in best.items():
-            senses.add_shared(key, ("table", quality, spelling, None, None, False, None, place))
-
-    def _add_shared(self, number: int, named: Iterable[tuple[str, Link]], senses: Senses) -> None:
-        """Adds phrases for figures of one table. Figures that go by the same phrase share its sense."""
-        place, numbers = number << COLUMN_BITS, dict[str, int]()
-        for key, link in self._best(named):
-            if link.column is not None and not numbers:
-                numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
-            # A figure that goes by several names stands where its column does, a product of two after all columns.
-            at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
-            senses.add_shared(key, sense_of(link, at))
-
-    def _add(self, senses: Senses, named: Iterable[tuple[str, Link]], to: int) -> None:
-        for key, link in self._best(named):
-            senses.add(key, sense_of(link, to))
 
     def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""

@@ -45,24 +45,38 @@ _IN_MODULE = 0.95
 
 
 Phrases = Iterator[tuple[str, Link]]
-Rated = Iterator[tuple[str, float]]
-"""Phrases with the quality of each, where all of them mean one thing."""
 
 
-def table_phrases(table: Table, names: Mapping[str, float], name_in_module: str | None) -> Rated:
-    """Phrases that mean the table.
+def table_phrases(
+    facts: Facts, names: Mapping[str, float], name_in_module: str | None, metrics: Iterable[Metric]
+) -> Phrases:
+    """Phrases that mean the table, and those for its figures that follow from what it is about.
 
     Args:
         names: its `table_names`.
         name_in_module: see `Schema.name_in_module`.
     """
-    penalty = _penalty(table)
+    table, penalty = facts.table, _penalty(facts.table)
     for phrase, quality in names.items():
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
-        yield phrase, quality - penalty - partial
+        yield phrase, _link(table, None, quality - penalty - partial, phrase)
     if name_in_module is not None:
-        yield name_in_module, _IN_MODULE - penalty
+        yield name_in_module, _link(table, None, _IN_MODULE - penalty, name_in_module)
+    for column in _bare_measures(facts):
+        yield from _bare_measure(facts, column, names)
+    yield from _line_amount(facts)
+    for metric in metrics:
+        yield from _metric(metric, facts)
+
+
+def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
+    """Phrases that in general language mean the table, or the mass that it is called after, and so its figure."""
+    penalty = _borrowed_penalty(facts.table)
+    masses = ((column, dict(_mass_names(facts, column, names))) for column in _bare_measures(facts))
+    for column, called in ((None, names), *masses):
+        for phrase, quality in borrowed_names(called).items():
+            yield phrase, _link(facts.table, column, quality - penalty, phrase)
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
@@ -87,15 +101,6 @@ def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
         yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
-def measure_phrases(facts: Facts, names: Mapping[str, float], metrics: Iterable[Metric]) -> Phrases:
-    """Phrases for columns of figures that follow from what the table is about, which its `table_names` say."""
-    for column in _bare_measures(facts):
-        yield from _bare_measure(facts, column, names)
-    yield from _line_amount(facts)
-    for metric in metrics:
-        yield from _metric(metric, facts)
-
-
 def _metric(metric: Metric, facts: Facts) -> Phrases:
     """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
     computed = expression(metric.expression)
@@ -104,21 +109,6 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
     column, derived = (computed.columns[0], None) if is_sum else (metric.name, METRIC)
     for name in metric.names.all:
         yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)
-
-
-def borrowed_table_phrases(table: Table, names: Mapping[str, float]) -> Rated:
-    """Phrases that mean the table in general language only; `names` are its `table_names`."""
-    penalty = _borrowed_penalty(table)
-    for phrase, quality in borrowed_names(names).items():
-        yield phrase, quality - penalty
-
-
-def borrowed_measure_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
-    """Phrases that mean in general language the mass that the table is called after, and so its figure."""
-    penalty = _borrowed_penalty(facts.table)
-    for column in _bare_measures(facts):
-        for phrase, quality in borrowed_names(dict(_mass_names(facts, column, names))).items():
-            yield phrase, _link(facts.table, column, quality - penalty, phrase)
 
 
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
@@ -145,7 +135,9 @@ def _named(table: Table, column: Column, names: dict[str, float], penalty: float
         yield phrase, _link(table, column, quality - penalty - summed, phrase)
 
 
-def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
+def _link(table: Table, column: Column | None, quality: float, phrase: str, derived: str | None = None) -> Link:
+    if column is None:
+        return Link("table", table.key, None, None, quality, phrase)
     return Link("column", table.key, column.name, None, quality, phrase, derived)
 
 
@@ -178,7 +170,7 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
-def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Rated:
+def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
 
     `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.

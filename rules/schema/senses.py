@@ -4,10 +4,9 @@ A sense is a tuple of plain values. Python's collector of garbage looks at any o
 all threads while it does.
 """
 
+import heapq
 from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
 from typing import Literal
 
 from common.meanings import TableKey
@@ -55,35 +54,15 @@ class Places:
         Args:
             near: numbers of tables; of more than `most` places, those in these tables count first, then the best.
         """
-        if self.size(senses) > most:
-            chosen = dict.fromkeys(self._near(senses, near))
-            for place in self._best(senses, most):
-                if len(chosen) >= most:
-                    break
-                chosen[place] = None
-            placed = list(chosen)[:most]
-        else:
-            placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
+        placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
+        if len(placed) > most:
+            first = {number: order for order, number in enumerate(near)}
+            ranked = [
+                (first.get(place >> COLUMN_BITS, len(first)), -senses[index][1], index, place)
+                for place, index in placed
+            ]
+            placed = [(place, index) for *_, index, place in heapq.nsmallest(most, ranked)]
         return ((place, senses[index]) for place, index in sorted(placed))
-
-    def _near(self, senses: Sequence[Sense], near: Collection[int]) -> Iterator[tuple[int, int]]:
-        found: dict[int, list[tuple[int, int]]] = {number: [] for number in near}
-        for index, places in enumerate(map(self.of, senses)):
-            if len(places) <= len(found):  # most things have one place
-                for place in places:
-                    if (number := place >> COLUMN_BITS) in found:
-                        found[number].append((place, index))
-                continue
-            for number, near_places in found.items():
-                at = bisect_left(places, number << COLUMN_BITS)
-                while at < len(places) and places[at] >> COLUMN_BITS == number:
-                    near_places.append((places[at], index))
-                    at += 1
-        return chain.from_iterable(found.values())
-
-    def _best(self, senses: Sequence[Sense], most: int) -> Iterator[tuple[int, int]]:
-        for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
-            yield from ((place, index) for place in self.of(senses[index])[:most])
 
 
 def sense_of(link: Link, place: int) -> Sense:
