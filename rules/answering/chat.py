@@ -7,7 +7,7 @@ from rules.answering.about_results import course_of_last, last_result, result_pi
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import ABOUT_CITU, SMALL_TALK

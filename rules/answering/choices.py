@@ -16,8 +16,7 @@ from rules.conversation.resuming import settled_by
 from rules.query.pending import Choice, Pending
 from rules.query.query_json import pending_to_json
 from rules.query.refusals import years_of
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words.talk import without_courtesy
 
 _MOST = 6

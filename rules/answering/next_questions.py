@@ -20,8 +20,7 @@ from rules.linking.moments import Period, Unit
 from rules.query.query import Condition, Query, measured_table
 from rules.query.query_json import query_to_json
 from rules.schema.facts import kind_of
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 
 _MOST = 3
 _MOST_TRIED = 8

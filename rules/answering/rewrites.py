@@ -17,8 +17,7 @@ from knowledge.spelling import closest
 from rules.composing.understanding import understand
 from rules.linking.marks import marks_of
 from rules.query.refusals import Refusal
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words import WORDS
 
 _OFFERED = 4  # of which two that find something are shown

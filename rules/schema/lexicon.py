@@ -7,13 +7,15 @@ take seconds and little memory.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
+from common.inquiry import Inquiry, StoredValue
 from common.meanings import TableKey
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
-from knowledge.identity import names_people
+from knowledge.identity import identifies, names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
 from knowledge.naming import called, has_han, owner_names, table_names
@@ -21,7 +23,6 @@ from rules.schema import phrases
 from rules.schema.joins import Graph
 from rules.schema.links import Link
 from rules.schema.remembered import Remembered
-from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
 from rules.schema.spoken_tables import SpokenTables, spoken_tables
@@ -31,17 +32,16 @@ MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
 _MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those near other named things are kept
 _MOST_NEAR = 400  # tables that are near what else is named
-_MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
-_MOST_REMEMBERED_NEAR = 1_000  # the same, of phrases with the most links
+_MOST_REMEMBERED = 2_000  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_QUESTIONS = 512
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
+_SPELLED_OTHERWISE = 0.85  # quality, beside 1 of a value that is said as it is stored
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
-_Near = tuple[str, tuple[TableKey, ...]]
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
@@ -49,7 +49,7 @@ class Lexicon:
     """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
 
     Attributes:
-        intents: what the semantic file's words ask for, by comparison key; see `said_words`.
+        intents: what the semantic file's words ask for, by comparison key; see `phrases.said_words`.
         adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
         said: words of the question at hand that name stored values looked up for it, and the values.
         offered: words of it that nothing is called by, each with a stored value that resembles them.
@@ -69,14 +69,13 @@ class Lexicon:
         self.offered: tuple[tuple[str, str], ...] = ()
         self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
         self._least = _least_quality(catalog)
-        self._known: Remembered[str, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
-        self._known_near: Remembered[_Near, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED_NEAR)
+        self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
         equal: dict[object, int] = {}
         for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
-        self.intents, self.adjectives = said_words(catalog, self._own)
+        self.intents, self.adjectives = phrases.said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
         self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
 
@@ -135,7 +134,7 @@ class Lexicon:
 
         Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
         """
-        found = self._known.get(stem_key) or self._known_near.get((stem_key, near))
+        found = self._known.get((stem_key, near))
         if found is None:
             found = self._found(stem_key, near)
         if not found:
@@ -179,10 +178,7 @@ class Lexicon:
             has_rival = any(one[0] == link.kind and (one[0] != "column" or one != link.identity) for one in clear)
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
-        if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
-            self._known.put(stem_key, links)
-        else:
-            self._known_near.put((stem_key, near), links)
+        self._known.put((stem_key, near), links)
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
@@ -327,3 +323,25 @@ LEXICON = Part(_lexicon, ignores_row_counts=True)
 def lexicon_of(catalog: Catalog) -> Lexicon:
     """The lexicon of this very catalogue object, built on first use and dropped with it."""
     return LEXICON.of(catalog)
+
+
+def lexicon_for(inquiry: Inquiry) -> Lexicon:
+    """The lexicon for the inquiry's question; the catalogue's own one where nothing was looked up."""
+    lexicon = lexicon_of(inquiry.catalog)
+    if not inquiry.found_values:
+        return lexicon
+    said = defaultdict[str, list[Link]](list)
+    for found in inquiry.found_values:
+        if found.is_meant:
+            said[found.said].append(_looked_up(found, lexicon))
+    knowing = copy(lexicon)
+    knowing.said = tuple((words, tuple(links)) for words, links in said.items())
+    knowing.offered = tuple((found.said, found.value) for found in inquiry.found_values if not found.is_meant)
+    return knowing
+
+
+def _looked_up(found: StoredValue, lexicon: Lexicon) -> Link:
+    table, column = lexicon.schema.table(found.table), lexicon.schema.column(found.table, found.column)
+    is_others = names_people(table, column) or identifies(table, column)
+    quality = 1.0 if found.is_exact else _SPELLED_OTHERWISE
+    return Link("value", found.table, found.column, found.value, quality, key_of(found.said), is_exact=is_others)

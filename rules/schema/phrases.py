@@ -1,10 +1,10 @@
-"""Every phrase that may stand for something in one catalogue, with what it stands for."""
+"""Every phrase that may stand for something in one catalogue, with what it stands for, or what it asks for."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from common.meanings import Metric
-from common.values import Column, Table
+from common.meanings import ColumnMeaning, Metric
+from common.values import Catalog, Column, Table
 from databases.expressions import expression
 from knowledge.atoms import key_of, words_of
 from knowledge.identity import identifies, names_people
@@ -26,8 +26,9 @@ from knowledge.stored_values import (
     value_names,
 )
 from rules.schema.facts import Facts, flag_codes, is_birth_date, kind_of
-from rules.schema.links import METRIC, Link
+from rules.schema.links import METRIC, Link, column_link
 from rules.words import WORDS
+from rules.words.vocabulary import INTENTS, Intent
 
 _EN, _ZH = WORDS.english, WORDS.chinese
 _BARE_MEASURES = frozenset((*WORDS.both("figures.bare"), *WORDS.both("figures.bare_phrases")))
@@ -42,6 +43,7 @@ _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
 _VIEW_PENALTY, _BORROWED_VIEW_PENALTY = 0.08, 0.28
 _IN_MODULE = 0.95
+_ARTICLE = _EN.text("questions.answers.article")
 
 
 Phrases = Iterator[tuple[str, Link]]
@@ -237,3 +239,34 @@ def _undone_value(column: Column) -> str | None:
     if codes is not None:
         return codes[1]
     return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None
+
+
+def said_words(catalog: Catalog, names: Container[str]) -> tuple[Mapping[str, Intent], Mapping[str, tuple[Link, ...]]]:
+    """Intents by comparison key (of verbs, without inflection), and the figures that the adjectives are about.
+
+    An adjective's intent is `super` with the direction and the adjective's key as its argument; a unit that means
+    nothing else, and is none of the `names` without inflection, is a measure word.
+    """
+    intents: dict[str, Intent] = {}
+    figures: dict[str, tuple[Link, ...]] = {}
+    for meaning, link in _figures(catalog):
+        for sign, words in (("+", meaning.most), ("-", meaning.least)):
+            for key in map(key_of, words.all):
+                intents[key] = intents[f"{_ARTICLE} {key}"] = Intent("super", sign + key)
+                figures[key] = (*figures.get(key, ()), link)
+        for unit in (meaning.unit.zh, meaning.unit.en) if meaning.unit is not None else ():
+            if key_of(unit) not in INTENTS and key_of(unit, stems=True) not in names:
+                intents.setdefault(key_of(unit), Intent("unit"))
+    for table in catalog.tables:
+        for verb in table.meaning.verbs.all if table.meaning is not None else ():
+            intents.setdefault(key_of(verb, stems=True), Intent("verb"))
+    return intents, figures
+
+
+def _figures(catalog: Catalog) -> Iterator[tuple[ColumnMeaning | Metric, Link]]:
+    for table in catalog.tables:
+        for column in table.columns:
+            if column.meaning is not None:
+                yield column.meaning, column_link(table.key, column.name)
+    for metric in catalog.metrics:
+        yield metric, Link("column", metric.table, metric.name, None, 1.0, metric.name, METRIC)
