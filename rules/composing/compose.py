@@ -12,6 +12,7 @@ from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.names import notes_on_values
 from rules.composing.ranked import Extremes, ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
+from rules.query.pending import NOTHING_SETTLED
 from rules.query.query import ColumnRef, Condition, Dimension, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, beyond_grain, not_combinable, unused_words
 from rules.reading.parts import NO_TABLE, Named, Span
@@ -119,7 +120,7 @@ def _without_deeds(asked: Asked) -> Asked:
 def _with_people(asked: Asked, query: Query) -> Query:
     """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
     question, facts = asked.question, asked.question.facts(query.base)
-    if query.measures or facts.is_entity or not question.settled.says_anything:
+    if query.measures or facts.is_entity or question.settled == NOTHING_SETTLED:
         return query
     person = asked.person([query.base])
     if person is None:

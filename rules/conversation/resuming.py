@@ -36,7 +36,7 @@ def settled_by(said: str, missing: Missing, settled: Settled, lexicon: Lexicon, 
         year = _year(marks, missing.word, is_chinese)
         return replace(settled, year=year) if year else None
     choice = _choice(marks, missing.choices)
-    return settled.choosing(choice) if choice is not None else None
+    return replace(settled, chosen=(*settled.chosen, choice)) if choice is not None else None
 
 
 def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
