@@ -110,19 +110,8 @@ class Senses:
 
     def add_shared(self, key: str, sense: Sense) -> None:
         """Adds a sense with a place after all others: to the sense that is the same but for its places, if any is."""
-        place = sense[-1]
-        for at, known in enumerate(self.of(key) if not sense[4] else ()):
+        for known in self.of(key):
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
-                if known[-1] >= 0:
-                    self._replace(key, at, (*known[:-1], self._places.new(known[-1], place)))
-                else:
-                    self._places.add(known[-1], place)
+                self._places.add(known[-1], sense[-1])
                 return
-        self.add(key, sense)
-
-    def _replace(self, key: str, at: int, sense: Sense) -> None:
-        known = self._senses[key]
-        if isinstance(known, list):
-            known[at] = sense
-        else:
-            self._senses[key] = sense
+        self.add(key, (*sense[:-1], self._places.new(sense[-1])))
