@@ -74,7 +74,7 @@ def table_phrases(
 
 def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
     """Phrases that in general language mean the table, or the mass that it is called after, and so its figure."""
-    penalty = _borrowed_penalty(facts.table)
+    penalty = _penalty(facts.table, _BORROWED_VIEW_PENALTY)
     masses = ((column, dict(_mass_names(facts, column, names))) for column in _bare_measures(facts))
     for column, called in ((None, names), *masses):
         for phrase, quality in borrowed_names(called).items():
@@ -88,7 +88,9 @@ def column_phrases(table: Table, column: Column) -> Phrases:
     """
     penalty = _penalty(table)
     yield from _named(table, column, bare_names(table, column), penalty)
-    yield from _age(table, column, penalty)
+    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):  # says the age, where no column does
+        for phrase in _AGES:
+            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
     yield from _values(table, column, penalty)
 
 
@@ -116,15 +118,11 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
     """Phrases that mean the column in general language only."""
     names = borrowed_names(column_names(table, column, with_owner=False))
-    return _named(table, column, names, _borrowed_penalty(table))
+    return _named(table, column, names, _penalty(table, _BORROWED_VIEW_PENALTY))
 
 
-def _penalty(table: Table) -> float:
-    return 0.0 if table.kind == "table" else _VIEW_PENALTY
-
-
-def _borrowed_penalty(table: Table) -> float:
-    return 0.0 if table.kind == "table" else _BORROWED_VIEW_PENALTY
+def _penalty(table: Table, of_view: float = _VIEW_PENALTY) -> float:
+    return 0.0 if table.kind == "table" else of_view
 
 
 def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
@@ -141,13 +139,6 @@ def _link(table: Table, column: Column | None, quality: float, phrase: str, deri
     if column is None:
         return Link("table", table.key, None, None, quality, phrase)
     return Link("column", table.key, column.name, None, quality, phrase, derived)
-
-
-def _age(table: Table, column: Column, penalty: float) -> Phrases:
-    """A date of birth also says the age, where no column does."""
-    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
-        for phrase in _AGES:
-            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
 
 def _bare_measures(facts: Facts) -> Sequence[Column]:

@@ -4,7 +4,7 @@ Of an answer that is a series, so are those about its course ("what is the trend
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from rules.words import WORDS
@@ -66,15 +66,8 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
 
 def _without(said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int) -> tuple[str, bool]:
     """The question without what it says of a period before, and whether it says that of one the series may have."""
-    for named in _periods_before(unit, rows):
-        if said[named].search(question):
+    a_year_ago = "year" if rows > _PER_YEAR.get(unit or "", rows) else ""
+    for named in ("any", unit or "", a_year_ago):
+        if named in said and said[named].search(question):
             return said[named].sub(" ", question), True
     return question, False
-
-
-def _periods_before(unit: str | None, rows: int) -> Iterator[str]:
-    yield "any"
-    if unit in _BEFORE:
-        yield unit
-    if unit in _PER_YEAR and rows > _PER_YEAR[unit]:
-        yield "year"

@@ -7,7 +7,7 @@ led back to lemmas by `simplemma`. Each is read once per process, by the first t
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import distribution
@@ -91,23 +91,17 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
     words = [Word(said, _CLOSED["zh"].get(said) or _by_tag(tag, _CHINESE_TAGS)) for said, tag in _tagged(text)]
-    for size in (1, 2):
-        words = _doubled(words, size)
-    return tuple(_named(words))
+    return tuple(_named(_doubled(words)))
 
 
-def _doubled(words: Sequence[Word], size: int) -> list[Word]:
-    """The words; a verb of `size` words that is said twice is one: 瞅瞅, 掰扯掰扯."""
+def _doubled(words: Iterable[Word]) -> list[Word]:
+    """The words; a verb that is said twice is one: 瞅瞅."""
     joined: list[Word] = []
-    place = 0
-    while place < len(words):
-        once, again = words[place : place + size], words[place + size : place + 2 * size]
-        if list(once) == list(again) and all(word.speech == "verb" for word in once):
-            joined.append(Word("".join(word.text for word in (*once, *again)), "verb"))
-            place += 2 * size
+    for word in words:
+        if word.speech == "verb" and joined[-1:] == [word]:
+            joined[-1] = Word(word.text * 2, "verb")
         else:
-            joined.append(words[place])
-            place += 1
+            joined.append(word)
     return joined
 
 

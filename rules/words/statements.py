@@ -98,12 +98,10 @@ class _Known:
         self.tables.update(node["CommonTableExpr"]["ctename"] for node in _nodes(select) if "CommonTableExpr" in node)
 
     def has_tables(self, tree: Any) -> bool:
-        return all(name in self.tables for name in _tables(tree))
+        return self.tables.issuperset(_tables(tree))
 
     def has_columns(self, tree: Any) -> bool:
-        return all(name in self.columns for name in _columns(tree))
+        return self.columns.issuperset(_columns(tree))
 
     def has_any(self, tree: Any) -> bool:
-        return any(name in self.tables for name in _tables(tree)) or any(
-            name in self.columns for name in _columns(tree)
-        )
+        return not self.tables.isdisjoint(_tables(tree)) or not self.columns.isdisjoint(_columns(tree))

@@ -91,7 +91,7 @@ def pasted_sql(question: str, catalog: Catalog | None = None) -> str | None:
         return text if not is_accident(text, catalog) else None
     if is_statement(text, catalog):
         return text
-    after = _after_colon(text)
+    after = re.split(r"[:：]", text, maxsplit=1)[-1].strip()  # an introduction such as "请执行："
     return pasted_sql(after, catalog) if after != text and len(after) > 6 else None
 
 
@@ -101,11 +101,6 @@ def _statement(text: str, start: int) -> str:
     if not before or re.match(r"(?i)(select|with|explain|\(|--|/\*)", before) or ";" in before:
         return text
     return text[start:].strip()
-
-
-def _after_colon(text: str) -> str:
-    """What follows an introduction such as "请执行："."""
-    return re.split(r"[:：]", text, maxsplit=1)[-1].strip()
 
 
 def write_request(question: str) -> str | None:
