@@ -14,7 +14,7 @@ from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
 from rules.conversation.resuming import settled_by
 from rules.query.pending import Choice, Pending
-from rules.query.query_json import pending_to_json
+from rules.query.query_json import to_json
 from rules.query.refusals import years_of
 from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words.talk import without_courtesy
@@ -26,7 +26,7 @@ _OF = Text("{}的{}", "{} {}")
 def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
     """What may be answered to the question back about `pending`, in the language of the pending question."""
     lexicon = lexicon_for(inquiry)
-    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=pending_to_json(pending))
+    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=to_json(pending))
     after = replace(inquiry, history=(*inquiry.history, turn))
     offers = (_first(texts, choice, pending, after) for texts, choice in _spelled(pending, lexicon))
     distinct = {offer.question: offer for offer in offers if offer is not None}

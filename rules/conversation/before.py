@@ -14,7 +14,7 @@ from rules.conversation.change import Earlier
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Query
-from rules.query.query_json import pending_from_json, query_from_json
+from rules.query.query_json import from_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon
 from rules.words.writes import pasted_sql
@@ -48,14 +48,14 @@ class Before:
         if turn is None or turn.sql is not None or turn.question_type != "DATABASE":
             return None
         if turn.understood is not None:
-            return pending_from_json(turn.understood, self._inquiry.catalog)
+            return from_json(Pending, turn.understood, self._inquiry.catalog)
         made = self._read_again(turn)
         missing = made.missing if isinstance(made, Refusal) else None
         return Pending(turn.question, missing) if missing is not None else None
 
     def _query_of(self, turn: Turn) -> Query | None:
         if turn.understood is not None:
-            return query_from_json(turn.understood, self._inquiry.catalog)
+            return from_json(Query, turn.understood, self._inquiry.catalog)
         if pasted_sql(turn.question) is not None:
             return None  # its words are no question
         made = self._read_again(turn)

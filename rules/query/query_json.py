@@ -18,41 +18,31 @@ from rules.linking.moments import Period
 from rules.query.pending import Pending
 from rules.query.query import ColumnRef, Operand, Query
 
-T = TypeVar("T")
+T = TypeVar("T", Query, Pending)
 
 _VERSION = 1
 _NAMES_COLUMN = ("column", "times")  # fields that name a column of the `table` beside them
 
 
-def query_to_json(query: Query) -> dict[str, Any]:
-    """The query as plain JSON values."""
-    return {"version": _VERSION, "query": _written(query)}
+def to_json(understood: Query | Pending) -> dict[str, Any]:
+    """The query, or the question that was asked back, as plain JSON values."""
+    return {"version": _VERSION, _name(type(understood)): _written(understood)}
 
 
-def query_from_json(data: Mapping[str, Any], catalog: Catalog) -> Query | None:
-    """What `query_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
-    return _kept(Query, data, "query", catalog)
-
-
-def pending_to_json(pending: Pending) -> dict[str, Any]:
-    """The pending question as plain JSON values."""
-    return {"version": _VERSION, "pending": _written(pending)}
-
-
-def pending_from_json(data: Mapping[str, Any], catalog: Catalog) -> Pending | None:
-    """What `pending_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
-    return _kept(Pending, data, "pending", catalog)
-
-
-def _kept(kind: type[T], data: Mapping[str, Any], name: str, catalog: Catalog) -> T | None:
-    if data.get("version") != _VERSION or name not in data:
+def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | None:
+    """What `to_json` has written of that kind; None for anything else, and when the catalogue lacks what it names."""
+    if data.get("version") != _VERSION or _name(kind) not in data:
         return None
     try:
-        found = _Reader(catalog).read(kind, data[name])
+        found = _Reader(catalog).read(kind, data[_name(kind)])
     except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
         return None
     assert isinstance(found, kind)
     return found
+
+
+def _name(kind: type[Query | Pending]) -> str:
+    return kind.__name__.lower()
 
 
 def _written(value: Any) -> Any:

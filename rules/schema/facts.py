@@ -70,9 +70,8 @@ def _kind_of_type(type_: str) -> Kind | None:
 
 def date_form(column: Column) -> str | None:
     """How a text column spells its dates (`2024-03`, `20240315`), as `to_date` has it; None when it holds others."""
-    if len(column.values) < 2 or not column.values[0].startswith(("19", "20")):
-        return None  # most columns, at once
-    if not _SPELLED.match(column.type.lower()):
+    has_any = len(column.values) > 1 and column.values[0].startswith(("19", "20"))  # most columns have none
+    if not has_any or not _SPELLED.match(column.type.lower()):
         return None
     return next(
         (form for form, pattern in _DATE_FORMS.items() if all(map(re.compile(pattern).fullmatch, column.values))), None

@@ -68,7 +68,9 @@ class Lexicon:
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
         self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
-        self._least = _least_quality(catalog)
+        named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
+        # The least quality of phrases that are kept: of very many names, parts would take too much memory.
+        self._least = _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
         self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
@@ -280,12 +282,6 @@ class Lexicon:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self.suggested, self._words, self.people, self.spoken, self.other_forms, self.schema.persons
         speech.prepare()
-
-
-def _least_quality(catalog: Catalog) -> float:
-    """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
-    named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
-    return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:

@@ -32,20 +32,20 @@ measure     counts things (a Chinese measure word)
 unknown     in no dictionary
 """
 
+
+def _by_tag(tags: Mapping[Speech, str]) -> Mapping[str, Speech]:
+    return {tag: kind for kind, listed in tags.items() for tag in listed.split()}
+
+
 # jieba's tags by their beginnings, and Penn tags; the longest beginning counts.
-_CHINESE_TAGS: Mapping[str, Speech] = {
-    "nr": "proper noun", "ns": "proper noun", "nt": "proper noun", "nz": "proper noun", "n": "noun", "vn": "noun",
-    "j": "noun", "s": "noun", "t": "noun", "f": "noun", "an": "noun", "v": "verb", "a": "adjective",
-    "b": "adjective", "z": "adjective", "d": "adverb", "r": "pronoun", "m": "number", "q": "measure",
-    "p": "preposition", "c": "particle", "u": "particle", "y": "particle", "e": "particle", "o": "particle",
-    "k": "particle",
-}  # fmt: skip
-_PENN_TAGS: Mapping[str, Speech] = {
-    "NN": "noun", "NNP": "proper noun", "VB": "verb", "JJ": "adjective", "RB": "adverb", "PRP": "pronoun",
-    "WP": "pronoun", "CD": "number", "DT": "particle", "IN": "preposition", "CC": "particle", "TO": "particle",
-    "MD": "particle", "PDT": "particle", "RP": "particle", "EX": "particle", "WDT": "particle", "WRB": "particle",
-    "UH": "particle", "POS": "particle",
-}  # fmt: skip
+_CHINESE_TAGS = _by_tag({
+    "noun": "n vn j s t f an", "proper noun": "nr ns nt nz", "verb": "v", "adjective": "a b z", "adverb": "d",
+    "pronoun": "r", "number": "m", "measure": "q", "preposition": "p", "particle": "c u y e o k",
+})  # fmt: skip
+_PENN_TAGS = _by_tag({
+    "noun": "NN", "proper noun": "NNP", "verb": "VB", "adjective": "JJ", "adverb": "RB", "pronoun": "PRP WP",
+    "number": "CD", "preposition": "IN", "particle": "DT CC TO MD PDT RP EX WDT WRB UH POS",
+})  # fmt: skip
 _LONGEST_NAME = 3  # characters of most Chinese names
 _IN_GIVEN_NAMES: tuple[Speech, ...] = ("noun", "proper noun", "adjective", "adverb", "number", "unknown")
 _PAST = WORDS.english.text("speech.past")
@@ -90,7 +90,7 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
-    words = [Word(said, _CLOSED["zh"].get(said) or _by_tag(tag, _CHINESE_TAGS)) for said, tag in _tagged(text)]
+    words = [Word(said, _CLOSED["zh"].get(said) or _kind(tag, _CHINESE_TAGS)) for said, tag in _tagged(text)]
     return tuple(_named(_doubled(words)))
 
 
@@ -182,10 +182,10 @@ def prepare() -> None:
 
 @lru_cache(maxsize=4096)
 def _english(word: str) -> Speech:
-    return _CLOSED["en"].get(word) or _by_tag(_tag(word), _PENN_TAGS)
+    return _CLOSED["en"].get(word) or _kind(_tag(word), _PENN_TAGS)
 
 
-def _by_tag(tag: str, kinds: Mapping[str, Speech]) -> Speech:
+def _kind(tag: str, kinds: Mapping[str, Speech]) -> Speech:
     return next((kinds[tag[:size]] for size in range(len(tag), 0, -1) if tag[:size] in kinds), "unknown")
 
 
