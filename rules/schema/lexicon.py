@@ -79,7 +79,8 @@ class Lexicon:
             self._add_columns(number, table, equal)
         self.intents, self.adjectives = phrases.said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
-        self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
+        places = ((key, sum(map(len, map(self._places.of, senses)))) for key, senses in self._own.items())
+        self._crowded = frozenset(key for key, count in places if count > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
         """Adds the phrases of the table and its figures. What goes by the same phrase shares its sense."""

@@ -44,10 +44,6 @@ class Places:
         """Where the thing stands."""
         return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
 
-    def size(self, senses: Sequence[Sense]) -> int:
-        """How many things a phrase with these senses may mean."""
-        return sum([1 if sense[-1] >= 0 else len(self._places[~sense[-1]]) for sense in senses])
-
     def found(self, senses: Sequence[Sense], near: Collection[int], most: int) -> Iterator[tuple[int, Sense]]:
         """Where the senses stand, in the order of tables and columns.
 
