@@ -21,7 +21,7 @@ from rules.conversation.conversation import is_complete, understand_in_context, 
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
-from rules.words.writes import pasted_sql
+from rules.words.statements import pasted_sql
 
 
 class OfflineSkills:

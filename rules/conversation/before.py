@@ -17,7 +17,7 @@ from rules.query.query import Query
 from rules.query.query_json import from_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import Lexicon
-from rules.words.writes import pasted_sql
+from rules.words.statements import pasted_sql
 
 
 class Before:

@@ -199,21 +199,16 @@ class Lexicon:
         if stem_key[:1] not in self._beginnings:
             return []
         found: list[Sense] = []
+        close = {self._numbers[key] for key in near}
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
-            named = self._own.of(rest) if numbers else ()
-            called = {sense[-1] for sense in named if sense[0] == "column"}
-            for number in self._limited(numbers, near) if called else ():
+            called = {sense[-1] for sense in self._own.of(rest) if sense[0] == "column"} if numbers else ()
+            nearest = sorted(numbers, key=lambda number: number not in close) if called else ()
+            for number in nearest[:_MOST_LINKS]:
                 for index, places in enumerate(self._columns[number]):
                     if places in called:
                         found += self._owned_by(number, index, stem_key)
         return found
-
-    def _limited(self, numbers: Sequence[int], near: Collection[TableKey]) -> Collection[int]:
-        if len(numbers) <= _MOST_LINKS:
-            return numbers
-        close = {self._numbers[key] for key in near}
-        return sorted(numbers, key=lambda number: number not in close)[:_MOST_LINKS]
 
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
         table = self._tables[number]
@@ -250,12 +245,8 @@ class Lexicon:
     @cached_property
     def people(self) -> tuple[Column, ...]:
         """Columns whose stored values name people."""
-        return tuple(
-            column
-            for table in self._tables
-            for column in table.columns
-            if column.values and names_people(table, column)
-        )
+        stored = ((table, column) for table in self._tables for column in table.columns if column.values)
+        return tuple(column for table, column in stored if names_people(table, column))
 
     @cached_property
     def spoken(self) -> SpokenTables:

@@ -58,11 +58,7 @@ def _closed(words: Words) -> Mapping[str, Speech]:
 
 _CLOSED: Mapping[Lang, Mapping[str, Speech]] = {"en": _closed(WORDS.english), "zh": _closed(WORDS.chinese)}
 # Endings of nouns that are derived from verbs, each with what verbs have instead: `reservation`, `delivery`.
-_NOTHING = "-"
-_ENDINGS = tuple(
-    (ending, tuple("" if verb == _NOTHING else verb for verb in verbs))
-    for ending, verbs in WORDS.english.under("derivation.endings").items()
-)
+_ENDINGS, _NOTHING = WORDS.english.under("derivation.endings"), "-"
 _IRREGULAR = WORDS.english.under("derivation.irregular")
 _TURN = threading.Lock()  # what is read once is read by the first that needs it, while others wait
 _LEAST_LEFT = 3  # letters of a noun without its ending
@@ -168,10 +164,10 @@ def _verbs(noun: str) -> Iterator[str]:
     yield from _IRREGULAR.get(noun, ())
     if is_verb(noun):
         yield noun
-    for ending, verb_endings in _ENDINGS:
+    for ending, verb_endings in _ENDINGS.items():
         left = noun.removesuffix(ending)
         if left != noun and len(left) >= _LEAST_LEFT:
-            yield from (left + verb for verb in verb_endings if is_verb(left + verb))
+            yield from filter(is_verb, (left + verb.removeprefix(_NOTHING) for verb in verb_endings))
 
 
 def prepare() -> None:
