@@ -1,7 +1,7 @@
 """References between tables that nobody declared but their columns' names tell: `customer_id` and a table `customer`.
 
-Many warehouses and older databases declare no keys at all. What is found here only brings tables and columns together
-that are probably joined; nothing is joined because of it alone.
+Many warehouses and older databases declare no keys at all. What is found here brings tables and columns together that
+are probably joined. The rules join by a name that fits one table alone; others join nothing because of it.
 """
 
 import re

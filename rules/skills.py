@@ -17,10 +17,10 @@ from rules.answering.repair import repaired
 from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
-from rules.query.query_json import pending_to_json, query_to_json
+from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
-from rules.words.writes import pasted_sql
+from rules.words.statements import pasted_sql
 
 _NOT_MENDED = Text("规则无法修复这条 SQL。", "The rules can't mend this SQL.")
 
@@ -52,7 +52,7 @@ class OfflineSkills:
         made = understand_in_context(inquiry)
         if isinstance(made, Refusal):
             return Thought(_refused(inquiry, made))
-        return Thought(Sql(made.sql, query_to_json(made.query)), warnings=made.warnings)
+        return Thought(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
 
     async def is_complete(self, inquiry: Inquiry) -> bool:
         """Whether the question says by itself what it asks for, whatever was asked before."""
@@ -111,7 +111,7 @@ def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
     return NoSql(
         refusal.reason,
         refusal.text.to(inquiry.lang),
-        pending_to_json(pending) if pending is not None else None,
+        to_json(pending) if pending is not None else None,
         choices=choices(inquiry, pending) if pending is not None else (),
         rewrites=() if is_resumed else rewrites(inquiry, refusal),
     )

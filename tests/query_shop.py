@@ -7,7 +7,7 @@ from common.values import Catalog
 from databases import GuardedDatabase
 from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import ColumnRef, Comparison, Condition, Dimension, Measure, Part, Query
-from rules.query.query_json import query_from_json, query_to_json
+from rules.query.query_json import from_json, to_json
 from rules.schema.lexicon import lexicon_of
 from rules.sql.render import render
 from tests.databases import run
@@ -43,7 +43,7 @@ def days(first: str, end: str) -> Period:
 
 def holds(shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str, *, in_order: bool = False) -> str:
     """Runs the query, after a way through JSON, and the SQL written by hand; gives the query's SQL."""
-    read = query_from_json(query_to_json(query), catalog)
+    read = from_json(Query, to_json(query), catalog)
     assert read == query
     lexicon = lexicon_of(catalog)
     sql = render(read, lexicon.schema, lexicon.graph)

@@ -13,7 +13,7 @@ from common.values import Catalog, NoSql, Sql, Turn
 from databases import GuardedDatabase
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.query.query_json import query_to_json
+from rules.query.query_json import to_json
 from rules.skills import OfflineSkills
 from tests.cases import all_cases
 from tests.databases import open_asked, rows_of
@@ -244,7 +244,7 @@ def test_an_answer_says_what_stands_for_groups_without_rows(question: str, says:
 
 def _turn(question: str, catalog: Catalog, before: tuple[Turn, ...] = ()) -> Turn:
     asked_at, made = "2026-01-01T00:00:00.000Z", _read(question, before, catalog)
-    understood = query_to_json(made.query)
+    understood = to_json(made.query)
     return Turn("run", question, "DATABASE", "hybrid", "6", asked_at, made.sql, 1, ("average",), ((6,),), understood)
 
 

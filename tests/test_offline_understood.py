@@ -16,8 +16,9 @@ from common.store.record_json import from_text, to_text, turn_from_text, turn_to
 from common.text import language_of
 from common.values import Catalog, NoSql, Sql
 from rules.composing.understanding import understand
+from rules.query.pending import Pending
 from rules.query.query import Query
-from rules.query.query_json import pending_from_json, query_from_json, query_to_json
+from rules.query.query_json import from_json, to_json
 from rules.query.refusals import Refusal
 from tests.cases import all_cases
 from tests.effort import tries
@@ -64,7 +65,7 @@ def test_every_query_is_read_back_as_it_was(catalogs: dict[str, Catalog]) -> Non
                 query = _query(question, catalogs[name])
                 if query is not None:
                     understood += 1
-                    assert query_from_json(_stored(query_to_json(query)), catalogs[name]) == query
+                    assert from_json(Query, _stored(to_json(query)), catalogs[name]) == query
     assert understood >= 700
 
 
@@ -76,8 +77,8 @@ def test_every_merged_query_is_read_back_as_it_was(catalogs: dict[str, Catalog])
             written = draft(case.question, history, catalog)
             if isinstance(written, Sql):
                 assert written.understood is not None
-                query = query_from_json(_stored(written.understood), catalog)
-                assert query is not None and query_to_json(query) == written.understood, case.question
+                query = from_json(Query, _stored(written.understood), catalog)
+                assert query is not None and to_json(query) == written.understood, case.question
             history = (*history, kept(case.question, written))
 
 
@@ -85,7 +86,7 @@ def test_every_merged_query_is_read_back_as_it_was(catalogs: dict[str, Catalog])
 def _kept() -> dict[str, Any]:
     query = _query("total amount of open orders by customer city in 2024", SHOP)
     assert query is not None
-    return query_to_json(query)
+    return to_json(query)
 
 
 def _without(catalog: Catalog, table: str, column: str = "") -> Catalog:
@@ -107,8 +108,8 @@ def _without(catalog: Catalog, table: str, column: str = "") -> Catalog:
     ],
 )
 def test_what_names_something_that_is_gone_is_not_read(table: str, column: str) -> None:
-    assert query_from_json(_kept(), SHOP) is not None
-    assert query_from_json(_kept(), _without(SHOP, table, column)) is None
+    assert from_json(Query, _kept(), SHOP) is not None
+    assert from_json(Query, _kept(), _without(SHOP, table, column)) is None
 
 
 def test_a_follow_up_does_not_go_on_from_what_is_gone() -> None:
@@ -121,9 +122,9 @@ def test_a_follow_up_does_not_go_on_from_what_is_gone() -> None:
 
 
 def test_a_query_of_another_version_is_not_read() -> None:
-    assert query_from_json({**_kept(), "version": 2}, SHOP) is None
-    assert query_from_json({"version": 1}, SHOP) is None
-    assert pending_from_json(_kept(), SHOP) is None
+    assert from_json(Query, {**_kept(), "version": 2}, SHOP) is None
+    assert from_json(Query, {"version": 1}, SHOP) is None
+    assert from_json(Pending, _kept(), SHOP) is None
 
 
 JSON = st.recursive(
@@ -146,7 +147,7 @@ def _damaged(data: Any, path: list[int], value: Any) -> Any:
 @given(path=st.lists(st.integers(0, 9), min_size=1, max_size=8), value=JSON)
 def test_damaged_json_is_a_query_or_none(path: list[int], value: Any) -> None:
     damaged = _damaged(_kept(), path, value)
-    found = query_from_json(damaged, SHOP)
+    found = from_json(Query, damaged, SHOP)
     assert found is None or isinstance(found, Query)
 
 
@@ -172,6 +173,6 @@ def test_pending_questions_are_read_back_as_they_were() -> None:
     again = draft("total amount", (kept(first, asked),), SALES_BY_TWO)
     for written in (asked, again):
         assert written.understood is not None
-        pending = pending_from_json(_stored(written.understood), SALES_BY_TWO)
+        pending = from_json(Pending, _stored(written.understood), SALES_BY_TWO)
         assert pending is not None and pending.question == first
-    assert pending_from_json(again.understood or {}, _without(SALES_BY_TWO, "sales", "total_amount")) is None
+    assert from_json(Pending, again.understood or {}, _without(SALES_BY_TWO, "sales", "total_amount")) is None

@@ -15,7 +15,8 @@ from knowledge.semantic.binding import bind
 from knowledge.semantic.format import read_text
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import understand_in_context
-from rules.query.query_json import query_from_json
+from rules.query.query import Query
+from rules.query.query_json import from_json
 from rules.skills import OfflineSkills
 from tests.databases import open_asked, rows_of
 
@@ -204,9 +205,9 @@ def test_a_metric_goes_on_in_a_follow_up_and_is_gone_with_its_file(asked: Asked)
     assert asked.rows("and by payment method?", first) == [("x", 36.67), ("y", 3.7)]
     assert asked.rows("only bakeries", first) == [("Ada", 10)]
     assert first.understood is not None
-    assert query_from_json(first.understood, asked.catalog) is not None
+    assert from_json(Query, first.understood, asked.catalog) is not None
     without = Catalog(asked.catalog.tables, asked.catalog.search_path)
-    assert query_from_json(first.understood, without) is None
+    assert from_json(Query, first.understood, without) is None
 
 
 def test_an_answer_is_labelled_in_its_language_with_units(asked: Asked) -> None:

@@ -34,7 +34,7 @@ from rules.query.query import (
     Related,
     references,
 )
-from rules.query.query_json import query_from_json, query_to_json
+from rules.query.query_json import from_json, to_json
 from rules.schema.lexicon import lexicon_of
 from rules.sql.render import render
 from tests.databases import open_asked, run
@@ -307,7 +307,7 @@ queries = st.builds(
 
 @given(query=queries)
 def test_a_query_comes_back_from_json_as_it_was(query: Query) -> None:
-    assert query_from_json(json.loads(json.dumps(query_to_json(query))), SHOP) == query
+    assert from_json(Query, json.loads(json.dumps(to_json(query))), SHOP) == query
 
 
 @given(query=queries)
@@ -318,7 +318,7 @@ def test_a_query_is_not_read_where_a_column_of_it_is_gone(query: Query) -> None:
             replace(table, columns=tuple(one for one in table.columns if (table.key, one.name) != (key, name)))
             for table in SHOP.tables
         ]
-        assert query_from_json(query_to_json(query), Catalog(tuple(kept))) is None
+        assert from_json(Query, to_json(query), Catalog(tuple(kept))) is None
 
 
 def test_references_are_those_of_all_parts() -> None:

@@ -12,7 +12,7 @@ from rules.words import WORDS
 from rules.words.numerals import numerals_of
 from rules.words.result_questions import Course, course_asked, kind_of_doubt
 from rules.words.talk import signs_of_talk, without_courtesy
-from rules.words.vocabulary import FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, concept_names, intents_of
+from rules.words.vocabulary import FOLLOW_UP_INTENTS, INTENTS, Intent, common_phrases, intents_of
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,7 +81,7 @@ def test_intents_of_both_languages() -> None:
     assert INTENTS["cheapest"] == INTENTS["the cheapest"] == INTENTS["最便宜"] == Intent("super", "-price")
     assert not {"busiest", "最忙", "辆次"} & INTENTS.keys()
     assert FOLLOW_UP_INTENTS["what about"] == FOLLOW_UP_INTENTS["那"] == Intent("noise", "lead")
-    assert concept_names("weight") == ("weight", "重量")
+    assert WORDS.both("concepts.weight") == ("weight", "重量")
     assert {"how many", "多少", "monday"} <= {phrase.lower() for phrase in common_phrases()}
 
 

@@ -9,7 +9,7 @@ from common.values import QueryResult, Turn
 from knowledge.written_values import is_number, written
 from rules.answering.named_columns import columns_of
 from rules.query.query import Query
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import lexicon_for
 from rules.words.result_questions import Course, Doubt, course_asked, kind_of_doubt
 
 _MOST_SHOWN = 6

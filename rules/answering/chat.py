@@ -9,7 +9,7 @@ from rules.answering.about_results import asked_of_last, result_pieces
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import lexicon_for
 from rules.words import WORDS
 from rules.words.talk import ABOUT_CITU, SMALL_TALK
 

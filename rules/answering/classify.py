@@ -13,12 +13,12 @@ from rules.conversation.conversation import continues, is_understood, written_op
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.refusals import in_quotes, similar_names
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import lexicon_for
 from rules.words import WORDS
 from rules.words.result_questions import Course, Doubt
+from rules.words.statements import pasted_sql
 from rules.words.talk import ABOUT_CITU, SMALL_TALK, signs_of_talk
 from rules.words.vocabulary import Kind
-from rules.words.writes import pasted_sql
 
 _FIGURES: tuple[Kind, ...] = (
     "count", "sum", "avg", "avg_per", "max", "min", "share", "each", "by", "bucket", "trend", "super", "rank", "top",

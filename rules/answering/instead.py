@@ -21,10 +21,9 @@ from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
 from rules.linking.marks import marks_of
 from rules.query.pending import Choice, Pending
-from rules.query.query_json import pending_to_json
+from rules.query.query_json import to_json
 from rules.query.refusals import Refusal, years_of
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words import WORDS
 from rules.words.talk import without_courtesy
 
@@ -42,7 +41,7 @@ _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 
 def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
     """What may be answered to the question back about `pending`, in the language of the pending question."""
     lexicon = lexicon_for(inquiry)
-    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=pending_to_json(pending))
+    turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=to_json(pending))
     after = replace(inquiry, history=(*inquiry.history, turn))
     offers = (_first(texts, choice, pending, after) for texts, choice in _spelled(pending, lexicon))
     distinct = {offer.question: offer for offer in offers if offer is not None}

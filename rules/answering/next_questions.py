@@ -18,10 +18,9 @@ from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
 from rules.query.query import Condition, Query, measured_table
-from rules.query.query_json import query_to_json
+from rules.query.query_json import to_json
 from rules.schema.facts import kind_of
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 
 _MOST = 3
 _MOST_TRIED = 8
@@ -75,7 +74,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
     made = understand_in_context(inquiry)
     if not isinstance(made, Understanding):
         return
-    understood = query_to_json(made.query) if made.sql == sql else None
+    understood = to_json(made.query) if made.sql == sql else None
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", sql=sql, understood=understood)
     after = replace(inquiry, history=(*inquiry.history, turn))
     found: set[str] = set()

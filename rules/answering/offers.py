@@ -18,9 +18,8 @@ from rules.linking.marks import marks_of
 from rules.query.query import ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.query.refusals import Refusal
 from rules.schema.facts import Facts, is_averaged, kind_of
-from rules.schema.lexicon import LEXICON, Lexicon, lexicon_of
+from rules.schema.lexicon import LEXICON, Lexicon, lexicon_for, lexicon_of
 from rules.schema.links import Link
-from rules.schema.looked_up import lexicon_for
 
 _EXAMPLES = 3
 _MAX_TRIED = 40  # tables

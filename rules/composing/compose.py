@@ -9,6 +9,7 @@ from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
+from rules.query.pending import NOTHING_SETTLED
 from rules.query.query import ColumnRef, Dimension, Measure, Operand, Query, touched
 from rules.query.refusals import ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
 from rules.reading.inclusions import Inclusion
@@ -116,7 +117,7 @@ def _with_people(asked: Asked, query: Query) -> Query:
     """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
     question = asked.question
     is_of_events = not query.measures and not question.facts(query.base).is_entity
-    person = asked.person([query.base]) if is_of_events and question.settled.says_anything else None
+    person = asked.person([query.base]) if is_of_events and question.settled != NOTHING_SETTLED else None
     if person is None:
         return query
     names = (ColumnRef(person, name) for name in question.facts(person).shown)

@@ -26,8 +26,7 @@ from rules.reading.parts import Reading
 from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
 from rules.schema.joins import AmbiguousPath
-from rules.schema.lexicon import Lexicon
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from rules.words.talk import without_courtesy

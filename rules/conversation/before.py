@@ -19,13 +19,13 @@ from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Choice, Missing, Pending, Settled
 from rules.query.query import Figure, Query
-from rules.query.query_json import pending_from_json, query_from_json
+from rules.query.query_json import from_json
 from rules.query.refusals import Refusal
 from rules.query.years import in_year_of, year_of_period
 from rules.schema.lexicon import Lexicon
 from rules.words import WORDS
+from rules.words.statements import pasted_sql
 from rules.words.talk import without_courtesy
-from rules.words.writes import pasted_sql
 
 _LEAD = re.compile(
     rf"^(?:{WORDS.any_of('questions.answers.leads')})\s*(?:{WORDS.english.text('questions.answers.article')} )?",
@@ -60,14 +60,14 @@ class Before:
         if turn is None or turn.sql is not None or turn.question_type != "DATABASE":
             return None
         if turn.understood is not None:
-            return pending_from_json(turn.understood, self._inquiry.catalog)
+            return from_json(Pending, turn.understood, self._inquiry.catalog)
         made = self._read_again(turn)
         missing = made.missing if isinstance(made, Refusal) else None
         return Pending(turn.question, missing) if missing is not None else None
 
     def _query_of(self, turn: Turn) -> Query | None:
         if turn.understood is not None:
-            return query_from_json(turn.understood, self._inquiry.catalog)
+            return from_json(Query, turn.understood, self._inquiry.catalog)
         if pasted_sql(turn.question) is not None:
             return None  # its words are no question
         made = self._read_again(turn)
@@ -104,7 +104,7 @@ def settled_by(said: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
         year = _year(marks, missing.word, language_of(without_courtesy(pending.question)) == "zh")
         return replace(settled, year=year) if year else None
     choice = _choice(marks, missing.choices)
-    return settled.choosing(choice) if choice is not None else None
+    return replace(settled, chosen=(*settled.chosen, choice)) if choice is not None else None
 
 
 def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:

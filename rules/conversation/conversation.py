@@ -24,8 +24,7 @@ from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
 from rules.query.refusals import Refusal, grounds, not_by_rules, not_continued, which_one
 from rules.query.years import year_of
-from rules.schema.lexicon import Lexicon, lexicon_of
-from rules.schema.looked_up import lexicon_for
+from rules.schema.lexicon import Lexicon, lexicon_for, lexicon_of
 from rules.words import WORDS
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED

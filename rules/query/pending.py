@@ -1,7 +1,7 @@
 """A question that was asked back: what it does not say, and what the user has said since."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from common.meanings import TableKey
@@ -38,18 +38,9 @@ class Settled:
     chosen: tuple[Choice, ...] = ()
     year: str = ""
 
-    @property
-    def says_anything(self) -> bool:
-        """Whether anything was asked back."""
-        return self != NOTHING_SETTLED
-
     def among(self, choices: Iterable[Choice]) -> Choice | None:
         """The one of the choices that was taken."""
         return next((choice for choice in choices if choice in self.chosen), None)
-
-    def choosing(self, choice: Choice) -> "Settled":
-        """The same with one more choice taken."""
-        return replace(self, chosen=(*self.chosen, choice))
 
 
 NOTHING_SETTLED = Settled()

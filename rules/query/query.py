@@ -11,6 +11,7 @@ from typing import Literal
 
 from common.meanings import TableKey
 from rules.linking.moments import Period, Unit
+from rules.query.functions import FUNCTIONS
 from rules.query.functions import Function as Function
 from rules.query.functions import Part as Part
 from rules.schema.links import Link
@@ -25,11 +26,8 @@ OPPOSITE: dict[Operator, Operator] = {
     "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
 }  # fmt: skip
 
-AGGREGATES: dict[str, Function] = {
-    "sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median", "stddev": "stddev",
-    "percentile": "percentile",
-}  # fmt: skip
-"""Functions by the intent that asks for them."""
+AGGREGATES: dict[str, Function] = {name: name for name in FUNCTIONS if name not in ("count", "count_distinct")}
+"""Functions over a column by the intent that asks for them, which is called so."""
 
 
 @dataclass(frozen=True)

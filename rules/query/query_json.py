@@ -18,41 +18,31 @@ from rules.linking.moments import Period
 from rules.query.pending import Pending
 from rules.query.query import ColumnRef, Operand, Query
 
-T = TypeVar("T")
+T = TypeVar("T", Query, Pending)
 
 _VERSION = 1
 _NAMES_COLUMN = ("column", "times")  # fields that name a column of the `table` beside them
 
 
-def query_to_json(query: Query) -> dict[str, Any]:
-    """The query as plain JSON values."""
-    return {"version": _VERSION, "query": _written(query)}
+def to_json(understood: Query | Pending) -> dict[str, Any]:
+    """The query, or the question that was asked back, as plain JSON values."""
+    return {"version": _VERSION, _name(type(understood)): _written(understood)}
 
 
-def query_from_json(data: Mapping[str, Any], catalog: Catalog) -> Query | None:
-    """What `query_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
-    return _kept(Query, data, "query", catalog)
-
-
-def pending_to_json(pending: Pending) -> dict[str, Any]:
-    """The pending question as plain JSON values."""
-    return {"version": _VERSION, "pending": _written(pending)}
-
-
-def pending_from_json(data: Mapping[str, Any], catalog: Catalog) -> Pending | None:
-    """What `pending_to_json` has written; None for anything else, and when the catalogue lacks what it names."""
-    return _kept(Pending, data, "pending", catalog)
-
-
-def _kept(kind: type[T], data: Mapping[str, Any], name: str, catalog: Catalog) -> T | None:
-    if data.get("version") != _VERSION or name not in data:
+def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | None:
+    """What `to_json` has written of that kind; None for anything else, and when the catalogue lacks what it names."""
+    if data.get("version") != _VERSION or _name(kind) not in data:
         return None
     try:
-        found = _Reader(catalog).read(kind, data[name])
+        found = _read(kind, data[_name(kind)], catalog)
     except (AttributeError, TypeError, ValueError, LookupError, InvalidOperation):
         return None
     assert isinstance(found, kind)
     return found
+
+
+def _name(kind: type[Query | Pending]) -> str:
+    return kind.__name__.lower()
 
 
 def _written(value: Any) -> Any:
@@ -68,53 +58,49 @@ def _written(value: Any) -> Any:
     return {field.name: _written(one) for field, one in changed if one != field.default}
 
 
-class _Reader:
-    """Reads values of a type back, and what they name in the catalogue."""
+def _read(kind: Any, data: Any, catalog: Catalog) -> Any:
+    """A value of the type `kind`.
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    Raises:
+        TypeError, ValueError, LookupError: it is none, or names what the catalogue lacks.
+    """
+    if kind == Operand:
+        return _operand(data, catalog)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        (inner,) = (one for one in arguments if one is not type(None))
+        return None if data is None else _read(inner, data, catalog)
+    if origin is Literal:
+        return arguments[arguments.index(data)]
+    if kind == tuple[str, str]:
+        return catalog.by_key[(data[0], data[1])].key
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return tuple(_read(one, value, catalog) for one, value in zip(arguments, data, strict=True))
+    if origin in (tuple, frozenset):
+        return origin(_read(arguments[0], one, catalog) for one in data)
+    return _object(kind, data, catalog) if is_dataclass(kind) else _plain(kind, data)
 
-    def read(self, kind: Any, data: Any) -> Any:
-        """A value of the type `kind`.
 
-        Raises:
-            TypeError, ValueError, LookupError: it is none, or names what the catalogue lacks.
-        """
-        if kind == Operand:
-            return self._operand(data)
-        origin, arguments = get_origin(kind), get_args(kind)
-        if origin in (Union, types.UnionType):
-            (inner,) = (one for one in arguments if one is not type(None))
-            return None if data is None else self.read(inner, data)
-        if origin is Literal:
-            return arguments[arguments.index(data)]
-        if kind == tuple[str, str]:
-            return self._catalog.by_key[(data[0], data[1])].key
-        if origin is tuple and arguments[-1] is not Ellipsis:
-            return tuple(self.read(one, value) for one, value in zip(arguments, data, strict=True))
-        if origin in (tuple, frozenset):
-            return origin(self.read(arguments[0], one) for one in data)
-        return self._object(kind, data) if is_dataclass(kind) else _plain(kind, data)
-
-    def _object(self, kind: Any, data: Mapping[str, Any]) -> Any:
-        hints = _hints(kind)
-        found = kind(**{name: self.read(hints[name], value) for name, value in data.items()})
-        if getattr(found, "function", None) == "metric":
-            if not any((one.table, one.name) == (found.table, found.column) for one in self._catalog.metrics):
-                raise LookupError(kind)
-            return found
-        named = [getattr(found, name, None) for name in _NAMES_COLUMN if hasattr(found, "table")]
-        if any(name is not None and self._catalog.by_key[found.table].column(name) is None for name in named):
+def _object(kind: Any, data: Mapping[str, Any], catalog: Catalog) -> Any:
+    hints = _hints(kind)
+    found = kind(**{name: _read(hints[name], value, catalog) for name, value in data.items()})
+    if getattr(found, "function", None) == "metric":
+        if not any((one.table, one.name) == (found.table, found.column) for one in catalog.metrics):
             raise LookupError(kind)
         return found
+    named = [getattr(found, name, None) for name in _NAMES_COLUMN if hasattr(found, "table")]
+    if any(name is not None and catalog.by_key[found.table].column(name) is None for name in named):
+        raise LookupError(kind)
+    return found
 
-    def _operand(self, data: Any) -> Operand:
-        if isinstance(data, str):
-            return data
-        if "number" in data:
-            return Decimal(data["number"])
-        operand: Operand = self._object(ColumnRef if "column" in data else Period, data)
-        return operand
+
+def _operand(data: Any, catalog: Catalog) -> Operand:
+    if isinstance(data, str):
+        return data
+    if "number" in data:
+        return Decimal(data["number"])
+    operand: Operand = _object(ColumnRef if "column" in data else Period, data, catalog)
+    return operand
 
 
 @cache

@@ -9,7 +9,7 @@ from common.text import language_of
 from common.word_files import Words
 from rules.linking.dates import DateSpan, whole_period
 from rules.linking.mark import Mark
-from rules.linking.moments import Moment, Period
+from rules.linking.moments import Period
 from rules.query.query import Operand, Query
 from rules.words import WORDS
 
@@ -20,32 +20,28 @@ _BEFORE_MONTHS = re.compile(rf"^(?:{WORDS.any_of('dates.before_months')}) ")
 def year_of(question: str, query: Query) -> str:
     """The year of the query's one period in the question's language; empty when it has none, or several."""
     is_chinese = language_of(question) == "zh"
-    years = {
-        year
-        for condition in query.conditions
-        if condition.operator in ("during", "=")
-        for operand in condition.operands
-        if (year := _year(operand, is_chinese)) is not None
-    }
+    conditions = (one for one in query.conditions if one.operator in ("during", "="))
+    years = {_year(operand, is_chinese) for one in conditions for operand in one.operands} - {""}
     return years.pop() if len(years) == 1 else ""
 
 
-def _year(operand: Operand, is_chinese: bool) -> str | None:
+def _year(operand: Operand, is_chinese: bool) -> str:
     if isinstance(operand, Decimal):
-        whole = operand == int(operand) and 1900 <= operand < 2100
-        return _spelled(int(operand), is_chinese) if whole else None
-    if not isinstance(operand, Period) or operand.start is None or operand.end is None:
-        return None
-    return _year_of_moment(operand.start, is_chinese)
+        is_whole = operand == int(operand) and 1900 <= operand < 2100
+        return _spelled(int(operand), is_chinese) if is_whole else ""
+    if not isinstance(operand, Period) or operand.end is None:
+        return ""
+    return year_of_period(operand, is_chinese)
 
 
-def _year_of_moment(start: Moment, is_chinese: bool) -> str | None:
-    if start.day is not None:
+def year_of_period(period: Period, is_chinese: bool) -> str:
+    """The year that the period begins in; empty when it is open, or further back than words reach."""
+    start = period.start
+    if start is not None and start.day is not None:
         return _spelled(start.day.year, is_chinese)
-    if start.trunc != "year":
-        return None
-    spoken = _words(is_chinese).get(f"dates.years.{start.months // 12}")
-    return spoken[0] if spoken else None
+    if start is None or start.trunc != "year":
+        return ""
+    return next(iter(_words(is_chinese).get(f"dates.years.{start.months // 12}")), "")
 
 
 def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...]:
@@ -67,11 +63,6 @@ def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
     if is_chinese:
         return whole_period(f"{year}{core}")
     return whole_period(f"{core} of {year}") or whole_period(f"{core} {year}")
-
-
-def year_of_period(period: Period, is_chinese: bool) -> str:
-    """The year that the period begins in; empty when it is open, or further back than words reach."""
-    return (_year_of_moment(period.start, is_chinese) if period.start is not None else None) or ""
 
 
 def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:

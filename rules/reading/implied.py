@@ -11,7 +11,6 @@ from rules.reading.words import Item, Question
 from rules.schema.facts import is_averaged, stems
 from rules.schema.links import METRIC, Link, column_link
 from rules.words import WORDS
-from rules.words.vocabulary import concept_names
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
 _MONEY_NAMES = frozenset(WORDS.english.phrases("figures.money"))
@@ -87,7 +86,7 @@ def concept_column(question: Question, table: TableKey, hint: str) -> Link | Non
     facts = question.facts(table)
     if hint in ("date", "recent"):
         return column_link(table, facts.dates[0]) if facts.dates else None
-    for name in concept_names(hint):
+    for name in WORDS.both(f"concepts.{hint}"):
         for link in question.lexicon.find(name):
             suits = link.kind == "column" and link.table == table and link.quality >= 0.5
             if suits and (question.is_measure(link) or question.is_date(link)):

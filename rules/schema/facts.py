@@ -40,7 +40,7 @@ _OUTCOMES_HAN = _ZH.pattern("columns.outcomes")
 _FLAG = _EN.pattern("columns.flags", "^", "(_|(?=[A-Z]))")
 _FLAG_HAN = _ZH.phrases("columns.flags")
 _BIRTH = re.compile(WORDS.any_of("columns.birth"), re.IGNORECASE)
-_YEAR, _YEAR_HAN = _EN.phrases("columns.year"), _ZH.phrases("columns.year")
+_YEAR, _YEAR_HAN = _EN.phrases("columns.year"), _ZH.pattern("columns.year", end="$")
 _CODE_WORDS, _CODE_HAN = _EN.one_of("columns.codes"), _ZH.pattern("columns.codes", end="$")
 _CODED, _CODED_HAN = _EN.one_of("columns.coded"), _ZH.pattern("columns.coded", end="$")
 _AVERAGED, _AVERAGED_HAN = _EN.one_of("columns.averaged"), _ZH.pattern("columns.averaged", end="$")
@@ -70,13 +70,11 @@ def _kind_of_type(type_: str) -> Kind | None:
 
 def date_form(column: Column) -> str | None:
     """How a text column spells its dates (`2024-03`, `20240315`), as `to_date` has it; None when it holds others."""
-    if len(column.values) < 2 or not column.values[0].startswith(("19", "20")):
-        return None  # most columns, at once
-    if not _SPELLED.match(column.type.lower()):
+    has_any = len(column.values) > 1 and column.values[0].startswith(("19", "20"))  # most columns have none
+    if not has_any or not _SPELLED.match(column.type.lower()):
         return None
-    return next(
-        (form for form, pattern in _DATE_FORMS.items() if all(map(re.compile(pattern).fullmatch, column.values))), None
-    )
+    patterns = ((form, re.compile(pattern)) for form, pattern in _DATE_FORMS.items())
+    return next((form for form, pattern in patterns if all(map(pattern.fullmatch, column.values))), None)
 
 
 def is_outcome(column: Column) -> bool:
@@ -139,9 +137,7 @@ def is_year(column: Column) -> bool:
     """Whether a number column holds years."""
     if kind_of(column) != "number":
         return False
-    return english_words(column.name)[-1:] == _YEAR or any(
-        name.endswith(_YEAR_HAN) for name in (column.name, _said(column))
-    )
+    return english_words(column.name)[-1:] == _YEAR or any(map(_YEAR_HAN.search, (column.name, _said(column))))
 
 
 @lru_cache(maxsize=16384)

@@ -93,15 +93,16 @@ class Graph:
             if key in distances or distance > _MAX_STEPS:
                 continue
             distances[key] = distance
-            for other, cost in self._neighbours(direction, key):
-                heapq.heappush(heap, (distance + cost, other))
+            for edge in self._facts[key].edges if direction == "above" else self._children.get(key, ()):
+                other = edge.parent if direction == "above" else edge.child
+                heapq.heappush(heap, (distance + _cost(edge), other))
         self._reached[direction, start] = distances
         return distances
 
-    def _neighbours(self, direction: str, key: TableKey) -> list[tuple[TableKey, float]]:
-        if direction == "above":
-            return [(edge.parent, _cost(edge)) for edge in self._facts[key].edges]
-        return [(edge.child, _cost(edge)) for edge in self._children.get(key, ())]
+    def _through_below(self, first: TableKey, second: TableKey) -> dict[TableKey, float]:
+        """Every table below both, with the steps from one to the other through it."""
+        below_second = self.below(second)
+        return {key: steps + below_second[key] for key, steps in self.below(first).items() if key in below_second}
 
     def meeting(
         self, first: TableKey, second: TableKey, preferred: frozenset[TableKey] = frozenset(), *, below: bool = False
@@ -113,17 +114,11 @@ class Graph:
         Raises:
             AmbiguousPath: two tables are equally near to both.
         """
-        below_first, below_second = self.below(first), self.below(second)
         said = preferred - {first, second}
         common = [
-            (
-                bool(said) and not said & self.above(key).keys(),
-                below_first[key] + below_second[key],
-                key not in (first, second),
-                key,
-            )
-            for key in below_first
-            if key in below_second and self._facts[key].table.kind == "table" and not (below and key == first)
+            (bool(said) and not said & self.above(key).keys(), steps, key not in (first, second), key)
+            for key, steps in self._through_below(first, second).items()
+            if self._facts[key].table.kind == "table" and not (below and key == first)
         ]
         if not common:
             return None
@@ -144,29 +139,24 @@ class Graph:
 
     def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
         """Whether a table below both ties them by fewer steps than the path from one up to the other."""
-        below_first, below_second = self.below(first), self.below(second)
-        steps = [
-            count + below_second[key] for key, count in below_first.items() if key in below_second and key != first
-        ]
+        steps = [count for key, count in self._through_below(first, second).items() if key != first]
         return min(steps, default=float("inf")) < sum(_cost(edge) for edge in path)
 
     def distance(self, first: TableKey, second: TableKey) -> float | None:
         """Steps between two tables through their nearest meeting; None when nothing connects them."""
         if (first, second) not in self._distances:
-            below_first, below_second = self.below(first), self.below(second)
-            sums = [steps + below_second[key] for key, steps in below_first.items() if key in below_second]
+            sums = [*self._through_below(first, second).values()]
             above_first, above_second = self.above(first), self.above(second)
             sums += [steps + above_second[key] + 3 for key, steps in above_first.items() if key in above_second]
             self._distances[first, second] = min(sums, default=None)
         return self._distances[first, second]
 
     def _obvious(self, paths: list[Path], target: TableKey) -> Path:
-        if len(paths) == 1:
-            return paths[0]
-        scores = sorted(((self._default_score(path), -index) for index, path in enumerate(paths)), reverse=True)
-        if scores[0][0] == scores[1][0]:
+        scores = [self._default_score(path) for path in paths]
+        best = max(scores)
+        if scores.count(best) > 1:
             raise AmbiguousPath(target, tuple((path[0].child, path[0].columns[0]) for path in paths))
-        return paths[-scores[0][1]]
+        return paths[scores.index(best)]
 
     def _default_score(self, path: Path) -> tuple[int, bool, int, bool]:
         """How much a path looks like *the* reference: preferred, declared, called as the target's key, not nullable."""

@@ -7,13 +7,15 @@ take seconds and little memory.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
+from common.inquiry import Inquiry, StoredValue
 from common.meanings import TableKey
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
-from knowledge.identity import names_people
+from knowledge.identity import identifies, names_people
 from knowledge.index import CatalogIndex, Part
 from knowledge.likeness import LikeNames
 from knowledge.naming import called, has_han, owner_names, table_names
@@ -21,7 +23,6 @@ from rules.schema import phrases
 from rules.schema.joins import Graph
 from rules.schema.links import Link
 from rules.schema.remembered import Remembered
-from rules.schema.said_words import said_words
 from rules.schema.schema import Schema
 from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
 from rules.schema.spoken_tables import SpokenTables, spoken_tables
@@ -31,17 +32,16 @@ MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
 _MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those near other named things are kept
 _MOST_NEAR = 400  # tables that are near what else is named
-_MOST_REMEMBERED = 4096  # phrases whose links are kept as they were found
-_MOST_REMEMBERED_NEAR = 1_000  # the same, of phrases with the most links
+_MOST_REMEMBERED = 2_000  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_QUESTIONS = 512
 _MOST_OWNED_NAMES = 3_000  # columns; of more, names that begin with the table's are not suggested
 _MOST_NAMED_IN_PART = 30_000  # different columns; of more, parts of their names are not looked up
 _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
+_SPELLED_OTHERWISE = 0.85  # quality, beside 1 of a value that is said as it is stored
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
-_Near = tuple[str, tuple[TableKey, ...]]
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
@@ -49,7 +49,7 @@ class Lexicon:
     """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
 
     Attributes:
-        intents: what the semantic file's words ask for, by comparison key; see `said_words`.
+        intents: what the semantic file's words ask for, by comparison key; see `phrases.said_words`.
         adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
         said: words of the question at hand that name stored values looked up for it, and the values.
         offered: words of it that nothing is called by, each with a stored value that resembles them.
@@ -68,25 +68,33 @@ class Lexicon:
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
         self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
-        self._least = _least_quality(catalog)
-        self._known: Remembered[str, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
-        self._known_near: Remembered[_Near, tuple[Link, ...]] = Remembered(_MOST_REMEMBERED_NEAR)
+        named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
+        # The least quality of phrases that are kept: of very many names, parts would take too much memory.
+        self._least = _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
+        self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
         equal: dict[object, int] = {}
         for number, table in enumerate(catalog.tables):
             self._add_columns(number, table, equal)
-        self.intents, self.adjectives = said_words(catalog, self._own)
+        self.intents, self.adjectives = phrases.said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
-        self._crowded = frozenset(key for key, senses in self._own.items() if self._places.size(senses) > _MOST_LINKS)
+        places = ((key, sum(map(len, map(self._places.of, senses)))) for key, senses in self._own.items())
+        self._crowded = frozenset(key for key, count in places if count > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        names = table_names(table)
+        """Adds the phrases of the table and its figures. What goes by the same phrase shares its sense."""
+        names, name_in_module = table_names(table), self.schema.name_in_module(table)
         facts, metrics = self.schema.facts[table.key], self.schema.metrics_of.get(table.key, ())
-        self._add_names(number, phrases.table_phrases(table, names, self.schema.name_in_module(table)), self._own)
-        self._add_shared(number, phrases.measure_phrases(facts, names, metrics), self._own)
-        self._add_names(number, phrases.borrowed_table_phrases(table, names), self._borrowed)
-        self._add_shared(number, phrases.borrowed_measure_phrases(facts, names), self._borrowed)
+        place, columns = number << COLUMN_BITS, {column.name: at for at, column in enumerate(table.columns, 1)}
+        for senses, named in (
+            (self._own, phrases.table_phrases(facts, names, name_in_module, metrics)),
+            (self._borrowed, phrases.borrowed_table_phrases(facts, names)),
+        ):
+            for key, link in self._best(named):
+                # A figure that goes by several names stands where its column does, a product of two after all columns.
+                at = AFTER_COLUMNS if link.derived else columns.get(link.column or "", 0)
+                senses.add_shared(key, sense_of(link, place + at))
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
             self._owners[owner].append(number)
 
@@ -98,40 +106,16 @@ class Lexicon:
         """
         found = []
         for index, (column, traits) in enumerate(zip(table.columns, phrases.column_traits(table), strict=True), 1):
-            kind = (column, traits)
-            places = equal.get(kind)
+            places = equal.get((column, traits))
             if places is None:
-                places = equal[kind] = self._places.new()
-                self._add(self._own, phrases.column_phrases(table, column), places)
-                self._add(self._borrowed, phrases.borrowed_column_phrases(table, column), places)
+                places = equal[column, traits] = self._places.new()
+                for key, link in self._best(phrases.column_phrases(table, column)):
+                    self._own.add(key, sense_of(link, places))
+                for key, link in self._best(phrases.borrowed_column_phrases(table, column)):
+                    self._borrowed.add(key, sense_of(link, places))
             self._places.add(places, (number << COLUMN_BITS) + index)
             found.append(places)
         self._columns.append(tuple(found))
-
-    def _add_names(self, number: int, named: Iterable[tuple[str, float]], senses: Senses) -> None:
-        """Adds phrases that mean the table. Tables that go by the same phrase share its sense."""
-        best: dict[str, tuple[float, str]] = {}
-        for phrase, quality in named:
-            key = key_of(phrase, stems=True)
-            if key not in best or best[key][0] < quality:
-                best[key] = quality, key if key == phrase else phrase  # one string, not two
-        place = number << COLUMN_BITS
-        for key, (quality, spelling) in best.items():
-            senses.add_shared(key, ("table", quality, spelling, None, None, False, None, place))
-
-    def _add_shared(self, number: int, named: Iterable[tuple[str, Link]], senses: Senses) -> None:
-        """Adds phrases for figures of one table. Figures that go by the same phrase share its sense."""
-        place, numbers = number << COLUMN_BITS, dict[str, int]()
-        for key, link in self._best(named):
-            if link.column is not None and not numbers:
-                numbers = {column.name: index for index, column in enumerate(self._tables[number].columns, 1)}
-            # A figure that goes by several names stands where its column does, a product of two after all columns.
-            at = place + (AFTER_COLUMNS if link.derived else numbers.get(link.column or "", 0))
-            senses.add_shared(key, sense_of(link, at))
-
-    def _add(self, senses: Senses, named: Iterable[tuple[str, Link]], to: int) -> None:
-        for key, link in self._best(named):
-            senses.add(key, sense_of(link, to))
 
     def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
         """The best link to each thing by each phrase's key."""
@@ -153,7 +137,7 @@ class Lexicon:
 
         Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
         """
-        found = self._known.get(stem_key) or self._known_near.get((stem_key, near))
+        found = self._known.get((stem_key, near))
         if found is None:
             found = self._found(stem_key, near)
         if not found:
@@ -197,10 +181,7 @@ class Lexicon:
             has_rival = any(one[0] == link.kind and (one[0] != "column" or one != link.identity) for one in clear)
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
-        if sum(map(self._places.size, (own, owned, borrowed))) <= _MOST_LINKS:
-            self._known.put(stem_key, links)
-        else:
-            self._known_near.put((stem_key, near), links)
+        self._known.put((stem_key, near), links)
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
@@ -218,21 +199,16 @@ class Lexicon:
         if stem_key[:1] not in self._beginnings:
             return []
         found: list[Sense] = []
+        close = {self._numbers[key] for key in near}
         for owner, rest in _cuts(stem_key):
             numbers = self._owners.get(owner, ())
-            named = self._own.of(rest) if numbers else ()
-            called = {sense[-1] for sense in named if sense[0] == "column"}
-            for number in self._limited(numbers, near) if called else ():
+            called = {sense[-1] for sense in self._own.of(rest) if sense[0] == "column"} if numbers else ()
+            nearest = sorted(numbers, key=lambda number: number not in close) if called else ()
+            for number in nearest[:_MOST_LINKS]:
                 for index, places in enumerate(self._columns[number]):
                     if places in called:
                         found += self._owned_by(number, index, stem_key)
         return found
-
-    def _limited(self, numbers: Sequence[int], near: Collection[TableKey]) -> Collection[int]:
-        if len(numbers) <= _MOST_LINKS:
-            return numbers
-        close = {self._numbers[key] for key in near}
-        return sorted(numbers, key=lambda number: number not in close)[:_MOST_LINKS]
 
     def _owned_by(self, number: int, index: int, stem_key: str) -> Iterator[Sense]:
         table = self._tables[number]
@@ -269,12 +245,8 @@ class Lexicon:
     @cached_property
     def people(self) -> tuple[Column, ...]:
         """Columns whose stored values name people."""
-        return tuple(
-            column
-            for table in self._tables
-            for column in table.columns
-            if column.values and names_people(table, column)
-        )
+        stored = ((table, column) for table in self._tables for column in table.columns if column.values)
+        return tuple(column for table, column in stored if names_people(table, column))
 
     @cached_property
     def spoken(self) -> SpokenTables:
@@ -302,12 +274,6 @@ class Lexicon:
         """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
         _ = self.suggested, self._words, self.people, self.spoken, self.other_forms, self.schema.persons
         speech.prepare()
-
-
-def _least_quality(catalog: Catalog) -> float:
-    """The least quality of phrases that are kept: of very many names, parts would take too much memory."""
-    named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
-    return _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
 
 
 def _take(found: dict[_Identity, Link], link: Link) -> None:
@@ -345,3 +311,25 @@ LEXICON = Part(_lexicon, ignores_row_counts=True)
 def lexicon_of(catalog: Catalog) -> Lexicon:
     """The lexicon of this very catalogue object, built on first use and dropped with it."""
     return LEXICON.of(catalog)
+
+
+def lexicon_for(inquiry: Inquiry) -> Lexicon:
+    """The lexicon for the inquiry's question; the catalogue's own one where nothing was looked up."""
+    lexicon = lexicon_of(inquiry.catalog)
+    if not inquiry.found_values:
+        return lexicon
+    said = defaultdict[str, list[Link]](list)
+    for found in inquiry.found_values:
+        if found.is_meant:
+            said[found.said].append(_looked_up(found, lexicon))
+    knowing = copy(lexicon)
+    knowing.said = tuple((words, tuple(links)) for words, links in said.items())
+    knowing.offered = tuple((found.said, found.value) for found in inquiry.found_values if not found.is_meant)
+    return knowing
+
+
+def _looked_up(found: StoredValue, lexicon: Lexicon) -> Link:
+    table, column = lexicon.schema.table(found.table), lexicon.schema.column(found.table, found.column)
+    is_others = names_people(table, column) or identifies(table, column)
+    quality = 1.0 if found.is_exact else _SPELLED_OTHERWISE
+    return Link("value", found.table, found.column, found.value, quality, key_of(found.said), is_exact=is_others)

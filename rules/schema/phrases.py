@@ -1,10 +1,10 @@
-"""Every phrase that may stand for something in one catalogue, with what it stands for."""
+"""Every phrase that may stand for something in one catalogue, with what it stands for, or what it asks for."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from common.meanings import Metric
-from common.values import Column, Table
+from common.meanings import ColumnMeaning, Metric
+from common.values import Catalog, Column, Table
 from databases.expressions import expression
 from knowledge.atoms import key_of, words_of
 from knowledge.identity import identifies, names_people
@@ -27,8 +27,9 @@ from knowledge.stored_values import (
     value_names,
 )
 from rules.schema.facts import Facts, flag_codes, is_birth_date, kind_of
-from rules.schema.links import METRIC, Link
+from rules.schema.links import METRIC, Link, column_link
 from rules.words import WORDS
+from rules.words.vocabulary import INTENTS, Intent
 
 _EN, _ZH = WORDS.english, WORDS.chinese
 _BARE_MEASURES = frozenset((*WORDS.both("figures.bare"), *WORDS.both("figures.bare_phrases")))
@@ -43,27 +44,42 @@ _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
 _VIEW_PENALTY, _BORROWED_VIEW_PENALTY = 0.08, 0.28
 _IN_MODULE = 0.95
+_ARTICLE = _EN.text("questions.answers.article")
 
 
 Phrases = Iterator[tuple[str, Link]]
-Rated = Iterator[tuple[str, float]]
-"""Phrases with the quality of each, where all of them mean one thing."""
 
 
-def table_phrases(table: Table, names: Mapping[str, float], name_in_module: str | None) -> Rated:
-    """Phrases that mean the table.
+def table_phrases(
+    facts: Facts, names: Mapping[str, float], name_in_module: str | None, metrics: Iterable[Metric]
+) -> Phrases:
+    """Phrases that mean the table, and those for its figures that follow from what it is about.
 
     Args:
         names: its `table_names`.
         name_in_module: see `Schema.name_in_module`.
     """
-    penalty = _penalty(table)
+    table, penalty = facts.table, _penalty(facts.table)
     for phrase, quality in names.items():
         # Part of a view's name is more likely a figure and a group: "revenue per service area".
         partial = 0.25 if penalty and quality < 0.97 else 0.0
-        yield phrase, quality - penalty - partial
+        yield phrase, _link(table, None, quality - penalty - partial, phrase)
     if name_in_module is not None:
-        yield name_in_module, _IN_MODULE - penalty
+        yield name_in_module, _link(table, None, _IN_MODULE - penalty, name_in_module)
+    for column in _bare_measures(facts):
+        yield from _bare_measure(facts, column, names)
+    yield from _line_amount(facts)
+    for metric in metrics:
+        yield from _metric(metric, facts)
+
+
+def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
+    """Phrases that in general language mean the table, or the mass that it is called after, and so its figure."""
+    penalty = _penalty(facts.table, _BORROWED_VIEW_PENALTY)
+    masses = ((column, dict(_mass_names(facts, column, names))) for column in _bare_measures(facts))
+    for column, called in ((None, names), *masses):
+        for phrase, quality in borrowed_names(called).items():
+            yield phrase, _link(facts.table, column, quality - penalty, phrase)
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
@@ -73,7 +89,9 @@ def column_phrases(table: Table, column: Column) -> Phrases:
     """
     penalty = _penalty(table)
     yield from _named(table, column, bare_names(table, column), penalty)
-    yield from _age(table, column, penalty)
+    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):  # says the age, where no column does
+        for phrase in _AGES:
+            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
     yield from _values(table, column, penalty)
 
 
@@ -88,15 +106,6 @@ def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
         yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
-def measure_phrases(facts: Facts, names: Mapping[str, float], metrics: Iterable[Metric]) -> Phrases:
-    """Phrases for columns of figures that follow from what the table is about, which its `table_names` say."""
-    for column in _bare_measures(facts):
-        yield from _bare_measure(facts, column, names)
-    yield from _line_amount(facts)
-    for metric in metrics:
-        yield from _metric(metric, facts)
-
-
 def _metric(metric: Metric, facts: Facts) -> Phrases:
     """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
     computed = expression(metric.expression)
@@ -107,33 +116,14 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
         yield name, Link("column", metric.table, column, None, 1.0, key_of(name), derived)
 
 
-def borrowed_table_phrases(table: Table, names: Mapping[str, float]) -> Rated:
-    """Phrases that mean the table in general language only; `names` are its `table_names`."""
-    penalty = _borrowed_penalty(table)
-    for phrase, quality in borrowed_names(names).items():
-        yield phrase, quality - penalty
-
-
-def borrowed_measure_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
-    """Phrases that mean in general language the mass that the table is called after, and so its figure."""
-    penalty = _borrowed_penalty(facts.table)
-    for column in _bare_measures(facts):
-        for phrase, quality in borrowed_names(dict(_mass_names(facts, column, names))).items():
-            yield phrase, _link(facts.table, column, quality - penalty, phrase)
-
-
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
     """Phrases that mean the column in general language only."""
     names = borrowed_names(column_names(table, column, with_owner=False))
-    return _named(table, column, names, _borrowed_penalty(table))
+    return _named(table, column, names, _penalty(table, _BORROWED_VIEW_PENALTY))
 
 
-def _penalty(table: Table) -> float:
-    return 0.0 if table.kind == "table" else _VIEW_PENALTY
-
-
-def _borrowed_penalty(table: Table) -> float:
-    return 0.0 if table.kind == "table" else _BORROWED_VIEW_PENALTY
+def _penalty(table: Table, of_view: float = _VIEW_PENALTY) -> float:
+    return 0.0 if table.kind == "table" else of_view
 
 
 def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
@@ -146,15 +136,10 @@ def _named(table: Table, column: Column, names: dict[str, float], penalty: float
         yield phrase, _link(table, column, quality - penalty - summed, phrase)
 
 
-def _link(table: Table, column: Column, quality: float, phrase: str, derived: str | None = None) -> Link:
+def _link(table: Table, column: Column | None, quality: float, phrase: str, derived: str | None = None) -> Link:
+    if column is None:
+        return Link("table", table.key, None, None, quality, phrase)
     return Link("column", table.key, column.name, None, quality, phrase, derived)
-
-
-def _age(table: Table, column: Column, penalty: float) -> Phrases:
-    """A date of birth also says the age, where no column does."""
-    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):
-        for phrase in _AGES:
-            yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
 
 
 def _bare_measures(facts: Facts) -> Sequence[Column]:
@@ -179,7 +164,7 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
-def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Rated:
+def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
 
     `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
@@ -246,3 +231,34 @@ def _undone_value(column: Column) -> str | None:
     if codes is not None:
         return codes[1]
     return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None
+
+
+def said_words(catalog: Catalog, names: Container[str]) -> tuple[Mapping[str, Intent], Mapping[str, tuple[Link, ...]]]:
+    """Intents by comparison key (of verbs, without inflection), and the figures that the adjectives are about.
+
+    An adjective's intent is `super` with the direction and the adjective's key as its argument; a unit that means
+    nothing else, and is none of the `names` without inflection, is a measure word.
+    """
+    intents: dict[str, Intent] = {}
+    figures: dict[str, tuple[Link, ...]] = {}
+    for meaning, link in _figures(catalog):
+        for sign, words in (("+", meaning.most), ("-", meaning.least)):
+            for key in map(key_of, words.all):
+                intents[key] = intents[f"{_ARTICLE} {key}"] = Intent("super", sign + key)
+                figures[key] = (*figures.get(key, ()), link)
+        for unit in (meaning.unit.zh, meaning.unit.en) if meaning.unit is not None else ():
+            if key_of(unit) not in INTENTS and key_of(unit, stems=True) not in names:
+                intents.setdefault(key_of(unit), Intent("unit"))
+    for table in catalog.tables:
+        for verb in table.meaning.verbs.all if table.meaning is not None else ():
+            intents.setdefault(key_of(verb, stems=True), Intent("verb"))
+    return intents, figures
+
+
+def _figures(catalog: Catalog) -> Iterator[tuple[ColumnMeaning | Metric, Link]]:
+    for table in catalog.tables:
+        for column in table.columns:
+            if column.meaning is not None:
+                yield column.meaning, column_link(table.key, column.name)
+    for metric in catalog.metrics:
+        yield metric, Link("column", metric.table, metric.name, None, 1.0, metric.name, METRIC)

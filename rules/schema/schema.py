@@ -9,6 +9,7 @@ from functools import cached_property
 from common.meanings import ColumnMeaning, Metric, TableKey
 from common.values import Catalog, Column, Table
 from knowledge.atoms import key_of, stem
+from knowledge.implied_references import implied_references
 from knowledge.naming import comment_names, core_words, english_words, has_han
 from rules.schema.facts import Edge, Facts, is_birth_date, is_housekeeping, is_outcome, is_year, kind_of, stems
 from rules.schema.links import METRIC, Link
@@ -25,7 +26,7 @@ _HAN_NAME = _ZH.pattern("columns.names", end="$")
 _GIVEN = [tuple(name.split(" ")) for name in _EN.phrases("columns.given_names")]
 _FAMILY = [tuple(name.split(" ")) for name in _EN.phrases("columns.family_names")]
 _WHOLE_NAMES = frozenset(map(stem, _EN.phrases("columns.whole_names")))
-_TEXT_KEYS, _ID, _KEYS = _EN.one_of("columns.text_keys"), _EN.text("columns.id"), _EN.one_of("columns.keys")
+_TEXT_KEYS, _KEYS = _EN.one_of("columns.text_keys"), _EN.one_of("columns.keys")
 _OWN_KIND = {tuple(name.split(" ")) for name in _EN.phrases("columns.own_kind")}
 _LINES_HAN = _ZH.pattern("tables.lines")
 _ADJECTIVES = frozenset(map(stem, _EN.phrases("tables.adjectives")))
@@ -126,20 +127,11 @@ class Schema:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._by_id_name = {
-            table.primary_key[0].lower(): table
-            for table in reversed(catalog.tables)
-            if len(table.primary_key) == 1 and table.primary_key[0].lower() != _ID
-        }
-        self._by_stem = {
-            tuple(sorted(set(stems(table.name)))): table for table in catalog.tables if table.kind == "table"
-        }
-        firsts = Counter(stems(table.name)[0] for table in self._by_stem.values() if len(stems(table.name)) > 1)
-        shared = {word for word, count in firsts.items() if count > 1 and (word,) not in self._by_stem}
-        self._modules = shared - _ADJECTIVES
-        self._within_module: dict[tuple[str, ...], list[Table]] = {}
-        for table in self._by_stem.values():
-            self._within_module.setdefault(stems(table.name)[1:], []).append(table)
+        names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
+        firsts = Counter(words[0] for words in names if len(words) > 1)
+        self._modules = {word for word, count in firsts.items() if count > 1 and (word,) not in names} - _ADJECTIVES
+        implied = zip(catalog.tables, implied_references(catalog.tables), strict=True)
+        self._implied = {table.key: found for table, found in implied}
         self.facts: dict[TableKey, Facts] = {table.key: self._facts_of(table) for table in catalog.tables}
         self._metrics = {(metric.table, metric.name): metric for metric in catalog.metrics}
         self.metrics_of: dict[TableKey, list[Metric]] = {}
@@ -189,16 +181,15 @@ class Schema:
         return _meant(Facts(table, _display(table, edges), deleted, _dates(table, deleted), tuple(edges), _year(table)))
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
-        """References nobody declared: a column called as another table's only key column, or `<table>_id`."""
+        """References nobody declared, by the columns' names; who keeps the records (`create_user_id`) is not one."""
         edges: list[Edge] = []
-        for column in table.columns:
-            if column.name in declared or table.primary_key == (column.name,):
+        for found in self._implied[table.key]:
+            target, column = self.catalog.tables[found.target], table.column(found.column)
+            if found.candidates > 1 or column is None or len(target.primary_key) != 1:
                 continue
-            target = self._by_id_name.get(column.name.lower()) or self._by_suffix(table, column)
-            if target is None or target.key == table.key:
-                continue
-            identity = target.column(target.primary_key[0]) if target.primary_key else None
-            if identity is not None and kind_of(identity) == kind_of(column):
+            identity = target.column(target.primary_key[0])
+            is_record = found.is_role and _RECORDING & set(map(stem, english_words(column.name)[:1]))
+            if identity is not None and kind_of(identity) == kind_of(column) and not is_record:
                 edges.append(Edge(table.key, (column.name,), target.key, target.primary_key, is_declared=False))
         own = self._self_edge(table, declared)
         return [*edges, own] if own is not None else edges
@@ -214,32 +205,3 @@ class Schema:
             if is_free and words in _OWN_KIND and kind_of(column) == "number":
                 return Edge(table.key, (column.name,), table.key, table.primary_key, is_declared=False)
         return None
-
-    def _by_suffix(self, table: Table, column: Column) -> Table | None:
-        """The table that `<name>_id` points to: the one of that name, else what else the name may stand for."""
-        words = english_words(column.name)
-        if len(words) < 2 or words[-1] != _ID:
-            return None
-        said = tuple(stem(word) for word in words[:-1])
-        target = self._called(said) or self._owner_called(said, table) or self._in_role(said)
-        return target if target is not None and len(target.primary_key) == 1 else None
-
-    def _called(self, said: tuple[str, ...]) -> Table | None:
-        """The table of that name, else the only one that has but the name of its module before it (`crm_customer`)."""
-        exact = self._by_stem.get(tuple(sorted(set(said))))
-        within = self._within_module.get(said, ())
-        return exact or (within[0] if len(within) == 1 else None)
-
-    def _owner_called(self, said: tuple[str, ...], table: Table) -> Table | None:
-        """`order_id` of `repair_order_item`: of `repair_order`."""
-        own = stems(table.name)
-        for end in range(len(own) - 1, len(said) - 1, -1):
-            if own[end - len(said) : end] == said:
-                return self._by_stem.get(tuple(sorted(set(own[:end]))))
-        return None
-
-    def _in_role(self, said: tuple[str, ...]) -> Table | None:
-        """`sign_user_id`: a user, in the role of who signs; who keeps the records is not of interest."""
-        if len(said) < 2 or said[0] in _RECORDING:
-            return None
-        return self._by_id_name.get("_".join((*said[1:], _ID))) or self._called(said[1:])

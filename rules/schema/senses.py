@@ -4,10 +4,9 @@ A sense is a tuple of plain values. Python's collector of garbage looks at any o
 all threads while it does.
 """
 
+import heapq
 from array import array
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
 from typing import Literal
 
 from common.meanings import TableKey
@@ -45,45 +44,21 @@ class Places:
         """Where the thing stands."""
         return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
 
-    def size(self, senses: Sequence[Sense]) -> int:
-        """How many things a phrase with these senses may mean."""
-        return sum([1 if sense[-1] >= 0 else len(self._places[~sense[-1]]) for sense in senses])
-
     def found(self, senses: Sequence[Sense], near: Collection[int], most: int) -> Iterator[tuple[int, Sense]]:
         """Where the senses stand, in the order of tables and columns.
 
         Args:
             near: numbers of tables; of more than `most` places, those in these tables count first, then the best.
         """
-        if self.size(senses) > most:
-            chosen = dict.fromkeys(self._near(senses, near))
-            for place in self._best(senses, most):
-                if len(chosen) >= most:
-                    break
-                chosen[place] = None
-            placed = list(chosen)[:most]
-        else:
-            placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
+        placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
+        if len(placed) > most:
+            first = {number: order for order, number in enumerate(near)}
+            ranked = [
+                (first.get(place >> COLUMN_BITS, len(first)), -senses[index][1], index, place)
+                for place, index in placed
+            ]
+            placed = [(place, index) for *_, index, place in heapq.nsmallest(most, ranked)]
         return ((place, senses[index]) for place, index in sorted(placed))
-
-    def _near(self, senses: Sequence[Sense], near: Collection[int]) -> Iterator[tuple[int, int]]:
-        found: dict[int, list[tuple[int, int]]] = {number: [] for number in near}
-        for index, places in enumerate(map(self.of, senses)):
-            if len(places) <= len(found):  # most things have one place
-                for place in places:
-                    if (number := place >> COLUMN_BITS) in found:
-                        found[number].append((place, index))
-                continue
-            for number, near_places in found.items():
-                at = bisect_left(places, number << COLUMN_BITS)
-                while at < len(places) and places[at] >> COLUMN_BITS == number:
-                    near_places.append((places[at], index))
-                    at += 1
-        return chain.from_iterable(found.values())
-
-    def _best(self, senses: Sequence[Sense], most: int) -> Iterator[tuple[int, int]]:
-        for index in sorted(range(len(senses)), key=lambda index: -senses[index][1]):
-            yield from ((place, index) for place in self.of(senses[index])[:most])
 
 
 def sense_of(link: Link, place: int) -> Sense:
@@ -131,19 +106,8 @@ class Senses:
 
     def add_shared(self, key: str, sense: Sense) -> None:
         """Adds a sense with a place after all others: to the sense that is the same but for its places, if any is."""
-        place = sense[-1]
-        for at, known in enumerate(self.of(key) if not sense[4] else ()):
+        for known in self.of(key):
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
-                if known[-1] >= 0:
-                    self._replace(key, at, (*known[:-1], self._places.new(known[-1], place)))
-                else:
-                    self._places.add(known[-1], place)
+                self._places.add(known[-1], sense[-1])
                 return
-        self.add(key, sense)
-
-    def _replace(self, key: str, at: int, sense: Sense) -> None:
-        known = self._senses[key]
-        if isinstance(known, list):
-            known[at] = sense
-        else:
-            self._senses[key] = sense
+        self.add(key, (*sense[:-1], self._places.new(sense[-1])))

@@ -1,7 +1,7 @@
 """Tables by words that are none of their names: the verbs of their events, and single Chinese characters."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from common.meanings import TableKey
@@ -14,9 +14,6 @@ from rules.words.speech import verbs_of
 _WHOLE = 0.9  # the quality of a name by which the table itself is called
 _LONGEST = 4  # of a longer name the first or last character says little
 _VERB, _VERB_CHARACTER, _SHORT_NAME = 0.7, 0.62, 0.7  # qualities
-
-_Tables = Mapping[TableKey, Facts]
-_Found = defaultdict[str, set[TableKey]]
 
 
 @dataclass(frozen=True)
@@ -34,62 +31,44 @@ class SpokenTables:
     short_names: Mapping[str, Link]
 
 
-def spoken_tables(tables: _Tables) -> SpokenTables:
+def spoken_tables(tables: Mapping[TableKey, Facts]) -> SpokenTables:
     """The tables by such words; one that leads to several tables leads to none."""
+    found = [facts for facts in tables.values() if facts.table.kind == "table"]
+    events = [facts.table for facts in found if not facts.is_entity]
+    things = [facts.table for facts in found if facts.is_entity]
     return SpokenTables(
-        _only(_by_verbs(tables), _VERB),
-        _only(_by_verb_characters(tables), _VERB_CHARACTER),
-        _only(_by_short_names(tables), _SHORT_NAME),
+        _leading_to(events, _verbs, _VERB),
+        _leading_to(events, _verb_characters, _VERB_CHARACTER),
+        _leading_to(things, _short_names, _SHORT_NAME),
     )
 
 
-def _by_verbs(tables: _Tables) -> _Found:
-    found: _Found = defaultdict(set)
-    for table in _those(tables, are_entities=False):
-        for noun in _heads(table):
-            for verb in verbs_of(noun):
-                found[verb].add(table.key)
-    return found
+def _leading_to(tables: Iterable[Table], words_of: Callable[[Table], Iterable[str]], quality: float) -> dict[str, Link]:
+    """A link for each word that leads to one table alone."""
+    found = defaultdict[str, set[TableKey]](set)
+    for table in tables:
+        for word in words_of(table):
+            found[word].add(table.key)
+    return {word: Link("table", key, None, None, quality, word) for word, (key, *others) in found.items() if not others}
 
 
-def _by_verb_characters(tables: _Tables) -> _Found:
-    found: _Found = defaultdict(set)
-    for table in _those(tables, are_entities=False):
-        for char in min(_han_names(table), key=len, default=""):  # without what only says that it is a table
-            if has_han(char):
-                found[char].add(table.key)
-    return found
+def _verbs(table: Table) -> Iterator[str]:
+    """Those of the last words of its English names: those of lines (`order_items`) are no events of their own."""
+    for name in (table.name, *comment_names(table.comment)):
+        for noun in core_words(english_words(name))[-1:] if not has_han(name) else ():
+            yield from verbs_of(noun)
 
 
-def _by_short_names(tables: _Tables) -> _Found:
-    found: _Found = defaultdict(set)
-    for table in _those(tables, are_entities=True):
-        for name in _han_names(table):
-            if 1 < len(name) <= _LONGEST:
-                found[name[0]].add(table.key)
-                found[name[-1]].add(table.key)
-    return found
+def _verb_characters(table: Table) -> Iterator[str]:
+    """Those of its shortest name, which is without what only says that it is a table."""
+    return (char for char in min(_han_names(table), key=len, default="") if has_han(char))
 
 
-def _those(tables: _Tables, *, are_entities: bool) -> Iterator[Table]:
-    return (one.table for one in tables.values() if one.table.kind == "table" and one.is_entity == are_entities)
+def _short_names(table: Table) -> Iterator[str]:
+    for name in _han_names(table):
+        if 1 < len(name) <= _LONGEST:
+            yield from (name[0], name[-1])
 
 
 def _han_names(table: Table) -> list[str]:
     return [name for name, quality in table_names(table).items() if quality >= _WHOLE and has_han(name)]
-
-
-def _heads(table: Table) -> Iterator[str]:
-    """The last words of the table's English names: those of lines (`order_items`) are no events of their own."""
-    for name in (table.name, *comment_names(table.comment)):
-        if not has_han(name):
-            yield from core_words(english_words(name))[-1:]
-
-
-def _only(found: _Found, quality: float) -> dict[str, Link]:
-    """A link for each word that leads to one table alone."""
-    return {
-        word: Link("table", next(iter(keys)), None, None, quality, word)
-        for word, keys in found.items()
-        if len(keys) == 1
-    }

@@ -4,7 +4,7 @@ Of an answer that is a series, so are those about its course ("what is the trend
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from rules.words import WORDS
@@ -12,15 +12,13 @@ from rules.words import WORDS
 Doubt = Literal["why", "reliability", "meaning"]
 """What a question about an answer asks of it, the plainest first."""
 
-_DOUBTS: tuple[tuple[Doubt, re.Pattern[str]], ...] = tuple(
-    (doubt, WORDS.found(f"doubts.{doubt}")) for doubt in get_args(Doubt)
-)
+_DOUBTS: Mapping[Doubt, re.Pattern[str]] = {one: WORDS.found(f"doubts.{one}") for one in get_args(Doubt)}
 _POINTS = WORDS.found("doubts.pointers")
 
 
 def kind_of_doubt(question: str) -> Doubt | None:
     """What a question about an answer asks of it; None when it asks something else."""
-    for doubt, pattern in _DOUBTS:
+    for doubt, pattern in _DOUBTS.items():
         match = pattern.search(question)
         if match:
             rest = re.sub(r"[\W_]+", "", question[: match.start()] + question[match.end() :])
@@ -31,9 +29,7 @@ def kind_of_doubt(question: str) -> Doubt | None:
 Course = Literal["outlook", "change", "trend"]
 """What is asked of a series: what may come, what changed against a period before, how it went."""
 
-_ASKED: tuple[tuple[Course, re.Pattern[str]], ...] = tuple(
-    (course, WORDS.found(f"course.{course}")) for course in get_args(Course)
-)
+_ASKED: Mapping[Course, re.Pattern[str]] = {one: WORDS.found(f"course.{one}") for one in get_args(Course)}
 _UNITS = ("any", "year", "quarter", "month", "week", "day")
 _BEFORE = {unit: WORDS.found(f"course.before.{unit}") for unit in _UNITS}
 _RATES = {unit: WORDS.found(f"course.rates.{unit}") for unit in _UNITS}
@@ -55,7 +51,7 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
     left, compares = _without(_RATES, question, unit, rows)
     left, names_before = _without(_BEFORE, left, unit, rows)
     asked: Course | None = "change" if compares else None
-    for course, pattern in _ASKED:
+    for course, pattern in _ASKED.items():
         found = pattern.search(left)
         left = pattern.sub(" ", left)
         if found and asked is None:
@@ -66,15 +62,8 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
 
 def _without(said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int) -> tuple[str, bool]:
     """The question without what it says of a period before, and whether it says that of one the series may have."""
-    for named in _periods_before(unit, rows):
-        if said[named].search(question):
+    a_year_ago = "year" if rows > _PER_YEAR.get(unit or "", rows) else ""
+    for named in ("any", unit or "", a_year_ago):
+        if named in said and said[named].search(question):
             return said[named].sub(" ", question), True
     return question, False
-
-
-def _periods_before(unit: str | None, rows: int) -> Iterator[str]:
-    yield "any"
-    if unit in _BEFORE:
-        yield unit
-    if unit in _PER_YEAR and rows > _PER_YEAR[unit]:
-        yield "year"

@@ -7,7 +7,7 @@ led back to lemmas by `simplemma`. Each is read once per process, by the first t
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import distribution
@@ -32,42 +32,35 @@ measure     counts things (a Chinese measure word)
 unknown     in no dictionary
 """
 
+
+def _by_tag(tags: Mapping[Speech, str]) -> Mapping[str, Speech]:
+    return {tag: kind for kind, listed in tags.items() for tag in listed.split()}
+
+
 # jieba's tags by their beginnings, and Penn tags; the longest beginning counts.
-_CHINESE_TAGS: Mapping[str, Speech] = {
-    "nr": "proper noun", "ns": "proper noun", "nt": "proper noun", "nz": "proper noun", "n": "noun", "vn": "noun",
-    "j": "noun", "s": "noun", "t": "noun", "f": "noun", "an": "noun", "v": "verb", "a": "adjective",
-    "b": "adjective", "z": "adjective", "d": "adverb", "r": "pronoun", "m": "number", "q": "measure",
-    "p": "preposition", "c": "particle", "u": "particle", "y": "particle", "e": "particle", "o": "particle",
-    "k": "particle",
-}  # fmt: skip
-_PENN_TAGS: Mapping[str, Speech] = {
-    "NN": "noun", "NNP": "proper noun", "VB": "verb", "JJ": "adjective", "RB": "adverb", "PRP": "pronoun",
-    "WP": "pronoun", "CD": "number", "DT": "particle", "IN": "preposition", "CC": "particle", "TO": "particle",
-    "MD": "particle", "PDT": "particle", "RP": "particle", "EX": "particle", "WDT": "particle", "WRB": "particle",
-    "UH": "particle", "POS": "particle",
-}  # fmt: skip
+_CHINESE_TAGS = _by_tag({
+    "noun": "n vn j s t f an", "proper noun": "nr ns nt nz", "verb": "v", "adjective": "a b z", "adverb": "d",
+    "pronoun": "r", "number": "m", "measure": "q", "preposition": "p", "particle": "c u y e o k",
+})  # fmt: skip
+_PENN_TAGS = _by_tag({
+    "noun": "NN", "proper noun": "NNP", "verb": "VB", "adjective": "JJ", "adverb": "RB", "pronoun": "PRP WP",
+    "number": "CD", "preposition": "IN", "particle": "DT CC TO MD PDT RP EX WDT WRB UH POS",
+})  # fmt: skip
 _LONGEST_NAME = 3  # characters of most Chinese names
 _IN_GIVEN_NAMES: tuple[Speech, ...] = ("noun", "proper noun", "adjective", "adverb", "number", "unknown")
 _PAST = WORDS.english.text("speech.past")
-_FILES: Mapping[Lang, Words] = {"en": WORDS.english, "zh": WORDS.chinese}
-_COURTESY: Speech = "courtesy"
-_DECISIVE: Speech = "decisive"
-_PARTICLE: Speech = "particle"
-_CLOSED: Mapping[Lang, Mapping[str, Speech]] = {
-    lang: dict.fromkeys(words.phrases("speech.courtesy"), _COURTESY)
-    | dict.fromkeys(words.phrases("speech.decisive"), _DECISIVE)
-    | dict.fromkeys(words.get("speech.plain"), _PARTICLE)
-    for lang, words in _FILES.items()
-}
+_CLOSED_KINDS: tuple[Speech, ...] = ("courtesy", "decisive", "particle")
 
 
+def _closed(words: Words) -> Mapping[str, Speech]:
+    return {word: kind for kind in _CLOSED_KINDS for word in words.get(f"speech.{kind}")}
+
+
+_CLOSED: Mapping[Lang, Mapping[str, Speech]] = {"en": _closed(WORDS.english), "zh": _closed(WORDS.chinese)}
 # Endings of nouns that are derived from verbs, each with what verbs have instead: `reservation`, `delivery`.
-_NOTHING = "-"
-_ENDINGS = tuple(
-    (ending, tuple("" if verb == _NOTHING else verb for verb in verbs))
-    for ending, verbs in WORDS.english.under("derivation.endings").items()
-)
+_ENDINGS, _NOTHING = WORDS.english.under("derivation.endings"), "-"
 _IRREGULAR = WORDS.english.under("derivation.irregular")
+_TURN = threading.Lock()  # what is read once is read by the first that needs it, while others wait
 _LEAST_LEFT = 3  # letters of a noun without its ending
 
 
@@ -93,26 +86,18 @@ def part_of_speech(word: str, language: Lang) -> Speech:
 @lru_cache(maxsize=4096)
 def segmented(text: str) -> tuple[Word, ...]:
     """The words of a Chinese text without blanks, in order; together they are the text."""
-    words = [
-        Word(said, _CLOSED["zh"].get(said) or _by_tag(tag, _CHINESE_TAGS)) for said, tag in _DICTIONARIES.tagged(text)
-    ]
-    for size in (1, 2):
-        words = _doubled(words, size)
-    return tuple(_named(words))
+    words = [Word(said, _CLOSED["zh"].get(said) or _kind(tag, _CHINESE_TAGS)) for said, tag in _tagged(text)]
+    return tuple(_named(_doubled(words)))
 
 
-def _doubled(words: Sequence[Word], size: int) -> list[Word]:
-    """The words; a verb of `size` words that is said twice is one: 瞅瞅, 掰扯掰扯."""
+def _doubled(words: Iterable[Word]) -> list[Word]:
+    """The words; a verb that is said twice is one: 瞅瞅."""
     joined: list[Word] = []
-    place = 0
-    while place < len(words):
-        once, again = words[place : place + size], words[place + size : place + 2 * size]
-        if list(once) == list(again) and all(word.speech == "verb" for word in once):
-            joined.append(Word("".join(word.text for word in (*once, *again)), "verb"))
-            place += 2 * size
+    for word in words:
+        if word.speech == "verb" and joined[-1:] == [word]:
+            joined[-1] = Word(word.text * 2, "verb")
         else:
-            joined.append(words[place])
-            place += 1
+            joined.append(word)
     return joined
 
 
@@ -135,7 +120,12 @@ def _may_be_given(word: Word) -> bool:
 @lru_cache(maxsize=4096)
 def lemma(word: str) -> str:
     """The form under which dictionaries list an English word, in lower case: `buy` of `bought`, `city` of `cities`."""
-    return _DICTIONARIES.lemma(word.lower())
+    if not word:
+        return ""
+    with _TURN:  # the first look-up reads the dictionary
+        import simplemma
+
+        return simplemma.lemmatize(word.lower(), lang="en")
 
 
 def is_participle(word: str) -> bool:
@@ -150,7 +140,7 @@ def is_gerund(word: str) -> bool:
 
 def is_verb(word: str) -> bool:
     """Whether an English word, in lower case, is the lemma of a verb: it is one most often, or has forms of verbs."""
-    return _tag(word) in ("VB", "VBP") or (word in _DICTIONARIES.tags and may_be_verb(word))
+    return _tag(word) in ("VB", "VBP") or (word in _tags() and may_be_verb(word))
 
 
 @lru_cache(maxsize=4096)
@@ -174,29 +164,30 @@ def _verbs(noun: str) -> Iterator[str]:
     yield from _IRREGULAR.get(noun, ())
     if is_verb(noun):
         yield noun
-    for ending, verb_endings in _ENDINGS:
+    for ending, verb_endings in _ENDINGS.items():
         left = noun.removesuffix(ending)
         if left != noun and len(left) >= _LEAST_LEFT:
-            yield from (left + verb for verb in verb_endings if is_verb(left + verb))
+            yield from filter(is_verb, (left + verb.removeprefix(_NOTHING) for verb in verb_endings))
 
 
 def prepare() -> None:
     """Reads the dictionaries, so that the first question need not wait for them. It may be called by any thread."""
-    _DICTIONARIES.prepare()
+    _tagged("")
+    lemma(next(iter(_tags())))
 
 
 @lru_cache(maxsize=4096)
 def _english(word: str) -> Speech:
-    return _CLOSED["en"].get(word) or _by_tag(_tag(word), _PENN_TAGS)
+    return _CLOSED["en"].get(word) or _kind(_tag(word), _PENN_TAGS)
 
 
-def _by_tag(tag: str, kinds: Mapping[str, Speech]) -> Speech:
+def _kind(tag: str, kinds: Mapping[str, Speech]) -> Speech:
     return next((kinds[tag[:size]] for size in range(len(tag), 0, -1) if tag[:size] in kinds), "unknown")
 
 
 def _tag(word: str) -> str:
     """The Penn tag of a lower-case form, by its lemma where the lexicon has only that; empty where it has neither."""
-    tags = _DICTIONARIES.tags
+    tags = _tags()
     if word in tags or (base := lemma(word)) not in tags or base == word:
         return tags.get(word, "")
     tag = tags[base]
@@ -209,53 +200,27 @@ def _forms(base: str) -> Iterator[str]:
     return (f"{stem}{end}" for stem in (*stems, base) for end in (_PAST, "ing"))
 
 
-class _Dictionaries:
-    """What is read once: each by the first that needs it, while others wait."""
+def _tagged(text: str) -> list[tuple[str, str]]:
+    """The words of a Chinese text with their tags."""
+    with _TURN:  # importing reads the dictionary
+        import rjieba
 
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._tags: dict[str, str] = {}
-
-    def tagged(self, text: str) -> list[tuple[str, str]]:
-        """The words of a Chinese text with their tags."""
-        with self._turn:  # importing reads the dictionary
-            import rjieba
-
-        return rjieba.tag(text, False)
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """The likeliest Penn tag of each English form in lower case; a lower-case entry counts before a capitalised."""
-        with self._turn:
-            if not self._tags:
-                tags: dict[str, str] = {}
-                for line in _lexicon():
-                    form, _, tag = line.partition(" ")
-                    if form.islower() or (form.istitle() and form.lower() not in tags):
-                        tags[form.lower()] = tag
-                self._tags = tags
-        return self._tags
-
-    def lemma(self, word: str) -> str:
-        """The lemma of a lower-case English form."""
-        if not word:
-            return ""
-        with self._turn:  # the first look-up reads the dictionary
-            import simplemma
-
-            return simplemma.lemmatize(word, lang="en")
-
-    def prepare(self) -> None:
-        """Reads all of them."""
-        self.tagged("")
-        self.lemma(next(iter(self.tags)))
+    return rjieba.tag(text, False)
 
 
-def _lexicon() -> Iterator[str]:
+def _tags() -> dict[str, str]:
+    """The likeliest Penn tag of each English form in lower case; a lower-case entry counts before a capitalised."""
+    with _TURN:
+        return _read_tags()
+
+
+@lru_cache(maxsize=1)
+def _read_tags() -> dict[str, str]:
     # The package itself is not imported: it would bring far more than its lexicon.
     path = Path(str(distribution("textblob").locate_file("textblob/en/en-lexicon.txt")))
-    lines = path.read_text("utf-8").splitlines()
-    yield from (line for line in map(str.strip, lines) if line and not line.startswith(";;;"))
-
-
-_DICTIONARIES = _Dictionaries()
+    tags: dict[str, str] = {}
+    for line in path.read_text("utf-8").splitlines():
+        form, _, tag = line.strip().partition(" ")
+        if form.islower() or (form.istitle() and form.lower() not in tags):
+            tags[form.lower()] = tag
+    return tags

@@ -29,11 +29,9 @@ _STATEMENT = re.compile(
 _WHETHER = re.compile(
     rf"^\W*(?:{WORDS.any_of('talk.whether')})(?:n't)? (?!(?:{WORDS.any_of('talk.not_whether')})\b)\w+", re.IGNORECASE
 )
+_FORMS = ("advice", "causes", "definitions", "opinions", "creations", "narration")
 _SIGNS = (
-    *(
-        WORDS.found(f"talk.{form}")
-        for form in ("advice", "causes", "definitions", "opinions", "creations", "narration")
-    ),
+    *(WORDS.found(f"talk.{form}") for form in _FORMS),
     WORDS.begins("talk.others"),
     re.compile("|".join((WORDS.begins("talk.condition_beginnings").pattern, WORDS.any_of("talk.conditions"))), re.I),
 )

@@ -101,8 +101,3 @@ def common_phrases() -> Iterator[str]:
             yield from (phrase for intent, said in _entries(words, table) if intent.kind != "verb" for phrase in said)
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):
         yield from names
-
-
-def concept_names(concept: str) -> tuple[str, ...]:
-    """What a column may be called that an adjective compares, the likeliest first."""
-    return WORDS.both(f"concepts.{concept}")
