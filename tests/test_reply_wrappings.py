@@ -14,6 +14,7 @@ import pytest
 from agent.thinking.llm.replies import sql_from_reply
 from agent.thinking.llm.sql_text import in_code
 from common.values import Sql
+from tests.offline_questions import REFUSE, cases_of
 
 _FIXTURES = Path(__file__).parent / "fixtures"
 _PER_STATEMENT = 4
@@ -43,8 +44,8 @@ AWKWARD = [
 def _statements() -> list[str]:
     found = list(AWKWARD)
     for path in [*_FIXTURES.glob("questions_*.sql"), *_FIXTURES.glob("offline/*_questions.sql")]:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        found += [line for line in lines if line.strip() and not line.startswith(("--", "REFUSE"))]
+        lines = (line for case in cases_of(path) if case.gold != REFUSE for line in case.gold.splitlines())
+        found += [line for line in lines if line.strip()]
     blocks = (_FIXTURES / "guard" / "allowed.sql").read_text(encoding="utf-8").split("\n\n")
     found += [sql for block in blocks[1:] if (sql := _without_title(block))]
     return list(dict.fromkeys(found))
