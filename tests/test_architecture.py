@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import tokenize
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -15,6 +16,8 @@ ROOMS = {
     "rules": ("words", "schema", "linking", "query", "reading", "sql", "composing", "conversation", "answering"),
 }
 MOST_FLOORS, MOST_LINES = 12, 350  # modules of the rules that import one another in a chain, and lines of one
+MOST_CODE = 10_500  # lines of code in all modules of the rules, without docstrings, comments and blank ones
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 # Classes that only `Datasources.open` may construct.
 GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
 # Settings are given to whoever needs them; only these read them.
@@ -110,6 +113,22 @@ def test_rules_stay_in_small_modules_on_few_floors() -> None:
     assert max(floors.values()) <= MOST_FLOORS
     lines = {module: len(PATHS[module].read_text("utf-8").splitlines()) for module in needed}
     assert {module: count for module, count in lines.items() if count > MOST_LINES} == {}
+
+
+def _lines_of_code(path: Path) -> int:
+    bodies = [
+        node.body for node in ast.walk(_tree(path)) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+    told = [body[0] for body in bodies if body and isinstance(body[0], ast.Expr)]
+    docstrings = {line for one in told for line in range(one.lineno, (one.end_lineno or 0) + 1)}
+    with path.open("rb") as file:
+        tokens = [token for token in tokenize.tokenize(file.readline) if token.type not in NO_CODE]
+    lines = {line for token in tokens[1:] for line in range(token.start[0], token.end[0] + 1)}  # the first is no text
+    return len(lines - docstrings)
+
+
+def test_rules_are_a_room_one_can_live_in() -> None:
+    assert sum(_lines_of_code(path) for module, path in PATHS.items() if module.startswith("rules")) <= MOST_CODE
 
 
 def test_nobody_makes_a_database_past_its_guard() -> None:

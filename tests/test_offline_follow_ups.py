@@ -436,6 +436,12 @@ def test_a_group_replaced_without_saying_so_is_told() -> None:
     assert warnings("by month instead", history) == ()
 
 
+def test_other_rows_after_a_list_that_related_rows_restrict_are_told_to_be_a_question_of_its_own() -> None:
+    history = (kept("customers without orders", draft("customers without orders")),)
+    assert "NOT EXISTS" not in last_sql("customers without orders", "how about orders")
+    assert any("question of its own" in warning for warning in warnings("how about orders", history))
+
+
 def test_what_does_not_apply_to_a_new_figure_is_left_out_and_told() -> None:
     history = (turn("total amount of open orders by customer city"),)
     question = "what about the number of customers?"

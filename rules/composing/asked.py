@@ -11,7 +11,7 @@ from common.meanings import TableKey
 from databases.expressions import expression
 from knowledge.naming import called
 from rules.linking.moments import Moment, Period
-from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Operator, Order, ref
+from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Figure, Function, Measure, Operator, Order, ref
 from rules.query.refusals import Refusal, ambiguous_column, no_date_column, several_people, unused_words
 from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import Question
@@ -253,8 +253,10 @@ class Asked:
         if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
             raise refusal
         if len(found) > 1 and len(span.periods) > 1:
-            return [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
-        return found
+            found = [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
+        if span.negated and len(found) > 1:
+            raise refusal
+        return [replace(one, operator=OPPOSITE[one.operator]) for one in found] if span.negated else found
 
     def no_date_of(self, table: TableKey) -> Refusal:
         """The refusal of a period for rows of a table that have no date, or several that may be meant."""

@@ -316,6 +316,7 @@ def _listing(query: Query, change: Change, key: TableKey) -> Query:
     """The query for rows of another table, under the same conditions."""
     asked, fitting = change.asked, ((), change.asked.tie_break(query.base))
     must_have(query.order in fitting, Text("可以沿用的排序", f"order that fits {named(asked.question, key).en}"))
+    must_have(not (query.related or query.either), Text("可以沿用的限定", "conditions that could be kept"))
     names = asked.names_of(key) if {*query.columns} <= {*asked.names_of(query.base)} else []
     columns = names or [ColumnRef(key, name) for name in asked.all_columns(key)]
     kept, order = conditions_for(asked, query, key, change.notes), asked.tie_break(key)

@@ -205,7 +205,8 @@ def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) ->
     inner = [one for one in query.dimensions if one not in dimensions]
     if not inner:
         raise change.unplaced(change.parts.rankings)
-    return replace(query, dimensions=(*dimensions, *inner), top_per=tuple(dimensions))
+    outer = tuple(dict.fromkeys(dimensions))
+    return replace(query, dimensions=(*outer, *inner), top_per=outer)
 
 
 def _replaced(asked: Asked, before: Iterable[Dimension], after: Iterable[Dimension]) -> Text:

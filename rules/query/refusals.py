@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from common.meanings import TableKey
-from common.text import Lang, Text
-from common.values import FailureReason, NoSql
+from common.text import Text
+from common.values import FailureReason
 from knowledge.naming import called, has_han
 from knowledge.spelling import alike, closest, did_you_mean
 from rules.query.pending import Missing, Pending
@@ -47,10 +47,6 @@ class Refusal(Exception):
         return Refusal(
             self.reason, self.text, words=self.words, choices=self.choices, missing=self.missing, pending=pending
         )
-
-    def draft(self, lang: Lang) -> NoSql:
-        """The refusal as a draft in the language of the answer."""
-        return NoSql(self.reason, self.text.to(lang))
 
 
 _NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
