@@ -116,9 +116,8 @@ def test_rules_stay_in_small_modules_on_few_floors() -> None:
 
 
 def _lines_of_code(path: Path) -> int:
-    bodies = [
-        node.body for node in ast.walk(_tree(path)) if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-    ]
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    bodies = [node.body for node in ast.walk(_tree(path)) if isinstance(node, documented)]
     told = [body[0] for body in bodies if body and isinstance(body[0], ast.Expr)]
     docstrings = {line for one in told for line in range(one.lineno, (one.end_lineno or 0) + 1)}
     with path.open("rb") as file:
@@ -127,7 +126,7 @@ def _lines_of_code(path: Path) -> int:
     return len(lines - docstrings)
 
 
-def test_rules_are_a_room_one_can_live_in() -> None:
+def test_rules_have_no_more_code_than_agreed() -> None:
     assert sum(_lines_of_code(path) for module, path in PATHS.items() if module.startswith("rules")) <= MOST_CODE
 
 

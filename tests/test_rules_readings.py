@@ -1,6 +1,7 @@
 """What the rules make of labels, metrics, words for numbers, numbers of rows, dates and pasted SQL."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -124,6 +125,70 @@ HARVEST = Table(
 )
 def test_a_column_goes_by_what_stands_before_its_unit(question: str, part: str) -> None:
     assert part in sql(question, Catalog((FIELD, HARVEST)))
+
+
+@pytest.mark.parametrize("question", ["2024年收获的还没收获的种植记录"])
+def test_conditions_that_no_row_can_meet_are_refused(question: str) -> None:
+    assert "条件互相矛盾" in refused(question, Catalog((FIELD, HARVEST)))
+
+
+# ------------------------------------------------------------------------------------------------- several dates of one
+
+PLANS = Table(
+    "public",
+    "subscription",
+    "table",
+    (
+        Column("id", "integer", nullable=False),
+        Column("status", "text", values=("active", "ended")),
+        Column("started_on", "date", nullable=False),
+        Column("customer_id", "integer"),
+    ),
+    primary_key=("id",),
+    foreign_keys=(ForeignKey(("customer_id",), ("public", "customer"), ("customer_id",)),),
+)
+INVOICES = Table(
+    "public",
+    "invoice",
+    "table",
+    (
+        Column("id", "integer", nullable=False),
+        Column("subscription_id", "integer"),
+        Column("number", "text", nullable=False),
+        Column("total", "numeric", nullable=False),
+        Column("issued_on", "date", nullable=False),
+        Column("due_on", "date", nullable=False),
+        Column("paid_on", "date"),
+    ),
+    primary_key=("id",),
+    foreign_keys=(ForeignKey(("subscription_id",), ("public", "subscription"), ("id",)),),
+)
+BILLING = Catalog((CUSTOMER, PLANS, INVOICES))
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("number of invoices in 2025", "WHERE issued_on >= DATE '2025-01-01'"),
+        ("total of invoices per month", "date_trunc('month', issued_on)"),
+        ("paid invoices in 2025", "WHERE paid_on >= DATE '2025-01-01'"),
+        ("total invoiced in 2025", "SELECT sum(total)"),
+        ("cumulative invoice total in 2025", "OVER (ORDER BY date_trunc('month', issued_on)"),
+    ],
+)
+def test_of_several_dates_the_one_that_begins_a_row_is_meant(question: str, part: str) -> None:
+    assert part in sql(question, BILLING)
+
+
+def test_a_table_whose_dates_may_all_be_meant_asks_which() -> None:
+    columns = [replace(one, name="sent_on") if one.name == "due_on" else one for one in INVOICES.columns]
+    unclear = Catalog((CUSTOMER, PLANS, replace(INVOICES, columns=tuple(columns))))
+    assert "issued on (invoice.issued_on), sent on (invoice.sent_on)" in refused("number of invoices in 2025", unclear)
+
+
+def test_a_value_of_other_rows_does_not_rank_things() -> None:
+    assert 'by which figure "customer"' in refused("most active customers", BILLING)
+    assert "WHERE s.status = 'active'" in sql("which customer has the most active subscriptions", BILLING)
 
 
 # -------------------------------------------------------------------------------------------------- labels and metrics

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from common.meanings import TableKey
+from common.text import Text
 from rules.composing.asked import Asked
 from rules.composing.changing import changing, compares_periods
 from rules.composing.listing import listed_query
@@ -11,12 +12,16 @@ from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
 from rules.query.pending import NOTHING_SETTLED
 from rules.query.query import ColumnRef, Dimension, Measure, Operand, Query, touched
-from rules.query.refusals import ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
+from rules.query.refusals import Refusal, ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
 from rules.reading.inclusions import Inclusion
 from rules.reading.parts import NO_TABLE, Group, Named, Reading, Span
 from rules.schema.links import column_link
 
 _NOWHERE = -9  # before all words
+_NEVER_MET = Text(
+    "问题中的条件互相矛盾，没有一行数据能同时满足。请检查这些条件。",
+    "The conditions of the question contradict each other, so no row can meet them all. Please check them.",
+)
 
 
 def composed(asked: Asked) -> Query:
@@ -76,10 +81,10 @@ def _refuse_contradictions(query: Query) -> None:
             raise unused_words([str(condition.operands[0])])
     empty = {one.column for one in query.conditions if one.operator == "null"}
     if any(one.column in empty and one.operator != "null" for one in query.conditions):
-        raise unused_words([])
+        raise Refusal("ambiguous_question", _NEVER_MET)
     absent = {one.table for one in query.related if one.negated and not one.conditions}
     if any(one.table in absent and not one.negated for one in query.related):
-        raise unused_words([])
+        raise Refusal("ambiguous_question", _NEVER_MET)
 
 
 def _refuse_unmet(asked: Asked, query: Query) -> None:
