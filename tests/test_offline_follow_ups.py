@@ -430,6 +430,10 @@ def test_groups_are_replaced_or_joined_as_the_words_say() -> None:
     assert "status" in joined and "month" in joined
 
 
+def test_a_group_that_is_named_twice_is_one() -> None:
+    assert last_sql("total amount by customer", "by city, top 3 per city").startswith("SELECT city, name,")
+
+
 def test_a_group_replaced_without_saying_so_is_told() -> None:
     history = (turn("number of orders by status"),)
     assert any("status" in warning for warning in warnings("by month", history))
