@@ -1,6 +1,7 @@
 """How `gunicorn unified_api:app` serves Citu; `python unified_api.py` uses the same options.
 
-Every running question holds one thread while its client is connected, so MAX_STREAMS decides the number of threads.
+Every running question holds one thread while its client is connected, so MAX_STREAMS decides the
+number of threads.
 """
 
 import sys
@@ -10,7 +11,7 @@ from dotenv import load_dotenv
 
 from api.access.key_file import KeyFile
 from app_config import ConfigurationError, Settings
-from serving.binding import OpenToOthers, refuse_strangers
+from serving.listen_address import OpenToOthers, refuse_strangers
 from serving.worker import gunicorn_options
 
 load_dotenv()
@@ -18,14 +19,31 @@ try:
     _settings = Settings.from_env()
 except ConfigurationError as error:
     sys.exit(f"Citu can't start. {error}")
-bind = f"[{_settings.host}]:{_settings.port}" if ":" in _settings.host else f"{_settings.host}:{_settings.port}"
-globals().update(gunicorn_options(_settings.max_streams, question_s=_settings.request_timeout_s))
+bind = (
+    f"[{_settings.host}]:{_settings.port}"
+    if ":" in _settings.host
+    else f"{_settings.host}:{_settings.port}"
+)
+globals().update(
+    gunicorn_options(
+        _settings.max_streams,
+        question_s=_settings.request_timeout_s,
+        connections_per_address=_settings.max_connections_per_address,
+        trusted_proxies=_settings.trusted_proxies,
+    )
+)
 
 
 def when_ready(arbiter: Any) -> None:
-    """Gunicorn calls it before it starts workers; checks the open sockets, wherever their addresses were set."""
+    """Gunicorn calls it before it starts workers; checks the open sockets, wherever their addresses
+    were set.
+    """
     try:
-        refuse_strangers(arbiter.LISTENERS, keys=KeyFile(_settings.api_keys_path), is_open=_settings.allow_anonymous)
+        refuse_strangers(
+            arbiter.LISTENERS,
+            keys=KeyFile(_settings.api_keys_path),
+            is_open=_settings.allow_anonymous,
+        )
     except OpenToOthers as error:
         sys.exit(f"Citu can't start. {error}")
     sys.stdout.write(f"Citu is ready: {', '.join(map(str, arbiter.LISTENERS))}\n")

@@ -1,1 +1,1 @@
-"""The question-answering agent: a LangGraph graph, its nodes, and the skills that think for them."""
+"""The question-answering agent: its flows, their tools and skills, and the runs of questions."""

@@ -1,4 +1,4 @@
-"""The composition root: builds every adapter from the settings. Nothing else constructs an adapter."""
+"""The composition root: only it builds adapters, from the settings."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -7,75 +7,77 @@ from pathlib import Path
 from typing import Any
 
 from agent.analysis.analysing import Analyst
-from agent.analysis.desk import AnalysisDesk
-from agent.ask.about_result import analysing
-from agent.ask.context import Behaviour, Context
-from agent.ask.example_questions import Examples, demo_examples, examples_of
-from agent.ask.export_desk import ExportDesk
-from agent.ask.past_answers import Answers
-from agent.ask.question_flow import QuestionFlow
-from agent.ask.sql_desk import SqlDesk
 from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
 from agent.extensions.loading import load_extensions
 from agent.extensions.observed_database import ObservedDatabase
 from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
-from agent.extensions.workflow_flow import WorkflowFlow
-from agent.flow import Flow, Question, Recall, Write, nothing_before, shown_to_nobody
-from agent.learning.feedback_desk import FeedbackDesk
-from agent.learning.learning_desk import LearningDesk
-from agent.readiness import readiness_checks
-from agent.runs.desk import RunDesk
+from agent.flows.ask.about_result import analysing
+from agent.flows.ask.context import AskContext, Behaviour
+from agent.flows.ask.question_flow import QuestionFlow
+from agent.flows.flow import Flow
+from agent.flows.tool_graph.graph_flow import ToolGraphFlow
+from agent.flows.tool_loop.loop_flow import LoopFlow
+from agent.flows.without_model import WithoutModel
+from agent.flows.workflow_flow import WorkflowFlow
+from agent.progress import Write, shown_to_nobody
+from agent.question import Question, Recall, nothing_before
 from agent.runs.leases import lease_for
+from agent.runs.past_answers import PastAnswers
+from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
+from agent.services.analysis_service import AnalysisService
+from agent.services.example_questions import Examples, demo_examples, examples_of
+from agent.services.export_service import ExportService
+from agent.services.learning.feedback_service import FeedbackService
+from agent.services.learning.learning_service import LearningService
+from agent.services.readiness import readiness_checks
+from agent.services.sql_service import SqlService
 from agent.thinking.fallback import FallbackSkills
 from agent.thinking.llm.model_skills import LlmSkills
-from agent.tool_graph.graph_flow import ToolGraphFlow
-from agent.tool_loop.loop_flow import LoopFlow
-from agent.tools.context import ToolAgentContext
-from agent.tools.limits import Limits
+from agent.tools.first_prompt import FirstPrompts
 from agent.tools.memory_tools import Memory
-from agent.tools.opening import Openings
 from agent.tools.registry import ToolRegistry
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
+from agent.tools.tool_context import ToolAgentContext
 from agent.tools.tool_groups import groups_of
+from agent.tools.tool_limits import ToolLimits
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
-from agent.without_model import WithoutModel
 from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
-from common.llm import ChatModel, open_model
-from common.llm.contexts import context_tokens
-from common.llm.embedding import Embedder, open_embedder
-from common.llm.tokens import prompt_budget
 from common.ports import Database, Definitions, UrlSource
-from common.store import Retention, Store
-from common.store.journal import Journal
-from common.store.opening import open_store
 from common.values import Catalog, Turn
-from databases import DEFAULT, Datasource, Datasources
+from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
-from databases.row_rules import RowRules
 from databases.source import EmbeddedSource, Sources, database_sources
-from knowledge.experience.desk import ExperienceDesk
+from guard.row_rules import RowRules
+from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
-from knowledge.schema_desk import SchemaDesk
 from knowledge.semantic.layer import SemanticLayer
-from knowledge.table_vectors import Nearest, TableVectors
-from knowledge.value_search import ValueSearch
+from knowledge.tables.schema_service import SchemaService
+from knowledge.tables.table_vectors import Nearest, TableVectors
+from knowledge.values.value_search import ValueSearch
+from llm import ChatModel, open_model
+from llm.contexts import context_tokens
+from llm.embedding import Embedder, open_embedder
+from llm.tokens import prompt_budget
 from rules.skills import OfflineSkills
+from store import Retention, Store
+from store.journal import Journal
+from store.open_store import open_store
 
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
 @dataclass(frozen=True)
 class FlowDependencies:
-    """What the functions in `FLOWS` make flows from.
+    """The services from which the functions in `FLOWS` make flows.
 
     Attributes:
         new_context: makes the services for one question.
@@ -84,7 +86,7 @@ class FlowDependencies:
     """
 
     settings: Settings
-    new_context: Callable[[Question, Write], Context]
+    new_context: Callable[[Question, Write], AskContext]
     new_tool_context: Callable[[Question, Write], ToolAgentContext] | None
     store: Store
 
@@ -92,7 +94,9 @@ class FlowDependencies:
 def _ask(dependencies: FlowDependencies) -> Flow:
     settings = dependencies.settings
     return QuestionFlow(
-        dependencies.new_context, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+        dependencies.new_context,
+        routing_mode=settings.routing_mode,
+        deadline_s=settings.request_timeout_s,
     )
 
 
@@ -125,7 +129,7 @@ FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph
 
 @dataclass(frozen=True)
 class Services:
-    """What the HTTP layer needs.
+    """The services that the HTTP layer needs.
 
     Attributes:
         runs: starts runs of the flows, finds, resumes and cancels them.
@@ -133,21 +137,22 @@ class Services:
         tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
-        examples: questions to begin with, about the asked database.
+        examples: questions to begin with, about the datasource.
         checks: what `/ready` looks at, by name.
-        warm: prepares what the first question would otherwise wait for; ignores failures, which that question reports.
+        warm: prepares what the first question would otherwise wait for; ignores failures, which
+            that question reports.
         aclose: closes connections, on the event loop that used them; the next use opens new ones.
     """
 
-    runs: RunDesk
+    runs: RunService
     flows: tuple[str, ...]
     store: Store
-    desk: SqlDesk
-    exports: ExportDesk
-    analyses: AnalysisDesk
-    feedback: FeedbackDesk
-    learning: LearningDesk
-    schema: SchemaDesk
+    service: SqlService
+    exports: ExportService
+    analyses: AnalysisService
+    feedback: FeedbackService
+    learning: LearningService
+    schema: SchemaService
     tools: ToolRegistry
     sources: Sources
     thinker: str
@@ -174,12 +179,26 @@ def bootstrap(settings: Settings) -> Services:
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     extensions = adapters.extensions
     workflow = WorkflowFlow(
-        extensions.workflows, routing_mode=settings.routing_mode, deadline_s=settings.request_timeout_s
+        extensions.workflows,
+        routing_mode=settings.routing_mode,
+        deadline_s=settings.request_timeout_s,
     )
-    runner = Runner(flows, settings.agent, workflow=workflow, hooks=extensions.hooks, observer=extensions.observer)
-    runs = RunDesk(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
-    answers = Answers(runs, adapters.store.conversations)
-    learnt = (adapters.store.learned, DEFAULT, adapters.database_of, adapters.open_database, adapters.definitions)
+    runner = Runner(
+        flows,
+        settings.agent,
+        workflow=workflow,
+        hooks=extensions.hooks,
+        observer=extensions.observer,
+    )
+    runs = RunService(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
+    answers = PastAnswers(runs, adapters.store.conversations)
+    learnt = (
+        adapters.store.learned,
+        DEFAULT,
+        adapters.database_of,
+        adapters.open_database,
+        adapters.definitions,
+    )
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
@@ -196,14 +215,20 @@ def bootstrap(settings: Settings) -> Services:
         runs=runs,
         flows=tuple(flows),
         store=adapters.store,
-        desk=SqlDesk(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
-        exports=ExportDesk(answers, adapters.open_database, max_rows=settings.export_max_rows),
-        analyses=AnalysisDesk(answers, adapters.open_database, adapters.analyst, request_timeout_s=timeout_s),
-        feedback=FeedbackDesk(
-            answers, *learnt, adapters.rules.is_complete, learns=settings.learning, request_timeout_s=timeout_s
+        service=SqlService(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
+        exports=ExportService(answers, adapters.open_database, max_rows=settings.export_max_rows),
+        analyses=AnalysisService(
+            answers, adapters.open_database, adapters.analyst, request_timeout_s=timeout_s
         ),
-        learning=LearningDesk(*learnt, request_timeout_s=timeout_s),
-        schema=SchemaDesk(
+        feedback=FeedbackService(
+            answers,
+            *learnt,
+            adapters.rules.is_complete,
+            learns=settings.learning,
+            request_timeout_s=timeout_s,
+        ),
+        learning=LearningService(*learnt, request_timeout_s=timeout_s),
+        schema=SchemaService(
             adapters.database_of,
             samples=settings.schema_samples,
             nearest=adapters.nearest,
@@ -213,17 +238,21 @@ def bootstrap(settings: Settings) -> Services:
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
         examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
-        checks=readiness_checks(adapters.datasources, adapters.store, adapters.model, adapters.meanings),
+        checks=readiness_checks(
+            adapters.datasources, adapters.store, adapters.model, adapters.meanings
+        ),
         warm=warm,
         aclose=aclose,
     )
 
 
 class _Adapters:
-    """The adapters, and what is made of them for one question. Opens no connection and starts nothing."""
+    """The adapters, and the services made of them for one question; opens no connection."""
 
     def __init__(self, settings: Settings) -> None:
-        self.sources = database_sources(settings.database_url, settings.app_database_url, settings.data_path)
+        self.sources = database_sources(
+            settings.database_url, settings.app_database_url, settings.data_path
+        )
         self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
         self.meanings = _meanings(settings, self.sources)
         annotate = self.meanings.annotate if self.meanings else None
@@ -243,7 +272,7 @@ class _Adapters:
         self._behaviour = _behaviour(settings)
         self._values = ValueSearch(settings.value_lookup_timeout_s)
         self.analyst = Analyst()
-        self._experience = ExperienceDesk(
+        self._experience = ExperienceService(
             self.store.learned,
             DEFAULT,
             self.database_of,
@@ -254,7 +283,11 @@ class _Adapters:
         self.examples = self._experience.examples
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
-            tools, self.open_database, audit, hooks=self.extensions.hooks, observer=self.extensions.observer
+            tools,
+            self.open_database,
+            audit,
+            hooks=self.extensions.hooks,
+            observer=self.extensions.observer,
         )
         self._limits = _limits(settings)
 
@@ -270,15 +303,18 @@ class _Adapters:
         )
 
     def _extended(self, model: ChatModel | None) -> ChatModel | None:
-        """The model with the middlewares before it; the same object when there are none."""
+        """Return the model with the middlewares before it; the same object when there are none."""
         extensions = self.extensions
-        if model is None or (not extensions.middlewares and extensions.observer is UNOBSERVED):
+        is_extended = extensions.middlewares or extensions.observer is not UNOBSERVED
+        if model is None or not is_extended:
             return model
         return ExtendedModel(model, extensions.middlewares, extensions.observer)
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
-            SchemaReader(samples=settings.schema_samples, nearest=self.nearest, examples=self.examples),
+            SchemaReader(
+                samples=settings.schema_samples, nearest=self.nearest, examples=self.examples
+            ),
             self._values,
             Memory(
                 self.store.learned,
@@ -299,44 +335,60 @@ class _Adapters:
         return EnhancedRecollection(own, enhancers, actor) if enhancers else own
 
     def database_of(self, actor: Actor) -> Database:
-        """The asked database as the actor may see it, for looking and judging: nothing is audited."""
+        """Open the datasource with the actor's rights, unaudited, for catalogue and checks."""
         return self.datasources.open(DEFAULT, actor)
 
     def definitions(self) -> Definitions:
-        """What is known of the asked database whoever asks; nothing of it is shown to callers."""
+        """Return what is known of the datasource for every user; callers are shown none of it."""
         return self.datasources.definitions(DEFAULT)
 
     def open_database(self, occasion: Occasion) -> Database:
-        """The asked database for an occasion; its statements are audited."""
+        """Open the datasource for an occasion; its statements are audited."""
         database = self.datasources.open(DEFAULT, occasion.actor, occasion)
         observer = self.extensions.observer
-        return database if observer is UNOBSERVED else ObservedDatabase(database, observer)
+        if observer is UNOBSERVED:
+            return database
+        return ObservedDatabase(database, observer)
 
-    def context_of(self, question: Question, write: Write) -> Context:
-        """The services for one question."""
+    def context_of(self, question: Question, write: Write) -> AskContext:
+        """Return the services for one question."""
         recall = _recall(question, self.store, self.journal, self.extensions.filters)
         return self.new_context(_occasion(question), recall, write)
 
     def new_context(
         self, occasion: Occasion, recall: Recall = nothing_before, write: Write = shown_to_nobody
-    ) -> Context:
-        """The services for one occasion."""
-        # One fallback per question: a model that failed once is not asked again for the same question.
+    ) -> AskContext:
+        """Return the services for one occasion."""
+        # One fallback per question: a model that failed once is not asked again for the same
+        # question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
         recollection = self._recollection_of(occasion.actor)
-        look_up = looking_up(self._values, self.open_database(replace(occasion, source="value_lookup")))
+        look_up = looking_up(
+            self._values, self.open_database(replace(occasion, source="value_lookup"))
+        )
         database = self.open_database(occasion)
         analyse = analysing(self.analyst, self.open_database(replace(occasion, source="analyze")))
-        return Context(
-            database, skills, self.rules, self._behaviour, recall, occasion.actor, recollection, look_up, analyse, write
+        return AskContext(
+            database,
+            skills,
+            self.rules,
+            self._behaviour,
+            recall,
+            occasion.actor,
+            recollection,
+            look_up,
+            analyse,
+            write,
         )
 
     def tool_context_of(self, question: Question, write: Write) -> ToolAgentContext:
-        """The services for one question to a flow with tools; there must be a model."""
+        """Return the services for one question to a flow with tools; there must be a model."""
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question, write)
-        added = {key: value for enrich in self.extensions.enrichers for key, value in enrich(question).items()}
+        added: dict[str, str] = {}
+        for enrich in self.extensions.enrichers:
+            added |= enrich(question)
         occasion = replace(_occasion(question), metadata=added)
         return ToolAgentContext(
             ToolSession(question, occasion, self.model, self._limits),
@@ -344,7 +396,7 @@ class _Adapters:
             context.database,
             context.skills,
             self.rules,
-            Openings(self._thinking.parts),
+            FirstPrompts(self._thinking.parts),
             context.recall,
             context.experience,
             context.look_up,
@@ -352,7 +404,7 @@ class _Adapters:
         )
 
     async def warm(self) -> None:
-        """Prepares what the first question would otherwise wait for; ignores failures, which that question reports."""
+        """Prepare what the first question would wait for; ignore failures, which it reports."""
         with suppress(CituError):
             catalog = await self.database_of(NOBODY).catalog()
             await _prepare(catalog, self.rules, self._thinking)
@@ -365,7 +417,7 @@ class _Adapters:
                 await self.model.warm()
 
     async def aclose(self) -> None:
-        """Closes connections, on the event loop that used them; the next use opens new ones."""
+        """Close connections, on the event loop that used them; the next use opens new ones."""
         await self._experience.aclose()
         self.datasources.close()
         await self.store.aclose()
@@ -380,11 +432,13 @@ def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
 
 def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
     path = semantic_file(settings, sources)
-    return SemanticLayer(path, allowed_functions=listed(settings.allowed_functions)) if path else None
+    return (
+        SemanticLayer(path, allowed_functions=listed(settings.allowed_functions)) if path else None
+    )
 
 
 def semantic_file(settings: Settings, sources: Sources) -> Path | None:
-    """The file that says what the asked database means: the configured one, or the demo's own for the demo."""
+    """Return the semantic file of the datasource: the configured one, or the demo's own."""
     if settings.semantic_file:
         return Path(settings.semantic_file).expanduser()
     return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
@@ -403,14 +457,19 @@ def _behaviour(settings: Settings) -> Behaviour:
     )
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        settings.agent_model_calls, settings.agent_tool_calls, settings.agent_tokens, settings.agent_timeout_s
+def _limits(settings: Settings) -> ToolLimits:
+    return ToolLimits(
+        settings.agent_model_calls,
+        settings.agent_tool_calls,
+        settings.agent_tokens,
+        settings.agent_timeout_s,
     )
 
 
 def _thinking(settings: Settings, model: ChatModel, nearest: Nearest | None) -> LlmSkills:
-    budget = prompt_budget(context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens)
+    budget = prompt_budget(
+        context_tokens(model.name), settings.llm_max_tokens, settings.schema_tokens
+    )
     return LlmSkills(model, budget=budget, samples=settings.schema_samples, nearest=nearest)
 
 
@@ -439,13 +498,17 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
     return store, retention
 
 
-def _recall(question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]) -> Recall:
+def _recall(
+    question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]
+) -> Recall:
     if not question.continues:
         return nothing_before
 
     async def recall() -> tuple[Turn, ...]:
         journal.check()  # fails at once when the store is known to be down
-        turns = await store.conversations.recent(question.owner, question.conversation_id, _MOST_TURNS)
+        turns = await store.conversations.recent(
+            question.owner, question.conversation_id, _MOST_TURNS
+        )
         for remembered in filters:
             turns = remembered(question, turns)
         return turns
@@ -461,4 +524,6 @@ def _audit(settings: Settings) -> Audit:
 
 
 def _occasion(question: Question) -> Occasion:
-    return Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
+    return Occasion(
+        "ask", question.run_id, question.actor, question.conversation_id, question.question
+    )

@@ -1,4 +1,4 @@
-"""What was learnt, as one question uses it: an example that answers it, or what may help to write its SQL."""
+"""Learnt examples as one question uses them: to answer it, or to help with writing its SQL."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
@@ -11,7 +11,7 @@ from common.inquiry import Inquiry
 from common.learning import NO_EXPERIENCE, Example, Experience
 from common.ports import Database
 from common.values import PlanEstimate
-from knowledge.experience.desk import ExperienceDesk, Reusable, View
+from knowledge.experience.experience_service import ExperienceService, ExperienceView, Reusable
 
 _log = logging.getLogger(__name__)
 
@@ -21,72 +21,82 @@ _MOST_TRIED = 3
 
 
 class Recollection(Protocol):
-    """What has been learnt, as the one who asks may see it. Nothing of it raises."""
+    """Gives what has been learnt, as far as the user who asks may see it; never raises."""
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        """What may help with the question."""
+        """Return what may help with the question."""
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
-        """Examples that answer this very question, the most trusted first; their SQL has yet to be planned."""
+        """Return examples that answer exactly this question, the most trusted first.
+
+        Their SQL has yet to be planned.
+        """
 
     def used(self, examples: Iterable[Example]) -> None:
-        """Counts an answer for each of the examples."""
+        """Count an answer for each of the examples."""
 
 
 class NothingLearnt:
     """The `Recollection` where nothing is kept."""
 
     async def recalled(self, inquiry: Inquiry) -> Experience:  # noqa: ARG002 - the port's signature
-        """Nothing."""
         return NO_EXPERIENCE
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:  # noqa: ARG002 - the port's signature
-        """None."""
         return ()
 
     def used(self, examples: Iterable[Example]) -> None:
-        """Does nothing."""
+        """Do nothing with the examples."""
 
 
 NOTHING_LEARNT = NothingLearnt()
 
 
 class OwnRecollection:
-    """The `Recollection` of one actor for one question, which looks once.
+    """The `Recollection` of one actor for one question; reads the store once.
 
     Args:
-        is_complete: whether a question says by itself what it asks for; others mean something else each time, so that
-            no example answers them.
+        is_complete: whether a question says by itself what it asks for; others mean something else
+            each time, so that no example answers them.
     """
 
-    def __init__(self, desk: ExperienceDesk, actor: Actor, is_complete: Callable[[Inquiry], Awaitable[bool]]) -> None:
-        self._desk = desk
+    def __init__(
+        self,
+        service: ExperienceService,
+        actor: Actor,
+        is_complete: Callable[[Inquiry], Awaitable[bool]],
+    ) -> None:
+        self._service = service
         self._actor = actor
         self._is_complete = is_complete
         self._has_looked = False
-        self._view: View | None = None
+        self._view: ExperienceView | None = None
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        """See `Recollection.recalled`."""
         view = await self._looked()
-        return await self._desk.safely(view.recalled(inquiry), NO_EXPERIENCE) if view else NO_EXPERIENCE
+        if view is None:
+            return NO_EXPERIENCE
+        return await self._service.safely(view.recalled(inquiry), NO_EXPERIENCE)
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
-        """See `Recollection.reusable`."""
         view = await self._looked()
-        return await self._desk.safely(self._same(view, inquiry), ()) if view else ()
+        if view is None:
+            return ()
+        return await self._service.safely(self._same(view, inquiry), ())
 
     def used(self, examples: Iterable[Example]) -> None:
-        """See `Recollection.used`."""
-        self._desk.used(examples)
+        self._service.used(examples)
 
-    async def _same(self, view: View, inquiry: Inquiry) -> tuple[Reusable, ...]:
+    async def _same(self, view: ExperienceView, inquiry: Inquiry) -> tuple[Reusable, ...]:
         found = await view.reusable(inquiry)
-        return found if found and await self._is_complete(inquiry) else ()
+        if found and await self._is_complete(inquiry):
+            return found
+        return ()
 
-    async def _looked(self) -> View | None:
+    async def _looked(self) -> ExperienceView | None:
         if not self._has_looked:
-            self._has_looked, self._view = True, await self._desk.view(self._actor)
+            self._view = await self._service.view(self._actor)
+            self._has_looked = True
         return self._view
 
 
@@ -100,7 +110,7 @@ class Reused:
 
 
 async def reused(inquiry: Inquiry, recollection: Recollection, database: Database) -> Reused | None:
-    """The answer of an example to this very question; None when there is none that can be run."""
+    """Return the SQL of an example that answers exactly this question, if one can run."""
     for found in (await recollection.reusable(inquiry))[:_MOST_TRIED]:
         try:
             plan = await database.explain(found.sql)

@@ -1,5 +1,4 @@
-"""Joins pieces of text while a model writes them, so that a model that sends single letters does not cause an event
-for each."""
+"""Joins small pieces of a model's text, so that single letters don't become an event each."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,9 +12,10 @@ _MOST_CHARS = 2_000  # of one event
 
 
 class TokenBatches:
-    """An `Emit` that passes pieces on to another: the first at once, those that follow within the pause together.
+    """An `Emit` that passes pieces on: the first at once, the later ones of a pause together.
 
-    No piece waits longer than the pause. The pieces passed on concatenate to the same text. Used on the event loop.
+    No piece waits longer than the pause. The pieces passed on concatenate to the same text. Used on
+    the event loop.
 
     Args:
         loop: gives the clock; the running one by default.
@@ -30,7 +30,6 @@ class TokenBatches:
         self._timer: asyncio.TimerHandle | None = None
 
     def __call__(self, piece: str) -> None:
-        """Takes a piece."""
         self._pending.append(piece)
         self._size += len(piece)
         if self._size >= _MOST_CHARS or self._loop.time() >= self._next:
@@ -39,7 +38,7 @@ class TokenBatches:
             self._timer = self._loop.call_at(self._next, self.flush)
 
     def flush(self) -> None:
-        """Passes on what is left; call it at the end."""
+        """Pass on what is left; call it at the end."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -55,7 +54,7 @@ class TokenBatches:
 
 @contextmanager
 def emitting(is_wanted: bool, write: Emit) -> Iterator[Emit | None]:
-    """Gives a node the `Emit` for its text, None when nobody watches; on leaving, sends what is left.
+    """Give a node the `Emit` for its text, None when nobody watches; on leaving, send the rest.
 
     Args:
         write: sends an event.

@@ -1,41 +1,54 @@
-"""`POST /api/v0/ask_agent` answers a question whole, `POST /api/v0/ask_agent_stream` step by step."""
+"""`POST /api/v0/ask_agent` answers a question at once, `…/ask_agent_stream` step by step."""
 
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
-from agent.flow import Question
-from agent.runs.desk import RunDesk
+from agent.question import Question
 from agent.runs.events import Event
+from agent.runs.run_service import RunService
 from api.access.callers import acting_as, untrusted_user_warning
 from api.access.rights import speaks_for_themselves
 from api.beginning import AskedRun, fingerprint_of
-from api.places import Place, Places
 from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
 from api.responses import reply_of
+from api.slots import QuestionSlot, QuestionSlots
 from api.streaming import last_event_seq, streamed
 from api.waiting import WAIT_S, feed_of, from_store
 from common.errors import CANCELLED_TEXT, Cancelled, Conflict
-from common.store import Frame, RunRecord
 from common.text import Text
+from store import EventFrame, RunRecord
 
 _RETRY_AFTER_S = 1
-_EXAMPLE = Text('{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}')
+_EXAMPLE = Text(
+    '{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}'
+)
 _RUNNING = Text(
     "同一个 Idempotency-Key 的请求正在处理：请稍后重试，或用 run_id 查看进度。",
-    "The request of this Idempotency-Key is being answered: try again in a moment, or look at the run by its run_id.",
+    "The request of this Idempotency-Key is being answered: try again in a moment, or look at "
+    "the run by its run_id.",
 )
 
 
 def ask_blueprint(
-    desk: RunDesk, agents: Collection[str], places: Places, *, max_question_chars: int, ping_interval_s: float
+    service: RunService,
+    agents: Collection[str],
+    slots: QuestionSlots,
+    *,
+    max_question_chars: int,
+    ping_interval_s: float,
 ) -> Blueprint:
-    """The blueprint of both endpoints, which share one desk; requests name one of the `agents`, or none."""
+    """Return the blueprint of both endpoints, which share one service.
+
+    Requests name one of the `agents`, or none.
+    """
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":
-        return _Asked(desk, places, parse_ask(json_object(request, _EXAMPLE), max_question_chars, agents))
+        return _Asked(
+            service, slots, parse_ask(json_object(request, _EXAMPLE), max_question_chars, agents)
+        )
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
@@ -51,35 +64,38 @@ def ask_blueprint(
 class _Asked:
     """One request of either endpoint."""
 
-    def __init__(self, desk: RunDesk, places: Places, asked: AskRequest) -> None:
-        self._desk = desk
-        self._places = places
+    def __init__(self, service: RunService, slots: QuestionSlots, asked: AskRequest) -> None:
+        self._service = service
+        self._slots = slots
         key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
+        fingerprint = fingerprint_of(request.get_json(force=True)) if key is not None else ""
+        # A client that sends a key repeats the request after a broken connection, so its run goes
+        # on unless the body says otherwise.
+        on_disconnect = asked.on_disconnect or ("cancel" if key is None else "continue")
         self._run = AskedRun(
             _for_caller(asked),
             key,
-            fingerprint_of(request.get_json(force=True)) if key is not None else "",
-            # A client that sends a key repeats the request after a broken connection, so its run goes on.
-            outlives_clients=asked.on_disconnect == "continue" or (not asked.on_disconnect and key is not None),
+            fingerprint,
+            outlives_clients=on_disconnect == "continue",
         )
 
     def answer(self) -> Response:
-        """The whole answer as one response.
+        """Return the whole answer as one response.
 
         Raises:
-            TooManyStreams: all places are taken.
+            TooManyStreams: all slots are taken.
             Conflict: the earlier run of this Idempotency-Key has not ended yet.
-            IdempotencyKeyReused: see `RunDesk.claim`.
+            IdempotencyKeyReused: see `RunService.claim`.
             Cancelled: the client left.
         """
-        place = self._places.take()
+        slot = self._slots.take()
         earlier = self._earlier()
         if earlier is not None:
             return self._again(earlier)
-        place.hold()
+        slot.hold()
         # Nobody sees pieces of a sync answer, so the model is asked for the whole text at once.
         whole = replace(self._run, question=replace(self._run.question, stream_tokens=False))
-        feed = feed_of(self._end_of(whole, place), request.environ)
+        feed = feed_of(self._end_of(whole, slot), request.environ)
         last: Event | None = None
         while (event := feed.take(WAIT_S)) is not None:
             if isinstance(event, Event):
@@ -89,48 +105,54 @@ class _Asked:
         return reply_of(last)
 
     def stream(self, ping_interval_s: float) -> Response:
-        """The events while the run goes on; a repeated request gets the earlier run's events.
+        """Return the events while the run goes on; a repeated request gets those of its run.
 
         Raises:
             TooManyStreams, IdempotencyKeyReused: as `answer`.
         """
-        place = self._places.take()
+        slot = self._slots.take()
         earlier = self._earlier()
         if earlier is None:
-            place.hold()
-            return streamed(self._frames_of(place), self._run.question.run_id, ping_interval_s=ping_interval_s)
+            slot.hold()
+            return streamed(
+                self._frames_of(slot), self._run.question.run_id, ping_interval_s=ping_interval_s
+            )
         run_id, after = earlier.head.run_id, last_event_seq(earlier.head.run_id)
         if earlier.state != "running" and after > earlier.last_seq:
             after = 0  # it is none of the run's events
-        frames = self._desk.follow(earlier.head.user_id, run_id, after)
+        frames = self._service.follow(earlier.head.user_id, run_id, after)
         return streamed(frames, run_id, ping_interval_s=ping_interval_s)
 
     def _earlier(self) -> RunRecord | None:
         # Without a key there is nothing to ask the loop for.
-        return from_store(self._run.earlier(self._desk)) if self._run.key is not None else None
+        return from_store(self._run.earlier(self._service)) if self._run.key is not None else None
 
-    async def _end_of(self, run: AskedRun, place: Place) -> AsyncIterator[Event]:
-        yield await self._desk.last(run.begin(self._desk, place.leave, is_watched=run.key is not None))
+    async def _end_of(self, run: AskedRun, slot: QuestionSlot) -> AsyncIterator[Event]:
+        yield await self._service.last(
+            run.begin(self._service, slot.leave, is_watched=run.key is not None)
+        )
 
-    async def _frames_of(self, place: Place) -> AsyncIterator[Frame]:
-        async for frame in self._desk.watch(self._run.begin(self._desk, place.leave, is_watched=True)):
+    async def _frames_of(self, slot: QuestionSlot) -> AsyncIterator[EventFrame]:
+        async for frame in self._service.watch(
+            self._run.begin(self._service, slot.leave, is_watched=True)
+        ):
             yield frame
 
     def _again(self, earlier: RunRecord) -> Response:
-        """The answer that the earlier run ended with.
+        """Return the answer that the earlier run ended with.
 
         Raises:
             Conflict: it has not ended yet.
         """
         head = earlier.head
-        view = from_store(self._desk.look(head.user_id, head.run_id))
+        view = from_store(self._service.look(head.user_id, head.run_id))
         if view.last is None:
             raise Conflict(_RUNNING, run_id=head.run_id, retry_after_s=_RETRY_AFTER_S)
         return reply_of(view.last)
 
 
 def _for_caller(asked: AskRequest) -> Question:
-    """The question with the actor it is asked for, and with a notice when the body's `user_id` was ignored."""
+    """Return the question with its actor, and with a notice if the body's `user_id` was ignored."""
     ignored = untrusted_user_warning(asked.user_id)
     notices = (ignored,) if ignored is not None else ()
     return replace(

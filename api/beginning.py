@@ -1,6 +1,7 @@
 """Begins the run that a request asks for, or finds the one that the same request began before.
 
-Every way to ask goes through here, so that all of them treat repeated requests and clients that leave alike.
+Every way to ask goes through here, so that all of them treat repeated requests and clients that
+leave alike.
 """
 
 import asyncio
@@ -9,11 +10,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.flow import Question
-from agent.runs.desk import RunDesk
+from agent.question import Question
 from agent.runs.live_run import LiveRun
+from agent.runs.run_service import RunService
 from common.errors import StoreUnavailable
-from common.store import RunRecord
+from store import RunRecord
 
 _CLAIM_S = 10.0  # the store's own timeouts end sooner
 
@@ -35,8 +36,10 @@ class AskedRun:
     outlives_clients: bool = False
     grace_s: float = 0.0
 
-    async def earlier(self, desk: RunDesk) -> RunRecord | None:
-        """The run that the same request began before. None: there is none, and the key belongs to this one.
+    async def earlier(self, service: RunService) -> RunRecord | None:
+        """Return the run that the same request began before.
+
+        None: there is none, and the key belongs to this one.
 
         Raises:
             IdempotencyKeyReused: the key came with another request before.
@@ -46,18 +49,22 @@ class AskedRun:
         question = self.question
         try:
             async with asyncio.timeout(_CLAIM_S):
-                return await desk.claim(question.owner, self.key, self.fingerprint, question.run_id)
+                return await service.claim(
+                    question.owner, self.key, self.fingerprint, question.run_id
+                )
         except (StoreUnavailable, TimeoutError):
             return None  # the question is still answered, and the answer warns that it is not kept
 
-    async def give_up(self, desk: RunDesk) -> None:
-        """Frees the key, because the run is not begun after all."""
+    async def give_up(self, service: RunService) -> None:
+        """Free the key, because the run is not begun after all."""
         if self.key is not None:
-            await desk.disclaim(self.question.owner, self.key, self.question.run_id)
+            await service.disclaim(self.question.owner, self.key, self.question.run_id)
 
-    def begin(self, desk: RunDesk, on_end: Callable[[], None], *, is_watched: bool) -> LiveRun:
-        """Starts answering; call it on the loop. See `RunDesk.begin`."""
-        return desk.begin(
+    def begin(
+        self, service: RunService, on_end: Callable[[], None], *, is_watched: bool
+    ) -> LiveRun:
+        """Start answering; call it on the loop. See `RunService.begin`."""
+        return service.begin(
             self.question,
             is_watched=is_watched,
             outlives_readers=self.outlives_clients,
@@ -68,5 +75,5 @@ class AskedRun:
 
 
 def fingerprint_of(body: object) -> str:
-    """A digest of a JSON value that does not depend on the order of its keys."""
+    """Return a digest of a JSON value that does not depend on the order of its keys."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

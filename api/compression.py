@@ -1,7 +1,7 @@
-"""Compresses the page's text on its way: markup, scripts, styles, drawings and the OpenAPI document.
+"""Compresses the page's text on its way: markup, scripts, styles, drawings, OpenAPI.
 
-What is under `/api/` goes as it is. Compressing it would hold back frames of a stream and blocks of an export, and its
-bodies put what a caller sends beside what a caller may not know.
+What is under `/api/` goes as it is. Compressing it would hold back frames of a stream and blocks of
+an export, and its bodies put what a caller sends beside what a caller may not know.
 """
 
 from flask import Flask, Response, request
@@ -18,7 +18,7 @@ _TEXTS = (
 
 
 def register_compression(app: Flask) -> None:
-    """Makes `app` compress the page's text for clients that take it compressed."""
+    """Make `app` compress the page's text for clients that take it compressed."""
     app.config.update(
         COMPRESS_REGISTER=False,
         COMPRESS_MIMETYPES=list(_TEXTS),
@@ -28,10 +28,15 @@ def register_compression(app: Flask) -> None:
     compress = Compress(app)
 
     def compressed(response: Response) -> Response:
-        if request.path.startswith("/api/") or response.status_code != 200 or response.mimetype not in _TEXTS:
+        if (
+            request.path.startswith("/api/")
+            or response.status_code != 200
+            or response.mimetype not in _TEXTS
+        ):
             return response
         response.direct_passthrough = False
-        response.get_data()  # reads the file: one that is sent piece by piece counts as a stream, and stays as it is
+        # Reads the file: one that is sent piece by piece counts as a stream, and stays as it is
+        response.get_data()
         return compress.after_request(response)
 
     app.after_request(compressed)

@@ -9,14 +9,21 @@ from typing import Any, TypeVar
 from flask import Blueprint, Response, request
 
 from api.access.callers import acting_as
-from api.requests import Reader, json_object, parse_conversation_id, parse_page, parse_reader, parse_title
+from api.models.request_models import RenameBody
+from api.requests import (
+    Reader,
+    json_object,
+    parse_conversation_id,
+    parse_page,
+    parse_reader,
+)
 from api.responses import reply
 from api.waiting import from_store
 from common.envelope import success
 from common.errors import InvalidRequest, NotFound
-from common.store import Conversation, Conversations, InvalidCursor
 from common.text import Text
 from common.values import Turn
+from store import Conversation, Conversations, InvalidCursor
 
 T = TypeVar("T")
 
@@ -29,7 +36,7 @@ _CURSOR = Text(
 
 
 def conversations_blueprint(kept: Conversations) -> Blueprint:
-    """The blueprint of all endpoints, over the conversations of one store."""
+    """Return the blueprint of all endpoints, over the conversations of one store."""
     blueprint = Blueprint("conversations", __name__, url_prefix="/api/v0/conversations")
 
     @blueprint.get("")
@@ -51,13 +58,16 @@ def conversations_blueprint(kept: Conversations) -> Blueprint:
         page = _found(kept.turns(_user(reader), known, limit, cursor))
         if page is None:
             raise _unknown(known)
-        shown = {"conversation": _listed(page.conversation), "turns": [_shown(turn) for turn in page.turns]}
+        shown = {
+            "conversation": _listed(page.conversation),
+            "turns": [_shown(turn) for turn in page.turns],
+        }
         return _done({**shown, "next_cursor": page.next_cursor}, reader)
 
     @blueprint.patch("/<conversation_id>")
     def rename_conversation(conversation_id: str) -> Response:
         known, body = parse_conversation_id(conversation_id), json_object(request, _EXAMPLE)
-        reader, title = _reader(body), parse_title(body)
+        reader, title = _reader(body), RenameBody.read(body).title
         _require(from_store(kept.rename(_user(reader), known, title)), known)
         return _done({"conversation_id": known, "title": title}, reader)
 
@@ -115,7 +125,7 @@ def _listed(conversation: Conversation) -> dict[str, Any]:
 
 
 def _shown(turn: Turn) -> dict[str, Any]:
-    """A turn, with the key names that an answer uses for the same values."""
+    """Return a turn, with the key names that an answer uses for the same values."""
     return {
         "run_id": turn.run_id,
         "question": turn.question,

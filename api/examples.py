@@ -1,12 +1,12 @@
-"""`GET /api/v0/examples`: a few questions that the connected database can answer, for users who begin."""
+"""`GET /api/v0/examples`: questions that the datasource can answer, for users who begin."""
 
 from flask import Blueprint, Response, request
 
-from agent.ask.example_questions import Examples
+from agent.services.example_questions import Examples
 from api.access.callers import acting_as
-from api.places import Places
 from api.requests import parse_reader
 from api.responses import reply
+from api.slots import QuestionSlots
 from api.waiting import result_of
 from common.actor import Actor
 from common.envelope import success
@@ -15,15 +15,18 @@ from common.text import Lang, Text
 _DONE = Text("处理完成", "Done")
 
 
-def examples_blueprint(examples: Examples, places: Places) -> Blueprint:
-    """The blueprint. A request takes one of the `places` for questions, because it may have to read the catalogue."""
+def examples_blueprint(examples: Examples, slots: QuestionSlots) -> Blueprint:
+    """Return the blueprint.
+
+    A request takes one of the `slots` for questions, because it may have to read the catalogue.
+    """
     blueprint = Blueprint("examples", __name__)
 
     @blueprint.get("/api/v0/examples")
     def list_examples() -> Response:
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         lang, actor = reader.lang, acting_as(reader.user_id)
-        found = result_of(_listed(examples, lang, actor), places, request.environ)
+        found = result_of(_listed(examples, lang, actor), slots, request.environ)
         return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
 
     return blueprint

@@ -1,46 +1,53 @@
-"""`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, sent while they are read, or its chart."""
+"""`GET /api/v0/runs/{run_id}/export`: an answer's rows as a file, or its chart."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 from flask import Blueprint, Response, request
 
 from agent.answers.table_files import FORMATS, TableFile
-from agent.ask.export_desk import ExportDesk, WantedRows
+from agent.services.export_service import ExportService, WantedRows
 from api.access.callers import acting_as
-from api.disconnect import Client
-from api.places import Places
-from api.requests import parse_export, parse_reader, parse_run_id
-from api.waiting import result_of
-from common.errors import CANCELLED_TEXT, Cancelled
+from api.disconnect import RequestClient
+from api.models.request_models import PICTURE, ExportQuery
+from api.requests import parse_reader, parse_run_id
+from api.slots import QuestionSlots
+from api.waiting import WAIT_S, WorkOutcome, outcome_of, result_of
+from common.errors import ENDING_TEXT, ServiceEnding
 from common.ports import RowStream
-from common.runtime import is_ending, loop, run
+from common.runtime import NoItem, ThreadQueue, is_ending, loop
 
-_PICTURE = "png"
-_PAGE_S = 3600.0  # the database's own time limits end sooner; this one helps when the event loop is gone
+_KEPT_BYTES = 32  # one for each second that a page may take, as statements are limited by default
+_ASK_AGAIN_S = 1.0
 
 
-def exports_blueprint(desk: ExportDesk, places: Places) -> Blueprint:
-    """The blueprint. An export takes one of the `places` for questions until its last byte is sent."""
+def exports_blueprint(service: ExportService, slots: QuestionSlots) -> Blueprint:
+    """Return the blueprint.
+
+    An export takes one of the `slots` for questions until its last byte is sent.
+    """
     blueprint = Blueprint("exports", __name__)
 
     @blueprint.get("/api/v0/runs/<run_id>/export")
     def export_run(run_id: str) -> Response:
-        kind, conversation_id, call_id = parse_export(request.args, (*FORMATS, _PICTURE))
+        query = ExportQuery.read(request.args)
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
-        wanted = WantedRows(parse_run_id(run_id), acting_as(reader.user_id), conversation_id, call_id)
-        if kind == _PICTURE:
-            picture = result_of(desk.picture(wanted, reader.lang), places, request.environ)
-            return _named(Response(picture, content_type="image/png"), wanted, kind)
-        rows = result_of(desk.open(wanted), places, request.environ)
-        file = FORMATS[kind](rows.columns, rows.column_types)
-        # Nothing may be written beside the file, so a client that half-closed is not probed: the next piece shows it.
-        client = Client(request.environ, ask=lambda: None)
-        response = Response(_pieces(rows, file, client), content_type=file.media_type)
-        # Not a `finally` in _pieces: closing a generator that was never started does not run any of its body.
+        wanted = WantedRows(
+            parse_run_id(run_id), acting_as(reader.user_id), query.conversation_id, query.call_id
+        )
+        if query.format == PICTURE:
+            picture = result_of(service.picture(wanted, reader.lang), slots, request.environ)
+            return _named(Response(picture, content_type="image/png"), wanted, query.format)
+        rows = result_of(service.open(wanted), slots, request.environ)
+        file = FORMATS[query.format](rows.columns, rows.column_types)
+        download = _Download(rows, file, request.environ)
+        response = Response(download.pieces(), content_type=file.media_type)
+        # Not a `finally` in `pieces`: closing a generator that was never started does not run any
+        # of its body.
         response.call_on_close(lambda: _close(rows))
-        response.headers["X-Max-Rows"] = str(desk.max_rows)
-        return _named(response, wanted, kind)
+        response.headers["X-Max-Rows"] = str(service.max_rows)
+        return _named(response, wanted, query.format)
 
     return blueprint
 
@@ -50,16 +57,68 @@ def _named(response: Response, wanted: WantedRows, kind: str) -> Response:
     return response
 
 
-def _pieces(rows: RowStream, file: TableFile, client: Client) -> Iterator[bytes]:
-    """The file. An error in the middle breaks the connection, so that nobody takes half a file for a whole one."""
-    if piece := file.begin():
-        yield piece
-    while page := run(rows.page(), _PAGE_S):
-        if is_ending() or client.has_left():
-            raise Cancelled(CANCELLED_TEXT)
-        if piece := file.rows(page):
-            yield piece
-    yield from file.end(is_limited=rows.is_limited)
+class _Download:
+    """A file that is sent while its rows are read.
+
+    A client that has closed its sending end may have left, or may still read; only sending shows
+    it, and nothing may be sent beside the file. So the last bytes of what there is are kept back,
+    and go one at a time while PostgreSQL computes the next rows.
+    """
+
+    def __init__(self, rows: RowStream, file: TableFile, environ: dict[str, Any]) -> None:
+        self._rows = rows
+        self._file = file
+        self._client = RequestClient(environ, self._probe, ask_again_s=_ASK_AGAIN_S)
+        self._feed: ThreadQueue[WorkOutcome[list[list[Any]]]] | None = None
+        self._kept_back = b""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the file.
+
+        An error in the middle breaks the connection, so that nobody takes half a file for a whole
+        one.
+
+        Raises:
+            Cancelled: the client has left; the SQL is stopped.
+            ServiceEnding: the process ends.
+        """
+        yield from self._passed_on(self._file.begin())
+        while page := (yield from self._next_page()):
+            if is_ending():
+                raise ServiceEnding(ENDING_TEXT)
+            yield from self._passed_on(self._file.rows(page))
+        if self._kept_back:
+            yield self._kept_back
+        yield from self._file.end(is_limited=self._rows.is_limited)
+
+    def _next_page(self) -> Generator[bytes, None, list[list[Any]]]:
+        """Yield the next rows, or a byte when the client is to be probed."""
+        outcome: WorkOutcome[list[list[Any]]] = WorkOutcome()
+        feed = ThreadQueue(outcome_of(self._rows.page()), is_abandoned=self._client.has_left)
+        self._feed = feed
+        try:
+            while (item := feed.take(WAIT_S)) is not None:
+                if not isinstance(item, NoItem):
+                    outcome = item
+                elif byte := self._next_byte():
+                    yield byte
+        finally:
+            feed.cancel()  # no effect when the page is there
+        return outcome.result()
+
+    def _probe(self) -> None:
+        if self._feed is not None:
+            self._feed.wake()
+
+    def _passed_on(self, piece: bytes) -> Iterator[bytes]:
+        whole = self._kept_back + piece
+        self._kept_back = whole[-_KEPT_BYTES:]
+        if len(whole) > _KEPT_BYTES:
+            yield whole[:-_KEPT_BYTES]
+
+    def _next_byte(self) -> bytes:
+        byte, self._kept_back = self._kept_back[:1], self._kept_back[1:]
+        return byte
 
 
 def _close(rows: RowStream) -> None:

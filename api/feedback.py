@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
-from agent.learning.feedback_desk import FeedbackDesk
+from agent.services.learning.feedback_service import FeedbackService
 from api.access.callers import acting_as
 from api.access.rights import speaks_for_themselves
 from api.learning_requests import parse_feedback
-from api.places import Places
 from api.requests import json_object
 from api.responses import reply
+from api.slots import QuestionSlots
 from api.waiting import result_of
 from common.envelope import success
 from common.text import Text
@@ -19,14 +19,21 @@ _DONE = Text("感谢反馈", "Thank you for the feedback")
 _EXAMPLE = '{"run_id": "…", "rating": "satisfied"}'
 
 
-def feedback_blueprint(desk: FeedbackDesk, places: Places) -> Blueprint:
-    """The endpoint. A request takes one of the `places` for questions, because it may run SQL."""
+def feedback_blueprint(service: FeedbackService, slots: QuestionSlots) -> Blueprint:
+    """Return the endpoint.
+
+    A request takes one of the `slots` for questions, because it may run SQL.
+    """
     blueprint = Blueprint("feedback", __name__)
 
     @blueprint.post("/api/v0/feedback")
     def give_feedback() -> Response:
-        given, user_id = parse_feedback(json_object(request, _EXAMPLE), request.headers.get("Accept-Language"))
+        given, user_id = parse_feedback(
+            json_object(request, _EXAMPLE), request.headers.get("Accept-Language")
+        )
         given = replace(given, actor=acting_as(user_id), is_credible=speaks_for_themselves())
-        return reply(success(result_of(desk.take(given), places, request.environ), _DONE.to(given.lang)))
+        return reply(
+            success(result_of(service.take(given), slots, request.environ), _DONE.to(given.lang))
+        )
 
     return blueprint

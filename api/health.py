@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from flask import Blueprint, Response, request
 
 from api.responses import reply
 from common.actor import NOBODY
+from common.after_fork import restart_after_fork
 from common.envelope import failure, success
 from common.errors import CituError
 from common.rate_limits import RateLimits
@@ -19,7 +19,8 @@ from common.runtime import run
 _log = logging.getLogger(__name__)
 _CHECK_TIMEOUT_S = 5.0
 _FRESH_S = 1.0  # seconds a result is reused, so that many probes cost one check
-# For one address. RATE_LIMIT does not apply: it counts requests that cost a statement or a model call.
+# For one address. RATE_LIMIT does not apply: it counts requests that cost a statement or a model
+# call.
 _LIMIT = "20/second"
 
 Check = Callable[[], Awaitable[dict[str, Any]]]
@@ -30,7 +31,7 @@ Found = Mapping[str, dict[str, Any]]
 
 
 class Readiness:
-    """Runs the checks at most once in `_FRESH_S` seconds; requests that come meanwhile wait for the same run.
+    """Runs the checks at most once in `_FRESH_S` seconds; other requests wait for the same run.
 
     Args:
         checks: by name; they run side by side.
@@ -38,18 +39,21 @@ class Readiness:
 
     def __init__(self, checks: Mapping[str, Check]) -> None:
         self._checks = checks
+        self.start_anew()
+        restart_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Forget the last look, which a forked child can't wait for."""
         self._looking: asyncio.Task[Found] | None = None
-        self._pid = 0
         self._looked_at = 0.0
 
     async def found(self) -> Found:
-        """The result of each check; `{"status": "unavailable"}` for one that fails or takes longer than 5 s."""
+        """Return the result of each check, which is `unavailable` if it fails or takes over 5 s."""
         return await asyncio.shield(self._look())
 
     def _look(self) -> "asyncio.Task[Found]":
-        is_fresh = self._pid == os.getpid() and time.monotonic() - self._looked_at < _FRESH_S
-        if self._looking is None or (self._looking.done() and not is_fresh) or self._pid != os.getpid():
-            self._pid = os.getpid()
+        is_fresh = time.monotonic() - self._looked_at < _FRESH_S
+        if self._looking is None or (self._looking.done() and not is_fresh):
             self._looking = asyncio.create_task(self._look_at_all())
         return self._looking
 
@@ -69,11 +73,12 @@ async def _look_at(check: Check) -> dict[str, Any]:
 
 
 def health_blueprint(checks: Mapping[str, Check], required: frozenset[str]) -> Blueprint:
-    """The blueprint of both endpoints.
+    """Return the blueprint of both endpoints.
 
     Args:
         checks: the checks that `/ready` runs, by name.
-        required: names of the checks without which no question can be answered; the others only degrade answers.
+        required: names of the checks without which no question can be answered; the others only
+            degrade answers.
     """
     blueprint = Blueprint("health", __name__)
     readiness = Readiness(checks)

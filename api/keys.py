@@ -1,4 +1,4 @@
-"""`python -m api.keys`: makes, lists and revokes API keys. Running services see the change at their next request."""
+"""`python -m api.keys`: makes, lists and revokes API keys, for running services too."""
 
 import argparse
 import logging
@@ -15,8 +15,13 @@ _HEADINGS = ("id", "user", "groups", "acts for others", "name", "created", "expi
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command in `arguments` (default: `sys.argv`). A failure is one sentence on stderr and exit code 1."""
-    logging.basicConfig(handlers=[logging.NullHandler()])  # the user of a command reads its one sentence, no log
+    """Run the command in `arguments` (default: `sys.argv`).
+
+    A failure is one sentence on stderr and exit code 1.
+    """
+    logging.basicConfig(
+        handlers=[logging.NullHandler()]
+    )  # the user of a command reads its one sentence, no log
     given = _parser().parse_args(arguments)
     run: Callable[[KeyFile, argparse.Namespace], None] = given.run
     try:
@@ -29,16 +34,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m api.keys", description="API keys of the service (API_KEYS_FILE)")
+    parser = argparse.ArgumentParser(
+        prog="python -m api.keys", description="API keys of the service (API_KEYS_FILE)"
+    )
     commands = parser.add_subparsers(required=True, metavar="create | list | revoke")
     create = commands.add_parser("create", help="make a key and print it, once")
-    create.add_argument("--user", required=True, metavar="NAME", help="whose conversations and runs it opens")
-    create.add_argument("--group", action="append", default=[], metavar="NAME", help="may be given several times")
-    create.add_argument("--acts-for-others", action="store_true", help="a request's user_id is believed")
+    create.add_argument(
+        "--user", required=True, metavar="NAME", help="whose conversations and runs it opens"
+    )
+    create.add_argument(
+        "--group", action="append", default=[], metavar="NAME", help="may be given several times"
+    )
+    create.add_argument(
+        "--acts-for-others", action="store_true", help="a request's user_id is believed"
+    )
     create.add_argument("--name", default="", metavar="TEXT", help="what the key is for")
-    create.add_argument("--expires-days", type=float, metavar="N", help="days until it expires; default: never")
+    create.add_argument(
+        "--expires-days", type=float, metavar="N", help="days until it expires; default: never"
+    )
     create.set_defaults(run=_create)
-    commands.add_parser("list", help="show all keys, without the keys themselves").set_defaults(run=_list)
+    commands.add_parser("list", help="show all keys, without the keys themselves").set_defaults(
+        run=_list
+    )
     revoke = commands.add_parser("revoke", help="make a key worthless")
     revoke.add_argument("key_id", metavar="ID")
     revoke.set_defaults(run=_revoke)
@@ -55,7 +72,10 @@ def _create(keys: KeyFile, given: argparse.Namespace) -> None:
     )
     # Only the key goes to stdout, so that a script can capture it.
     sys.stdout.write(f"{text}\n")
-    sys.stderr.write(f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown again.\n")
+    sys.stderr.write(
+        f"{key.key_id} for {key.user_id}. Keep the key: it is not stored and will not be shown "
+        f"again.\n"
+    )
 
 
 def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
@@ -72,7 +92,11 @@ def _list(keys: KeyFile, _given: argparse.Namespace) -> None:
 
 
 def _row(key: ApiKey) -> tuple[str, ...]:
-    expires = "never" if key.expires_at is None else key.expires_at[:16] + ("Z (expired)" if key.is_expired() else "Z")
+    expires = (
+        "never"
+        if key.expires_at is None
+        else key.expires_at[:16] + ("Z (expired)" if key.is_expired() else "Z")
+    )
     return (
         key.key_id,
         key.user_id,

@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, request
 
 from api.access.callers import acting_as, is_authenticated
-from api.access.rights import Rights
+from api.access.rights import GroupRights
 from api.requests import parse_reader
 from api.responses import reply
 from common.envelope import success
@@ -12,8 +12,8 @@ from common.text import Text
 _DONE = Text("处理完成", "Done")
 
 
-def me_blueprint(rights: Rights) -> Blueprint:
-    """The endpoint; `rights` say which groups give which right."""
+def me_blueprint(rights: GroupRights) -> Blueprint:
+    """Return the endpoint; `rights` say which groups give which right."""
     blueprint = Blueprint("me", __name__)
 
     @blueprint.get("/api/v0/me")

@@ -1,4 +1,4 @@
-"""`GET /` and `GET /c/{conversation_id}`: the page, one file that uses the same API as every other client."""
+"""`GET /` and `GET /c/{conversation_id}`: the page, a client of the API like any other."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 
 
 def page_blueprint() -> Blueprint:
-    """The blueprint of the page itself; Flask serves its scripts and styles from `static/`."""
+    """Return the blueprint of the page; Flask serves its scripts and styles from `static/`."""
     blueprint = Blueprint("page", __name__)
 
     @blueprint.get("/")
@@ -17,8 +17,9 @@ def page_blueprint() -> Blueprint:
 
     @blueprint.get("/c/<conversation_id>")
     def conversation(**_address: str) -> Response:
-        """The same for everybody and every id: what it may show, the page asks the API with its reader's key."""
-        # Its addresses are relative, because a proxy may serve it below a path that is unknown here.
+        """Serve the page, the same for every id; it asks the API with its reader's key."""
+        # Its addresses are relative, because a proxy may serve it below a path that is unknown
+        # here.
         markup = (_TEMPLATES / "index.html").read_text().replace('="static/', '="../static/')
         response = Response(markup, content_type="text/html; charset=utf-8")
         response.headers["Cache-Control"] = "no-cache"

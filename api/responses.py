@@ -13,6 +13,7 @@ from common import timestamps
 from common.envelope import Envelope, error_data, failure, to_bytes
 from common.errors import (
     INTERNAL_ERROR_TEXT,
+    BodyTooLarge,
     CituError,
     InternalError,
     InvalidRequest,
@@ -28,17 +29,21 @@ _log = logging.getLogger(__name__)
 # What the HTTP standards ask an answer to say besides its status.
 _HEADERS: dict[type[CituError], dict[str, str]] = {
     Unauthorized: {"WWW-Authenticate": "Bearer"},
-    UpgradeRequired: {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"},
+    UpgradeRequired: {
+        "Upgrade": "websocket",
+        "Connection": "Upgrade",
+        "Sec-WebSocket-Version": "13",
+    },
 }
 
 
 def reply(envelope: Envelope) -> Response:
-    """A response with `envelope` as JSON and its `code` as the HTTP status."""
+    """Return a response with `envelope` as JSON and its `code` as the HTTP status."""
     return _response(to_bytes(envelope), envelope["code"], envelope["data"])
 
 
 def reply_of(event: Event) -> Response:
-    """A response with a terminal event as the sync endpoint answers it."""
+    """Return a response with a terminal event as the sync endpoint answers it."""
     return _response(event.sync_rendered(), event.code, event.data)
 
 
@@ -51,7 +56,7 @@ def _response(body: bytes, code: int, data: dict[str, Any]) -> Response:
 
 
 def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Envelope:
-    """The envelope of an error that happened outside of any run; `code` replaces the error's own."""
+    """Return the envelope of an error outside of any run; `code` replaces the error's own."""
     data: dict[str, Any] = error_data(error, lang)
     data["request_id"] = request_id.get()
     data["timestamp"] = timestamps.now()
@@ -59,7 +64,7 @@ def error_envelope(error: CituError, lang: Lang, code: int | None = None) -> Env
 
 
 def request_language() -> Lang:
-    """The language for an error about the request being served."""
+    """Return the language for an error about the request being served."""
     try:
         body = json_of(request)
     except InvalidRequest:
@@ -75,20 +80,27 @@ def _citu_error(error: CituError) -> Response:
 
 
 def _http_error(error: HTTPException) -> Response:
-    """Puts werkzeug's own errors (unknown path, wrong method, body too large) into the envelope."""
+    """Put werkzeug's own errors (unknown path, wrong method, body too large) into the envelope."""
     known: CituError
     code = error.code or 500
     if isinstance(error, NoRoute):
-        known = NotFound(Text(f"没有这个地址：{request.path}", f"There is nothing at {request.path}"))
+        known = NotFound(
+            Text(f"没有这个地址：{request.path}", f"There is nothing at {request.path}")
+        )
     elif isinstance(error, MethodNotAllowed):
         allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD", "OPTIONS"}))
         known = InvalidRequest(
-            Text(f"{request.path} 只接受 {allowed}。", f"{request.path} takes {allowed}, not {request.method}.")
+            Text(
+                f"{request.path} 只接受 {allowed}。",
+                f"{request.path} takes {allowed}, not {request.method}.",
+            )
         )
     elif isinstance(error, RequestEntityTooLarge):
-        known, code = InvalidRequest(Text("请求体过大。", "The request body is too large.")), 400
+        known, code = BodyTooLarge(Text("请求体过大。", "The request body is too large.")), 400
     else:
-        known = InvalidRequest(Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}"))
+        known = InvalidRequest(
+            Text(f"请求无法处理：{error.name}", f"The request can't be processed: {error.name}")
+        )
     response = reply(error_envelope(known, request_language(), code))
     if isinstance(error, MethodNotAllowed):
         response.headers["Allow"] = ", ".join(error.valid_methods or ())
@@ -101,12 +113,12 @@ def _unexpected(error: Exception) -> Response:
 
 
 def error_reply(error: Exception) -> Response:
-    """The response to any error, as an envelope."""
+    """Return the response to any error, as an envelope."""
     if isinstance(error, CituError):
         return _citu_error(error)
     return _http_error(error) if isinstance(error, HTTPException) else _unexpected(error)
 
 
 def register_error_handlers(app: Flask) -> None:
-    """Makes the app answer every error with an envelope, never with HTML or a traceback."""
+    """Make the app answer every error with an envelope, never with HTML or a traceback."""
     app.register_error_handler(Exception, error_reply)

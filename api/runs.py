@@ -1,14 +1,22 @@
-"""`/api/v0/runs`: shows, follows and cancels a run by its id, from any worker, while it runs and for a while after."""
+"""`/api/v0/runs`: shows, follows and cancels a run by its id, from any worker."""
 
 from typing import Any
 
 from flask import Blueprint, Response, request
 
-from agent.runs.desk import RunDesk, RunView
+from agent.runs.run_service import RunService, RunView
 from api.access.callers import acting_as
-from api.places import Places
-from api.requests import Reader, body_of, json_object, parse_after, parse_answer, parse_reader, parse_run_id
+from api.models.request_models import EventsQuery, event_number
+from api.requests import (
+    Reader,
+    body_of,
+    json_object,
+    parse_answer,
+    parse_reader,
+    parse_run_id,
+)
 from api.responses import reply
+from api.slots import QuestionSlots
 from api.streaming import last_event_seq, streamed
 from api.waiting import from_store
 from common.envelope import success
@@ -22,47 +30,72 @@ _STATES = {
     "cancelled": Text("已取消", "Cancelled"),
 }
 
-_CANCEL, _ANSWER = '{"user_id": "alice"}', '{"interrupt_id": "…", "answer": "…"}'  # bodies that are taken
-_QUESTION = ("interrupt_id", "kind", "prompt", "choices", "schema")  # what a run that waits has asked
+_CANCEL, _ANSWER = (
+    '{"user_id": "alice"}',
+    '{"interrupt_id": "…", "answer": "…"}',
+)  # bodies that are taken
+_QUESTION = (
+    "interrupt_id",
+    "kind",
+    "prompt",
+    "choices",
+    "schema",
+)  # what a run that waits has asked
 
 
-def runs_blueprint(desk: RunDesk, places: Places, *, ping_interval_s: float) -> Blueprint:
-    """The blueprint of all endpoints, over one desk. A stream takes one of the `places` for questions."""
+def runs_blueprint(
+    service: RunService, slots: QuestionSlots, *, ping_interval_s: float
+) -> Blueprint:
+    """Return the blueprint of all endpoints, over one service.
+
+    A stream takes one of the `slots` for questions.
+    """
     blueprint = Blueprint("runs", __name__, url_prefix="/api/v0/runs")
 
     @blueprint.get("/<run_id>")
     def read_run(run_id: str) -> Response:
         reader = _reader()
-        return _shown(from_store(desk.look(acting_as(reader.user_id).owner, parse_run_id(run_id))), reader)
+        return _shown(
+            from_store(service.look(acting_as(reader.user_id).owner, parse_run_id(run_id))), reader
+        )
 
     @blueprint.get("/<run_id>/events")
     def follow_run(run_id: str) -> Response:
         user_id, known = acting_as(_reader().user_id).owner, parse_run_id(run_id)
-        # An EventSource that reconnects repeats the address with its old `after`, so the header may be further on.
-        after = max(parse_after(request.args, known) or 0, last_event_seq(known))
-        places.take()
-        view = from_store(desk.look(user_id, known))
+        # An EventSource that reconnects repeats the address with its old `after`, so the header may
+        # be further on.
+        after = max(
+            event_number(EventsQuery.read(request.args).after, known) or 0, last_event_seq(known)
+        )
+        slots.take()
+        view = from_store(service.look(user_id, known))
         if view.last is not None and after >= view.record.last_seq:
             return Response(status=204)  # tells a native EventSource to stop reconnecting
-        return streamed(desk.follow(user_id, known, after), known, ping_interval_s=ping_interval_s)
+        return streamed(
+            service.follow(user_id, known, after), known, ping_interval_s=ping_interval_s
+        )
 
     @blueprint.post("/<run_id>/cancel")
     def cancel_run(run_id: str) -> Response:
         reader = _reader(json_object(request, _CANCEL) if body_of(request) else {})
-        view = from_store(desk.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
+        view = from_store(service.cancel(acting_as(reader.user_id).owner, parse_run_id(run_id)))
         return _shown(view, reader, 200 if view.last is not None else 202)
 
     @blueprint.post("/<run_id>/resume")
     def resume_run(run_id: str) -> Response:
         body = json_object(request, _ANSWER)
-        reader, known, (interrupt_id, answer) = _reader(body), parse_run_id(run_id), parse_answer(body)
-        place = places.take()
+        reader, known, (interrupt_id, answer) = (
+            _reader(body),
+            parse_run_id(run_id),
+            parse_answer(body),
+        )
+        slot = slots.take()
         actor = acting_as(reader.user_id)
-        place.hold()
+        slot.hold()
         try:
-            view = from_store(desk.resume(actor, known, interrupt_id, answer, on_end=place.leave))
+            view = from_store(service.resume(actor, known, interrupt_id, answer, on_end=slot.leave))
         except BaseException:
-            place.leave()
+            slot.leave()
             raise
         return _shown(view, reader, 202)
 
@@ -82,8 +115,12 @@ def _shown(view: RunView, reader: Reader, code: int = 200) -> Response:
         "state": view.record.state,
         "started_at": head.started_at,
         "last_event_id": f"{head.run_id}:{view.record.last_seq}",
-        "result": view.last.sync_envelope() if view.last is not None and view.last.is_terminal else None,
+        "result": view.last.sync_envelope()
+        if view.last is not None and view.last.is_terminal
+        else None,
     }
     if view.last is not None and not view.last.is_terminal:
-        data["waiting_for"] = {key: view.last.data[key] for key in _QUESTION if key in view.last.data}
+        data["waiting_for"] = {
+            key: view.last.data[key] for key in _QUESTION if key in view.last.data
+        }
     return reply(success(data, _STATES[view.record.state].to(reader.lang), code))

@@ -1,22 +1,27 @@
-"""`/api/v0/schema`: the tables of the asked database as the caller may read them, searched, listed and described."""
+"""`/api/v0/schema`: searches, lists and describes the tables that the caller may read."""
 
 from flask import Blueprint, Response, request
 
 from api.access.callers import acting_as
-from api.places import Places
-from api.requests import parse_page, parse_reader, parse_search, parse_table_name
+from api.models.request_models import SearchQuery
+from api.requests import parse_page, parse_reader, parse_table_name
 from api.responses import reply
+from api.slots import QuestionSlots
 from api.waiting import result_of
 from common.actor import Actor
 from common.envelope import success
 from common.text import Lang, Text
-from knowledge.schema_desk import SchemaDesk
+from knowledge.tables.schema_service import SchemaService
 
 _DONE = Text("处理完成", "Done")
 
 
-def schema_blueprint(desk: SchemaDesk, places: Places, *, max_question_chars: int) -> Blueprint:
-    """The blueprint. A request takes one of the `places` for questions, because it may have to read the catalogue.
+def schema_blueprint(
+    service: SchemaService, slots: QuestionSlots, *, max_question_chars: int
+) -> Blueprint:
+    """Return the blueprint.
+
+    A request takes one of the `slots` for questions, because it may have to read the catalogue.
 
     Args:
         max_question_chars: longest text that can be searched for, in characters.
@@ -26,20 +31,25 @@ def schema_blueprint(desk: SchemaDesk, places: Places, *, max_question_chars: in
     @blueprint.get("/search")
     def search_schema() -> Response:
         actor, lang = _reader()
-        question, limit = parse_search(request.args, max_question_chars)
-        found = result_of(desk.search(question, limit, actor), places, request.environ)
+        query = SearchQuery.read(request.args, max_chars=max_question_chars)
+        found = result_of(service.search(query.q, query.limit, actor), slots, request.environ)
         return reply(success(found, _DONE.to(lang)))
 
     @blueprint.get("/tables")
     def list_tables() -> Response:
         actor, lang = _reader()
         limit, cursor = parse_page(request.args)
-        return reply(success(result_of(desk.tables(limit, cursor, actor), places, request.environ), _DONE.to(lang)))
+        return reply(
+            success(
+                result_of(service.tables(limit, cursor, actor), slots, request.environ),
+                _DONE.to(lang),
+            )
+        )
 
     @blueprint.get("/tables/<name>")
     def describe_table(name: str) -> Response:
         actor, lang = _reader()
-        found = result_of(desk.table(parse_table_name(name), actor), places, request.environ)
+        found = result_of(service.table(parse_table_name(name), actor), slots, request.environ)
         return reply(success(found, _DONE.to(lang)))
 
     return blueprint

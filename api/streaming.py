@@ -8,24 +8,28 @@ from flask import Response, request
 
 from api.waiting import streamed_feed_of
 from common import sse
-from common.runtime import Feed, Quiet
-from common.store import Frame
+from common.runtime import NoItem, ThreadQueue
+from store import EventFrame
 
 T = TypeVar("T")
 _RETRY_MS = 3000
 _EVENT_ID = re.compile(r"(run_[0-9a-f]+):([0-9]{1,9})")
 
 
-def streamed(frames: AsyncIterator[Frame], run_id: str, *, ping_interval_s: float) -> Response:
-    """A response that writes `frames`, and a comment after every `ping_interval_s` seconds without one.
+def streamed(frames: AsyncIterator[EventFrame], run_id: str, *, ping_interval_s: float) -> Response:
+    """Return a response that writes `frames`, and comments between them.
+
+    A comment follows after every `ping_interval_s` seconds without a frame.
 
     `frames` is closed when the client leaves.
     """
 
-    def written(frame: Frame) -> bytes:
+    def written(frame: EventFrame) -> bytes:
         return sse.frame(f"{run_id}:{frame.seq}", frame.data)
 
-    return event_stream(frames, written, ping_interval_s=ping_interval_s, opening=sse.retry(_RETRY_MS))
+    return event_stream(
+        frames, written, ping_interval_s=ping_interval_s, opening=sse.retry(_RETRY_MS)
+    )
 
 
 def event_stream(
@@ -36,7 +40,9 @@ def event_stream(
     opening: bytes = b"",
     closing: bytes = b"",
 ) -> Response:
-    """A response that writes `items` as they come, and a comment after every `ping_interval_s` seconds without one.
+    """Return a response that writes `items` as they come, and comments between them.
+
+    A comment follows after every `ping_interval_s` seconds without an item.
 
     Args:
         items: closed when the client leaves.
@@ -46,18 +52,23 @@ def event_stream(
     feed = streamed_feed_of(items, request.environ)
     body = _written(feed, written, ping_interval_s, opening, closing)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
-    # Not a `finally` in _written: closing a generator that was never started does not run any of its body.
+    # Not a `finally` in _written: closing a generator that was never started does not run any of
+    # its body.
     response.call_on_close(feed.cancel)
     return response
 
 
 def _written(
-    feed: Feed[T], written: Callable[[T], bytes], ping_interval_s: float, opening: bytes, closing: bytes
+    feed: ThreadQueue[T],
+    written: Callable[[T], bytes],
+    ping_interval_s: float,
+    opening: bytes,
+    closing: bytes,
 ) -> Iterator[bytes]:
     if opening:
         yield opening
     while (first := feed.take(ping_interval_s)) is not None:
-        if isinstance(first, Quiet):
+        if isinstance(first, NoItem):
             yield sse.PING
         else:  # items that are ready already are sent in one piece
             yield b"".join(written(item) for item in (first, *feed.more()))
@@ -66,6 +77,6 @@ def _written(
 
 
 def last_event_seq(run_id: str) -> int:
-    """The number in `Last-Event-ID`, the last event the client has; 0 when there is none or it is of another run."""
+    """Return the number in `Last-Event-ID`; 0 when there is none, or one of another run."""
     known = _EVENT_ID.fullmatch(request.headers.get("Last-Event-ID", ""))
     return int(known[2]) if known is not None and known[1] == run_id else 0

@@ -1,12 +1,12 @@
-"""Lets a view wait for work on the event loop, and cancels the work when the client leaves meanwhile."""
+"""Lets a view wait for work on the event loop; cancels it when the client leaves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
 
-from api.disconnect import Client
-from api.places import Places
+from api.disconnect import RequestClient
+from api.slots import QuestionSlots
 from common.errors import (
     CANCELLED_TEXT,
     ENDING_TEXT,
@@ -17,38 +17,44 @@ from common.errors import (
     ServiceEnding,
     StoreUnavailable,
 )
-from common.runtime import Feed, Quiet, is_ending, run
-from common.store.trouble import UNREACHABLE
+from common.runtime import NoItem, ThreadQueue, is_ending, run
+from store.trouble import UNREACHABLE
 
 T = TypeVar("T")
 
 WAIT_S = 60.0  # seconds one wait for an item lasts; the caller then waits again
-_STORE_S = 10.0  # the store's own timeouts end sooner; this one helps when the event loop is blocked
+_STORE_S = (
+    10.0  # the store's own timeouts end sooner; this one helps when the event loop is blocked
+)
 _STORE_RETRY_S = 2
 
 
-def feed_of(source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None) -> Feed[T]:
-    """A feed of `source` for an answer that is written when the feed has ended; cancelled when the client leaves.
+def feed_of(
+    source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None
+) -> ThreadQueue[T]:
+    """Return a feed of `source` for an answer written at its end; cancelled if the client leaves.
 
     Args:
         environ: the request's WSGI environment.
         on_end: called when `source` has ended.
     """
-    return Feed(source, on_end, Client(environ).has_left)
+    return ThreadQueue(source, on_end, RequestClient(environ).has_left)
 
 
-def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> Feed[T]:
-    """As `feed_of`, for an answer that is written meanwhile. Its writer must send something for every `Quiet` it takes,
-    because that is how a client that half-closed is probed.
+def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> ThreadQueue[T]:
+    """Return a feed like that of `feed_of`, for an answer that is written meanwhile.
+
+    Its writer must send something for every `NoItem` it takes, because that is how a client that
+    half-closed is probed.
     """
-    feed: Feed[T]
-    client = Client(environ, lambda: feed.nudge())
-    feed = Feed(source, is_abandoned=client.has_left)
+    feed: ThreadQueue[T]
+    client = RequestClient(environ, lambda: feed.wake())
+    feed = ThreadQueue(source, is_abandoned=client.has_left)
     return feed
 
 
 def from_store(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, a short access to the store.
+    """Return the result of `work`, a short access to the store.
 
     Raises:
         StoreUnavailable: the store can't be reached; has `retry_after_s`.
@@ -63,42 +69,50 @@ def from_store(work: Coroutine[Any, Any, T]) -> T:
 
 
 @dataclass(frozen=True)
-class _Failure:
-    """An error as an item of a feed: a feed that raises counts as a fault of the program."""
+class WorkOutcome(Generic[T]):
+    """The outcome of work, as an item of a feed, in which an exception is a program's fault."""
 
-    error: CituError
+    value: T | None = None
+    # Stays when the work raises anything but a CituError; the feed then logs it.
+    error: CituError | None = field(default_factory=lambda: InternalError(INTERNAL_ERROR_TEXT))
+
+    def result(self) -> T:
+        """Return the value; raises the error."""
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.value)
 
 
-def result_of(work: Coroutine[Any, Any, T], places: Places, environ: dict[str, Any]) -> T:
-    """The result of `work`, which runs on the event loop and is cancelled when the client leaves.
+async def outcome_of(work: Coroutine[Any, Any, T]) -> AsyncIterator[WorkOutcome[T]]:
+    """Yield the outcome of `work`, as the one item of a feed."""
+    try:
+        yield WorkOutcome(await work, None)
+    except CituError as error:
+        yield WorkOutcome(error=error)
+    except asyncio.CancelledError:
+        yield WorkOutcome(
+            error=ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
+        )
 
-    Takes one of `places` until `work` has ended and the request's response has been written.
+
+def result_of(work: Coroutine[Any, Any, T], slots: QuestionSlots, environ: dict[str, Any]) -> T:
+    """Return the result of `work`, run on the event loop; cancel it when the client leaves.
+
+    Takes one of `slots` until `work` has ended and the request's response has been written.
 
     Raises:
-        TooManyStreams: all places are taken.
+        TooManyStreams: all slots are taken.
         CituError: whatever `work` raises; `Cancelled` when the client left.
     """
     try:
-        place = places.take()
+        slot = slots.take()
     except CituError:
         work.close()
         raise
-    place.hold()
-    feed = feed_of(_outcome(work), environ, place.leave)
-    # Stays when `work` raises anything but a CituError; the feed then logs it.
-    result: T | _Failure = _Failure(InternalError(INTERNAL_ERROR_TEXT))
+    slot.hold()
+    feed = feed_of(outcome_of(work), environ, slot.leave)
+    outcome: WorkOutcome[T] = WorkOutcome()
     while (item := feed.take(WAIT_S)) is not None:
-        if not isinstance(item, Quiet):
-            result = item
-    if isinstance(result, _Failure):
-        raise result.error
-    return result
-
-
-async def _outcome(work: Coroutine[Any, Any, T]) -> AsyncIterator[T | _Failure]:
-    try:
-        yield await work
-    except CituError as error:
-        yield _Failure(error)
-    except asyncio.CancelledError:
-        yield _Failure(ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT))
+        if not isinstance(item, NoItem):
+            outcome = item
+    return outcome.result()

@@ -23,12 +23,13 @@ from benchmarks import (
     many_streams,
     retrieval,
     rule_answers,
+    slow_requests,
     store_cost,
 )
 from benchmarks.accuracy_judging import NotLetIn
 from benchmarks.accuracy_report import UnreadableReport
-from common.llm.providers import InvalidEndpoint
 from databases.source import InvalidDatabaseUrl, database_sources
+from llm.providers import InvalidEndpoint
 
 _MISTAKES = (
     *(OSError, UnreadableReport, NotLetIn, psycopg2.OperationalError),
@@ -39,18 +40,57 @@ _MISTAKES = (
 def main() -> None:
     """Measures on the embedded demo database and prints the findings."""
     parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
-    parser.add_argument("what", nargs="?", choices=[*_MEASUREMENTS, "accuracy"], help="one measurement (default: all)")
-    parser.add_argument("--rounds", type=int, default=10, help="answer_cost, agent_cost: blocks (default 10)")
-    parser.add_argument("--answers", type=int, default=50, help="answer_cost: answers per block (default 50)")
-    parser.add_argument("--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)")
-    parser.add_argument("--interruptions", type=int, default=500, help="interruptions: questions (default 500)")
-    parser.add_argument("--sockets", type=int, default=400, help="many_sockets: WebSockets open at once (default 400)")
-    parser.add_argument("--tables", type=int, default=10_000, help="large_schema: tables (default 10000)")
     parser.add_argument(
-        "--questions", type=Path, nargs="+", default=[], help="retrieval, accuracy: files of JSON lines"
+        "what",
+        nargs="?",
+        choices=[*_MEASUREMENTS, "accuracy"],
+        help="one measurement (default: all)",
     )
-    parser.add_argument("--schemas", type=Path, help="retrieval: folder of .sql files or JSON file of their databases")
-    parser.add_argument("--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema")
+    parser.add_argument(
+        "--rounds", type=int, default=10, help="answer_cost, agent_cost: blocks (default 10)"
+    )
+    parser.add_argument(
+        "--answers", type=int, default=50, help="answer_cost: answers per block (default 50)"
+    )
+    parser.add_argument(
+        "--streams", type=int, default=1000, help="many_streams: questions at once (default 1000)"
+    )
+    parser.add_argument(
+        "--interruptions", type=int, default=500, help="interruptions: questions (default 500)"
+    )
+    parser.add_argument(
+        "--sockets",
+        type=int,
+        default=400,
+        help="many_sockets: WebSockets open at once (default 400)",
+    )
+    parser.add_argument(
+        "--slow-clients",
+        type=int,
+        default=300,
+        help="slow_requests: slow connections at once (default 300)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="slow_requests: how long (default 60)"
+    )
+    parser.add_argument(
+        "--tables", type=int, default=10_000, help="large_schema: tables (default 10000)"
+    )
+    parser.add_argument(
+        "--questions",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="retrieval, accuracy: files of JSON lines",
+    )
+    parser.add_argument(
+        "--schemas",
+        type=Path,
+        help="retrieval: folder of .sql files or JSON file of their databases",
+    )
+    parser.add_argument(
+        "--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema"
+    )
     accuracy.add_options(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
@@ -74,7 +114,9 @@ def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -
         bare, citu = found[endpoint, "bare stack"], found[endpoint, "Citu"]
         for name, cost in (("bare stack", bare), ("Citu", citu)):
             print(f"{endpoint + ', ' + name:20}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
-        print(f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}")
+        print(
+            f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}"
+        )
 
 
 def _agent_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:
@@ -92,6 +134,13 @@ def _many_streams(database_url: str, folder: Path, options: argparse.Namespace) 
 
 def _many_sockets(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     print("\n".join(many_sockets.run(database_url, folder, sockets=options.sockets).lines()))
+
+
+def _slow_requests(database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = slow_requests.run(
+        database_url, folder, clients=options.slow_clients, seconds=options.seconds
+    )
+    print("\n".join(found.lines()))
 
 
 def _store_cost(_database_url: str, folder: Path, _options: argparse.Namespace) -> None:
@@ -144,6 +193,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "many_streams": _many_streams,
     "first_paint": _first_paint,
     "many_sockets": _many_sockets,
+    "slow_requests": _slow_requests,
     "store_cost": _store_cost,
     "large_schema": _large_schema,
     "rules": _rules,

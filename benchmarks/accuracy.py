@@ -1,4 +1,5 @@
-"""`python -m benchmarks accuracy`: how many questions of a file are answered rightly, and what became of them since.
+"""`python -m benchmarks accuracy`: how many questions of a file are answered rightly, and what
+became of them since.
 
 docs/accuracy.md says how to use it.
 """
@@ -22,13 +23,31 @@ _MOST_AT_ONCE = 64
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options that only this measurement has, and `--questions`, which it shares."""
     group = parser.add_argument_group("accuracy")
-    group.add_argument("--database-url", default="", help="the database of the questions (default: DATABASE_URL, demo)")
+    group.add_argument(
+        "--database-url",
+        default="",
+        help="the database of the questions (default: DATABASE_URL, demo)",
+    )
     group.add_argument("--limit", type=int, help="ask only the first questions")
-    group.add_argument("--concurrency", type=_at_once, default=4, help="questions asked at once (default 4)")
-    group.add_argument("--report", type=Path, help="write what became of each question to this file, as JSON")
-    group.add_argument("--url", default="", help="ask this running Citu, which must answer about the same database")
-    group.add_argument("--api-key", default="", help="its key (default: CITU_API_KEY of the environment)")
-    group.add_argument("--compare", type=Path, nargs=2, metavar=("OLD", "NEW"), help="compare two reports; ask nothing")
+    group.add_argument(
+        "--concurrency", type=_at_once, default=4, help="questions asked at once (default 4)"
+    )
+    group.add_argument(
+        "--report", type=Path, help="write what became of each question to this file, as JSON"
+    )
+    group.add_argument(
+        "--url", default="", help="ask this running Citu, which must answer about the same database"
+    )
+    group.add_argument(
+        "--api-key", default="", help="its key (default: CITU_API_KEY of the environment)"
+    )
+    group.add_argument(
+        "--compare",
+        type=Path,
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="compare two reports; ask nothing",
+    )
 
 
 def _at_once(text: str) -> int:
@@ -73,7 +92,9 @@ def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
     yield from lines(found)
 
 
-def _judged(questions: Sequence[Asked], ask: Ask, database_url: str, concurrency: int) -> list[Judged]:
+def _judged(
+    questions: Sequence[Asked], ask: Ask, database_url: str, concurrency: int
+) -> list[Judged]:
     """What became of the questions, up to where somebody pressed Ctrl-C."""
     judged: list[Judged] = []
     try:

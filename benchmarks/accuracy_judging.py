@@ -1,14 +1,18 @@
-"""Asks Citu the questions of a file and compares the results of its SQL with those of the SQL that a person wrote.
+"""Asks Citu the questions of a file and compares the results of its SQL with those of the SQL that
+a person wrote.
 
-Citu answers as it does for its users: in this process with the settings of the environment, so with the model that they
-name or by the rules, or elsewhere, at a URL. An answer is
+Citu answers as it does for its users: in this process with the settings of the environment, so with
+the model that they name or by the rules, or elsewhere, at a URL. An answer is
 
 - right: the result of its SQL is that of the person's SQL, as `result_sets` says;
 - wrong: its SQL has another result, or PostgreSQL refuses it;
-- refused: there is no SQL, or Citu did not run it: a question back, conversation, a statement that the guard refused;
-- failed: the model, a database or the service was not available, or took too long, which says nothing of the answer.
+- refused: there is no SQL, or Citu did not run it: a question back, conversation, a statement that
+  the guard refused;
+- failed: the model, a database or the service was not available, or took too long, which says
+  nothing of the answer.
 
-A question whose own SQL fails is not asked, and is counted apart. All SQL runs in READ ONLY transactions.
+A question whose own SQL fails is not asked, and is counted apart. All SQL runs in READ ONLY
+transactions.
 """
 
 import json
@@ -31,7 +35,7 @@ from app_config import Settings
 from benchmarks.accuracy_questions import Asked
 from benchmarks.result_sets import same_result
 from common import errors, runtime
-from databases.guard.parsing import parse
+from sqltree.parsing import parse
 from unified_api import create_app
 
 Outcome = Literal["right", "wrong", "refused", "failed", "gold_failed"]
@@ -42,7 +46,11 @@ _SQL_TIMEOUT_MS = 120_000
 _CONNECT_TIMEOUT_S = 10
 _HTTP_TIMEOUT_S = 900.0
 _WARM_TIMEOUT_S, _CLOSE_TIMEOUT_S = 600, 10
-_TRIES, _PAUSE_S, _LONGEST_PAUSE_S = 6, 1.0, 60.0  # while the service has no place, or limits the caller's rate
+_TRIES, _PAUSE_S, _LONGEST_PAUSE_S = (
+    6,
+    1.0,
+    60.0,
+)  # while the service has no place, or limits the caller's rate
 _BUSY = frozenset((errors.TooManyStreams.error_type, errors.RateLimited.error_type))
 _REFUSALS = frozenset(kind.error_type for kind in errors.StatementRejected.__subclasses__())
 _NOT_LET_IN = frozenset((errors.Unauthorized.error_type, errors.KeysUnavailable.error_type))
@@ -82,7 +90,8 @@ class Judged:
     warnings: tuple[str, ...] = ()
 
 
-# ------------------------------------------------------------------------------------------------------------- asking
+# ------------------------------------------------------------------------------
+# asking
 
 
 @contextmanager
@@ -92,7 +101,9 @@ def citu_here(settings: Settings) -> Iterator[tuple[Ask, Services]]:
     client = Client(create_app(settings, services), use_cookies=False)
 
     def ask(question: str) -> dict[str, Any]:
-        with client.post(_PATH, json={"question": question}) as response:  # closing it frees its place
+        with client.post(
+            _PATH, json={"question": question}
+        ) as response:  # closing it frees its place
             envelope: dict[str, Any] = json.loads(response.get_data())
         return envelope
 
@@ -100,7 +111,9 @@ def citu_here(settings: Settings) -> Iterator[tuple[Ask, Services]]:
         await do()
 
     try:
-        runtime.run(awaited(services.warm), timeout_s=_WARM_TIMEOUT_S)  # as a service does before it answers
+        runtime.run(
+            awaited(services.warm), timeout_s=_WARM_TIMEOUT_S
+        )  # as a service does before it answers
         yield ask, services
     finally:
         runtime.run(awaited(services.aclose), timeout_s=_CLOSE_TIMEOUT_S)
@@ -109,7 +122,9 @@ def citu_here(settings: Settings) -> Iterator[tuple[Ask, Services]]:
 
 def citu_at(url: str, api_key: str = "") -> Ask:
     """A running Citu."""
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+    headers = {"Content-Type": "application/json"} | (
+        {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    )
 
     def ask(question: str) -> dict[str, Any]:
         body = json.dumps({"question": question}).encode()
@@ -139,10 +154,13 @@ def _unreachable(reason: str) -> dict[str, Any]:
     return {"success": False, "data": {"error_type": "unreachable", "error": reason}}
 
 
-def measured_settings(settings: Settings, folder: Path, *, database_url: str, concurrency: int) -> Settings:
+def measured_settings(
+    settings: Settings, folder: Path, *, database_url: str, concurrency: int
+) -> Settings:
     """`settings` with nothing left of the service they describe but how it answers.
 
-    Conversations and runs go into `folder`, no audit log is written, no API key is asked for, no rate is limited.
+    Conversations and runs go into `folder`, no audit log is written, no API key is asked for, no
+    rate is limited.
     """
     return replace(
         settings,
@@ -154,16 +172,24 @@ def measured_settings(settings: Settings, folder: Path, *, database_url: str, co
         rate_limit=Settings.rate_limit,
         audit_log="off",
         max_streams=max(settings.max_streams, concurrency),
+        caller_share=1.0,
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ judging
+# ------------------------------------------------------------------------------
+# judging
 
 
 def measure(
-    questions: Sequence[Asked], ask: Ask, database_url: str, *, concurrency: int = 1, pause_s: float = _PAUSE_S
+    questions: Sequence[Asked],
+    ask: Ask,
+    database_url: str,
+    *,
+    concurrency: int = 1,
+    pause_s: float = _PAUSE_S,
 ) -> Iterator[Judged]:
-    """Asks the questions, `concurrency` of them at once; yields what became of each, in their order.
+    """Asks the questions, `concurrency` of them at once; yields what became of each, in their
+    order.
 
     Args:
         database_url: the database that Citu answers about.
@@ -176,13 +202,17 @@ def measure(
     psycopg2.connect(database_url, connect_timeout=_CONNECT_TIMEOUT_S).close()
     with ThreadPoolExecutor(concurrency) as pool:
         try:
-            yield from pool.map(partial(_judged, ask=ask, database_url=database_url, pause_s=pause_s), questions)
+            yield from pool.map(
+                partial(_judged, ask=ask, database_url=database_url, pause_s=pause_s), questions
+            )
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _judged(asked: Asked, *, ask: Ask, database_url: str, pause_s: float) -> Judged:
-    judged = Judged(asked.id, asked.question, asked.lang, asked.difficulty, asked.sql, "gold_failed")
+    judged = Judged(
+        asked.id, asked.question, asked.lang, asked.difficulty, asked.sql, "gold_failed"
+    )
     try:
         gold = _rows(database_url, asked.sql, _MAX_ROWS)
     except (psycopg2.Error, errors.StatementRejected, ValueError) as exc:
@@ -249,7 +279,9 @@ def _rows(url: str, sql: str, most: int) -> list[tuple[Any, ...]]:
         connection.set_session(readonly=True)
         with connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {_SQL_TIMEOUT_MS}")
-        with connection.cursor("compared") as cursor:  # a cursor in the server, so that no more rows are sent
+        with connection.cursor(
+            "compared"
+        ) as cursor:  # a cursor in the server, so that no more rows are sent
             cursor.execute(sql)
             return list(cursor.fetchmany(most + 1))
 

@@ -16,7 +16,8 @@ class Asked:
     Attributes:
         sql: a query whose result is right.
         order_matters: whether its rows have to come in its order.
-        lang, difficulty: classes by which results are counted; difficulty is empty where none is given.
+        lang, difficulty: classes by which results are counted; difficulty is empty where none is
+            given.
     """
 
     id: str
@@ -41,7 +42,8 @@ class _Problem(ValueError):
 
 
 def read_questions(paths: Iterable[Path]) -> tuple[list[Asked], list[BadLine]]:
-    """The questions of all files in their order, and the lines that are none; blank lines are skipped.
+    """The questions of all files in their order, and the lines that are none; blank lines are
+    skipped.
 
     Raises:
         OSError: a file can't be read.

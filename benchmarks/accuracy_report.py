@@ -39,7 +39,8 @@ def report(
         "answered_by": answered_by,
         "total": _costs(asked),
         "classes": [
-            {"lang": lang, "difficulty": difficulty, **_costs(own)} for (lang, difficulty), own in _classes(asked)
+            {"lang": lang, "difficulty": difficulty, **_costs(own)}
+            for (lang, difficulty), own in _classes(asked)
         ],
         "gold_failed": [one.id for one in judged if one.outcome == "gold_failed"],
         "bad_lines": [asdict(line) for line in bad],
@@ -66,11 +67,14 @@ def _cost(judged: Sequence[Judged]) -> dict[str, Any]:
     return {"count": len(judged), "latency_ms": {"p50": p50, "p95": p95}, **sums}
 
 
-# -------------------------------------------------------------------------------------------------------------- shown
+# ------------------------------------------------------------------------------
+# shown
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """A report as a table; the questions that were not answered rightly, and lines that are no questions, below it."""
+    """A report as a table; the questions that were not answered rightly, and lines that are no
+    questions, below it.
+    """
     yield f"accuracy, {found['created_at']}, answered by {found['answered_by']}"
     yield (
         f"{'':16}"
@@ -106,7 +110,8 @@ def _share(part: int, whole: int) -> str:
     return f"{part} of {whole}, {100 * part / whole:.0f}%" if whole else "–"
 
 
-# ----------------------------------------------------------------------------------------------------------- compared
+# ------------------------------------------------------------------------------
+# compared
 
 
 def read_report(path: Path) -> dict[str, Any]:
@@ -129,7 +134,9 @@ def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     before, after = ({one["id"]: one for one in found["questions"]} for found in (old, new))
     both = [name for name in before if name in after]
     same = [name for name in both if all(before[name][key] == after[name][key] for key in _SAME)]
-    asked = [name for name in same if {before[name]["outcome"], after[name]["outcome"]} <= set(OUTCOMES)]
+    asked = [
+        name for name in same if {before[name]["outcome"], after[name]["outcome"]} <= set(OUTCOMES)
+    ]
     yield f"old: {old['created_at']}, answered by {old['answered_by']}"
     yield f"new: {new['created_at']}, answered by {new['answered_by']}"
     yield f"{'':8}{'old':>18}{'new':>18}"
@@ -138,10 +145,14 @@ def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         yield f"{outcome:8}" + "".join(f"{_share(count, len(asked)):>18}" for count in counts)
     changes = {name: (before[name]["outcome"], after[name]["outcome"]) for name in asked}
     for outcome in OUTCOMES:
-        became = [f"{name} (was {was})" for name, (was, now) in changes.items() if now == outcome != was]
+        became = [
+            f"{name} (was {was})" for name, (was, now) in changes.items() if now == outcome != was
+        ]
         yield from _named(f"became {outcome}", became)
     yield _sign_test(list(changes.values()))
-    yield from _named("not compared, their question or SQL differs", [name for name in both if name not in same])
+    yield from _named(
+        "not compared, their question or SQL differs", [name for name in both if name not in same]
+    )
     yield from _named("not compared, their SQL fails", [name for name in same if name not in asked])
     yield from _named("only in the old report", [name for name in before if name not in after])
     yield from _named("only in the new report", [name for name in after if name not in before])
@@ -153,8 +164,14 @@ def _named(what: str, ids: Sequence[str]) -> Iterator[str]:
 
 
 def _sign_test(changes: Iterable[tuple[str, str]]) -> str:
-    """How likely as many changes to or from right, shared as unevenly, are if each went either way by chance."""
-    gained, lost = (sum(was != now and (was, now)[side] == "right" for was, now in changes) for side in (1, 0))
+    """How likely as many changes to or from right, shared as unevenly, are if each went either way
+    by chance.
+    """
+    gained, lost = (
+        sum(was != now and (was, now)[side] == "right" for was, now in changes) for side in (1, 0)
+    )
     total = gained + lost
     tail = sum(math.comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total
-    return f"right gained {gained}, lost {lost}: p = {min(1.0, 2 * tail):.3g} (sign test, two-sided)"
+    return (
+        f"right gained {gained}, lost {lost}: p = {min(1.0, 2 * tail):.3g} (sign test, two-sided)"
+    )

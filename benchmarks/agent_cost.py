@@ -1,9 +1,9 @@
 """Measures what a tool agent adds to each call of the model, with the tool's call that follows it.
 
-The model is the tests' scripted server, which answers at once, in its own process. It has each question answered in few
-steps, and in many; the difference, divided by the calls between, is what one call costs. From that are taken the same
-exchange with the model by a plain HTTP client, which sends what Citu has sent, and the same statement by a plain
-cursor.
+The model is the tests' scripted server, which answers at once, in its own process. It has each
+question answered in few steps, and in many; the difference, divided by the calls between, is what
+one call costs. From that are taken the same exchange with the model by a plain HTTP client, which
+sends what Citu has sent, and the same statement by a plain cursor.
 """
 
 import http.client
@@ -23,18 +23,22 @@ from app_config import Settings
 from benchmarks.answer_cost import serve, serve_model
 from benchmarks.worker_process import cpu_ms
 from serving.worker import listen
-from tests.openai_server import Called, Reply, Request
+from tests.support.openai_server import Called, Reply, Request
 from unified_api import create_app
 
 BUDGET_MS = 4.0  # of Citu's own, for one call of the model
 AGENTS = ("tool_loop", "tool_graph")
-_FEW, _MANY = 6, 14  # calls of tools in one question; in both, three statements are kept to learn from, the most
+_FEW, _MANY = (
+    6,
+    14,
+)  # calls of tools in one question; in both, three statements are kept to learn from, the most
 _PATH = "/api/v0/ask_agent"
 
 
 @dataclass
 class AgentCost:
-    """Milliseconds of one call of the model and of the tool's call that follows it: `own` is without `bare`.
+    """Milliseconds of one call of the model and of the tool's call that follows it: `own` is
+    without `bare`.
 
     Attributes:
         cpu: of the worker.
@@ -55,7 +59,9 @@ class AgentCost:
 
 
 class _Model:
-    """Calls tools as often as the question asks for, then answers; puts a request of each agent into `sent`, once."""
+    """Calls tools as often as the question asks for, then answers; puts a request of each agent
+    into `sent`, once.
+    """
 
     def __init__(self, sent: Any) -> None:
         self._sent = sent
@@ -88,7 +94,9 @@ def _statement(number: int) -> str:
 
 
 def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
-    """Medians over that many questions of each kind; an agent that does not call the model so often is left out."""
+    """Medians over that many questions of each kind; an agent that does not call the model so often
+    is left out.
+    """
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
     sent: Any = context.Queue()
@@ -124,11 +132,15 @@ def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
 
 
 def _measure(agent: str, port: int, worker: int, questions: int, found: AgentCost) -> None:
-    """Adds the agent's figures to `found`; asks for few and for many steps in turn, since hosts are busy at times."""
+    """Adds the agent's figures to `found`; asks for few and for many steps in turn, since hosts are
+    busy at times.
+    """
     taken: dict[int, list[float]] = {_FEW: [], _MANY: []}
     cpu = dict.fromkeys(taken, 0.0)
     for steps in taken:
-        if _answered(agent, steps, port) != steps + 1:  # also warms up: imports, connections, catalogue
+        if (
+            _answered(agent, steps, port) != steps + 1
+        ):  # also warms up: imports, connections, catalogue
             return
     for _ in range(questions):
         for steps, milliseconds in taken.items():
@@ -136,7 +148,9 @@ def _measure(agent: str, port: int, worker: int, questions: int, found: AgentCos
             _answered(agent, steps, port)
             milliseconds.append((time.perf_counter() - start) * 1000)
             cpu[steps] += cpu_ms(worker) - before
-    found.total[agent] = (statistics.median(taken[_MANY]) - statistics.median(taken[_FEW])) / (_MANY - _FEW)
+    found.total[agent] = (statistics.median(taken[_MANY]) - statistics.median(taken[_FEW])) / (
+        _MANY - _FEW
+    )
     found.cpu[agent] = (cpu[_MANY] - cpu[_FEW]) / questions / (_MANY - _FEW)
 
 
@@ -152,13 +166,17 @@ def _answered(agent: str, steps: int, port: int) -> int:
 
 
 def _bare(request: Any, openai_url: str, database_url: str, questions: int) -> float:
-    """Milliseconds of one exchange with the model, the middle one of a long question, and one statement."""
+    """Milliseconds of one exchange with the model, the middle one of a long question, and one
+    statement.
+    """
     address = urlsplit(openai_url)
     client = http.client.HTTPConnection(address.netloc)
     body = json.dumps(request).encode()
 
     def exchange() -> None:
-        client.request("POST", f"{address.path}/chat/completions", body, {"Content-Type": "application/json"})
+        client.request(
+            "POST", f"{address.path}/chat/completions", body, {"Content-Type": "application/json"}
+        )
         response = client.getresponse()
         assert "choices" in json.loads(response.read()), response.status
 

@@ -1,8 +1,10 @@
-"""Measures what one answer costs beside the model: Citu and the bare stack in turn, as whole answers and streams.
+"""Measures what one answer costs beside the model: Citu and the bare stack in turn, as whole
+answers and streams.
 
-The model is the tests' scripted server, which answers at once, in its own process. Both applications run under the same
-gunicorn options with one worker against the same database. Latency is the client's median; CPU is the worker's user and
-system time per answer. A stream's time is that until its last byte.
+The model is the tests' scripted server, which answers at once, in its own process. Both
+applications run under the same gunicorn options with one worker against the same database. Latency
+is the client's median; CPU is the worker's user and system time per answer. A stream's time is that
+until its last byte.
 """
 
 import http.client
@@ -19,8 +21,8 @@ from typing import Any
 from app_config import Settings
 from benchmarks.bare_stack import bare_app
 from benchmarks.worker_process import cpu_ms
-from serving.worker import Server, gunicorn_options, listen
-from tests.openai_server import OpenAiServer, Reply, Request, Script
+from serving.worker import GunicornServer, gunicorn_options, listen
+from tests.support.openai_server import OpenAiServer, Reply, Request, Script
 from unified_api import create_app
 
 QUESTION = "查询各服务区的营业收入排行"
@@ -55,7 +57,7 @@ def serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: boo
     options = gunicorn_options(max_streams=16)
     if not is_citu:
         options.pop("post_worker_init")  # belongs to Citu
-    Server(app, listening, options, lambda: None).run()
+    GunicornServer(app, listening, options, lambda: None).run()
 
 
 ENDPOINTS = {"answer": "/api/v0/ask_agent", "stream": "/api/v0/ask_agent_stream"}
@@ -94,7 +96,9 @@ def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
         subject.measure(answers)  # warm-up: imports, connections, catalogue
         subject.milliseconds.clear()
         subject.cpu_ms.clear()
-    subjects.sort(key=lambda subject: subject.endpoint)  # measure the two applications in direct succession
+    subjects.sort(
+        key=lambda subject: subject.endpoint
+    )  # measure the two applications in direct succession
     for _ in range(rounds):
         for subject in subjects:
             subject.measure(answers)
@@ -125,7 +129,9 @@ def run(
         for name, maker in makers.items():
             listening, pid = listen("127.0.0.1", 0), context.Queue()
             port = listening.getsockname()[1]
-            server = context.Process(target=serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"})
+            server = context.Process(
+                target=serve, args=(maker, listening, pid), kwargs={"is_citu": name == "Citu"}
+            )
             server.start()
             servers.append(server)
             worker = pid.get(timeout=60)

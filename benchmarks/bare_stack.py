@@ -1,8 +1,8 @@
 """A minimal application with the same libraries, to compare Citu's own cost with.
 
-It has the same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one parse, EXPLAIN and
-SELECT on a pooled connection. Its stream says only which node has ended. It has no guard beyond the parse, no
-cancellation, no caps, no error handling and no logs.
+It has the same Flask under the same gunicorn, a compiled five-node graph, two openai calls, one
+parse, EXPLAIN and SELECT on a pooled connection. Its stream says only which node has ended. It has
+no guard beyond the parse, no cancellation, no caps, no error handling and no logs.
 """
 
 import json
@@ -56,7 +56,9 @@ class _Bare:
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
-                return [column.name for column in cursor.description or ()], [list(row) for row in cursor.fetchall()]
+                return [column.name for column in cursor.description or ()], [
+                    list(row) for row in cursor.fetchall()
+                ]
         finally:
             connection.rollback()
             self._pool.putconn(connection)
@@ -90,11 +92,19 @@ class _Bare:
     def graph(self) -> CompiledStateGraph[State, None, State, State]:
         """The five nodes, compiled."""
         graph = StateGraph(State)
-        nodes: tuple[Any, ...] = (self.classify, self.generate, self.execute, self.chat, self.respond)
+        nodes: tuple[Any, ...] = (
+            self.classify,
+            self.generate,
+            self.execute,
+            self.chat,
+            self.respond,
+        )
         for node in nodes:
             graph.add_node(node.__name__, node)
         graph.add_edge(START, "classify")
-        graph.add_conditional_edges("classify", lambda state: state["kind"], {"DATABASE": "generate", "CHAT": "chat"})
+        graph.add_conditional_edges(
+            "classify", lambda state: state["kind"], {"DATABASE": "generate", "CHAT": "chat"}
+        )
         graph.add_edge("generate", "execute")
         graph.add_edge("execute", "respond")
         graph.add_edge("chat", "respond")
@@ -111,7 +121,8 @@ def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
     def ask_agent() -> Response:
         state = compiled.invoke({"question": request.get_json()["question"]})
         return Response(
-            json.dumps({"data": state["body"]}, ensure_ascii=False, default=str), mimetype="application/json"
+            json.dumps({"data": state["body"]}, ensure_ascii=False, default=str),
+            mimetype="application/json",
         )
 
     @app.post("/api/v0/ask_agent_stream")

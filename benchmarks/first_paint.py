@@ -1,12 +1,14 @@
-"""Measures when an installed Chromium shows the first text of the page, with nothing kept from an earlier visit."""
+"""Measures when an installed Chromium shows the first text of the page, with nothing kept from an
+earlier visit.
+"""
 
 import statistics
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.live import serving_afresh
 from tests.page.browsers import browser_path, flags
+from tests.support.live import serving_afresh
 
 _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
@@ -16,7 +18,10 @@ def run(data_dir: Path, *, visits: int = 10) -> str:
     program = browser_path()
     if program is None:
         return "no Chromium is installed: nothing was measured"
-    with serving_afresh(data_dir / "first_paint.log", DATA_DIR=str(data_dir)) as citu, sync_playwright() as engines:
+    with (
+        serving_afresh(data_dir / "first_paint.log", DATA_DIR=str(data_dir)) as citu,
+        sync_playwright() as engines,
+    ):
         browser = engines.chromium.launch(executable_path=program, args=flags())
         found = [_visit(browser, f"http://127.0.0.1:{citu.port}/") for _ in range(visits)]
         browser.close()

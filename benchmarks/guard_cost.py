@@ -1,18 +1,22 @@
-"""Measures the guard's time per statement, on the allowed statements of its specification, without its cache."""
+"""Measures the guard's time per statement, on the allowed statements of its specification, without
+its cache.
+"""
 
 import contextlib
 import statistics
 import time
 
 from common.errors import StatementRejected
-from databases.guard import Guard
-from tests.test_guard import ALLOWED
+from guard import Guard
+from tests.support.guarded_statements import ALLOWED
 
 _BUDGET_MS = 0.5  # for the median statement
 
 
 def run(rounds: int = 50) -> dict[str, float]:
-    """Milliseconds per statement: `median` and `p99` over all statements, each timed by its fastest of `rounds`."""
+    """Milliseconds per statement: `median` and `p99` over all statements, each timed by its fastest
+    of `rounds`.
+    """
     fastest = [_fastest(case.sql, rounds) for case in ALLOWED]
     return {"median": statistics.median(fastest), "p99": statistics.quantiles(fastest, n=100)[98]}
 
@@ -30,4 +34,6 @@ def _fastest(sql: str, rounds: int) -> float:
 
 if __name__ == "__main__":
     found = run()
-    print(f"guard, ms per statement: median {found['median']:.3f} (budget {_BUDGET_MS}), p99 {found['p99']:.3f}")
+    print(
+        f"guard, ms per statement: median {found['median']:.3f} (budget {_BUDGET_MS}), p99 {found['p99']:.3f}"
+    )

@@ -1,8 +1,10 @@
-"""Interrupts questions to the flows with tools at random points, and asks another one in the same conversation.
+"""Interrupts questions to the flows with tools at random points, and asks another one in the same
+conversation.
 
-A client leaves, the run is cancelled, its worker is killed, or the model's reply breaks: any byte of it may be the
-last, it may be an error, or garbage. Whatever happens, the next question must be answered, and no conversation that
-breaks the protocol may be sent to the model: the scripted endpoint refuses what any provider refuses.
+A client leaves, the run is cancelled, its worker is killed, or the model's reply breaks: any byte
+of it may be the last, it may be an error, or garbage. Whatever happens, the next question must be
+answered, and no conversation that breaks the protocol may be sent to the model: the scripted
+endpoint refuses what any provider refuses.
 """
 
 import json
@@ -19,11 +21,11 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from tests.http_stream import Stream, post_json
-from tests.live import Citu, serving
-from tests.openai_replies import Called, Reply, Request, chunk, closing, event
-from tests.openai_server import OpenAiServer, take_violations
-from tests.tool_scripts import EXECUTING, following, generating, querying
+from tests.support.http_stream import Stream, post_json
+from tests.support.live import Citu, serving
+from tests.support.openai_replies import Called, Reply, Request, chunk, closing, event
+from tests.support.openai_server import OpenAiServer, take_violations
+from tests.support.tool_scripts import EXECUTING, following, generating, querying
 
 STREAM, SYNC = "/api/v0/ask_agent_stream", "/api/v0/ask_agent"
 AGENTS = ("tool_graph", "tool_loop")
@@ -33,7 +35,12 @@ _MOST_EVENTS = 40  # after which a client leaves, or cancels
 _LONG_S = 20.0  # for the next question, while a killed worker is replaced
 _PAUSE_S = 0.05
 _QUICK = "SELECT 1 AS n"
-_BROKEN = ("SELECT no_such_column", "SELEC", "DELETE FROM none", "SELECT 1 / (count(*) - count(*)) AS x FROM {table}")
+_BROKEN = (
+    "SELECT no_such_column",
+    "SELEC",
+    "DELETE FROM none",
+    "SELECT 1 / (count(*) - count(*)) AS x FROM {table}",
+)
 
 
 @dataclass
@@ -84,7 +91,11 @@ class _Trial:
     def body(self, place: str, question: str = "how many are there") -> dict[str, Any]:
         """The request's."""
         conversation = f"interrupted-{self.agent}-{self.number % 10}"
-        return {"question": f"{question} [{self.number} {place}]", "agent": self.agent, "conversation_id": conversation}
+        return {
+            "question": f"{question} [{self.number} {place}]",
+            "agent": self.agent,
+            "conversation_id": conversation,
+        }
 
 
 class Interrupter:
@@ -94,7 +105,9 @@ class Interrupter:
         table: that can be read; `slow` is a statement that runs long, if there is one.
     """
 
-    def __init__(self, citu: Citu, model: OpenAiServer, table: str, slow: str | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, citu: Citu, model: OpenAiServer, table: str, slow: str | None = None, seed: int = 0
+    ) -> None:
         self._citu = citu
         self._model = model
         self._table = table
@@ -118,11 +131,14 @@ class Interrupter:
             found.refused += take_violations()
         return found
 
-    # ------------------------------------------------------------------------------------------------------- the model
+    # --------------------------------------------------------------------------
+    # the model
 
     def _trial(self, number: int, agent: str, kind: str) -> _Trial:
         stops = kind in ("cut", "cancel", "kill")
-        replies = [self._calling(agent, may_be_slow=stops) for _ in range(self._random.randint(1, 4))]
+        replies = [
+            self._calling(agent, may_be_slow=stops) for _ in range(self._random.randint(1, 4))
+        ]
         replies.append(Reply("There is one."))
         if kind == "model":
             place = self._random.randrange(len(replies))
@@ -130,14 +146,26 @@ class Interrupter:
         return _Trial(number, agent, kind, replies, self._random.randint(1, _MOST_EVENTS))
 
     def _calling(self, agent: str, *, may_be_slow: bool) -> Reply:
-        calls = [self._call(agent, may_be_slow=may_be_slow) for _ in range(self._random.choice((1, 1, 1, 2, 4)))]
+        calls = [
+            self._call(agent, may_be_slow=may_be_slow)
+            for _ in range(self._random.choice((1, 1, 1, 2, 4)))
+        ]
         return Reply(
-            self._random.choice(("", "Let me see. ", "Let me look at this first, step by step. " * 12)), calls=calls
+            self._random.choice(
+                ("", "Let me see. ", "Let me look at this first, step by step. " * 12)
+            ),
+            calls=calls,
         )
 
     def _call(self, agent: str, *, may_be_slow: bool) -> Called:
-        sqls = [_QUICK, f"SELECT count(*) AS n FROM {self._table}", *(one.format(table=self._table) for one in _BROKEN)]
-        sql = self._random.choice([*sqls, *([self._slow] * 4 if self._slow and may_be_slow else ())])
+        sqls = [
+            _QUICK,
+            f"SELECT count(*) AS n FROM {self._table}",
+            *(one.format(table=self._table) for one in _BROKEN),
+        ]
+        sql = self._random.choice(
+            [*sqls, *([self._slow] * 4 if self._slow and may_be_slow else ())]
+        )
         other = [
             Called("search_schema", {"words": self._table, "limit": None}),
             Called("describe_table", {"table": self._table}),
@@ -157,7 +185,9 @@ class Interrupter:
         mistake = event({"error": {"message": "overloaded", "type": "server_error", "code": None}})
         return self._random.choice(
             [
-                Reply(reply.text, calls=reply.calls, ending="disconnect"),  # at a byte that `_cut` chooses
+                Reply(
+                    reply.text, calls=reply.calls, ending="disconnect"
+                ),  # at a byte that `_cut` chooses
                 Reply(reply.text, calls=reply.calls, ending="disconnect"),
                 Reply(reply.text, calls=reply.calls, ending="disconnect"),
                 Reply(status=status, headers={"Retry-After": "0"}),
@@ -168,7 +198,9 @@ class Interrupter:
         )
 
     def _reply(self, request: Request) -> Reply:
-        """What the model says: the trial's script while its question is answered, later a plain one."""
+        """What the model says: the trial's script while its question is answered, later a plain
+        one.
+        """
         marks = _MARK.findall(json.dumps(request.messages[:2]))
         if not marks:
             return Reply("Hello.")
@@ -176,19 +208,30 @@ class Interrupter:
         trial = self._trials[int(number)]
         script = trial.replies if place == "first" else _next_replies(trial.agent)
         reply = following(script, _QUICK)(request)
-        return self._cut(reply, request) if reply.ending == "disconnect" and request.is_stream else reply
+        return (
+            self._cut(reply, request)
+            if reply.ending == "disconnect" and request.is_stream
+            else reply
+        )
 
     def _cut(self, reply: Reply, request: Request) -> Reply:
-        frames = [event(chunk(request, {"content": one} if isinstance(one, str) else one)) for one in _frames(reply)]
+        frames = [
+            event(chunk(request, {"content": one} if isinstance(one, str) else one))
+            for one in _frames(reply)
+        ]
         whole = b"".join(frames) + closing(request, reply)
         return Reply(pieces=[whole[: self._random.randrange(len(whole))]], ending="disconnect")
 
-    # ---------------------------------------------------------------------------------------------------- the questions
+    # --------------------------------------------------------------------------
+    # the questions
 
     def _interrupted(self, trial: _Trial) -> str:
         """How the question ended; `left` when nobody was there to read it."""
         last = "left"
-        with suppress(HTTPException, OSError), Stream(self._citu.port, STREAM, trial.body("first")) as stream:
+        with (
+            suppress(HTTPException, OSError),
+            Stream(self._citu.port, STREAM, trial.body("first")) as stream,
+        ):
             assert stream.status == 200  # noqa: PLR2004 - the stream has begun
             for count, said in enumerate(stream.events(), 1):
                 last = _named(said)
@@ -205,7 +248,9 @@ class Interrupter:
         shown = data.get("arguments", {}).get("sql") or data.get("state_summary", {}).get("sql")
         if data["type"] == "tool":
             return bool(data["status"] == "running" and shown == self._slow)
-        return bool(data["type"] == "progress" and data["node"] == "execute_sql" and shown == self._slow)
+        return bool(
+            data["type"] == "progress" and data["node"] == "execute_sql" and shown == self._slow
+        )
 
     def _end(self, trial: _Trial) -> None:
         if trial.kind == "kill":
@@ -245,8 +290,17 @@ def _named(said: dict[str, Any]) -> str:
 
 def run(database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0) -> Found:
     """Interrupts `count` questions about the demo database."""
-    with OpenAiServer() as model, serving(data_dir / "log", model=model, DATABASE_URL=database_url, **SETTINGS) as citu:
+    with (
+        OpenAiServer() as model,
+        serving(data_dir / "log", model=model, DATABASE_URL=database_url, **SETTINGS) as citu,
+    ):
         return Interrupter(citu, model, "shop", seed=seed).run(count)
 
 
-SETTINGS = {"MAX_STREAMS": "4", "PING_INTERVAL_S": "0.1", "LLM_MAX_RETRIES": "0", "AUDIT_LOG": "off"}
+SETTINGS = {
+    "MAX_STREAMS": "4",
+    "CALLER_SHARE": "1",
+    "PING_INTERVAL_S": "0.1",
+    "LLM_MAX_RETRIES": "0",
+    "AUDIT_LOG": "off",
+}

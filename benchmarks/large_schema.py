@@ -1,9 +1,10 @@
-"""Measures a database of thousands of tables: the first answer after a cold start, later ones, memory, and waits.
+"""Measures a database of thousands of tables: the first answer after a cold start, later ones,
+memory, and waits.
 
-It makes a database with tables of about ten columns (`synthetic_schema`) and asks without a model. Citu runs as
-`python unified_api.py`. The first questions come at once, while Citu still reads the catalogue; then come questions of
-several kinds, one after the other. Meanwhile `/health` is asked again and again: its slowest answer shows how long
-other requests have to wait.
+It makes a database with tables of about ten columns (`synthetic_schema`) and asks without a model.
+Citu runs as `python unified_api.py`. The first questions come at once, while Citu still reads the
+catalogue; then come questions of several kinds, one after the other. Meanwhile `/health` is asked
+again and again: its slowest answer shows how long other requests have to wait.
 """
 
 import http.client
@@ -23,8 +24,8 @@ from psycopg2.extensions import make_dsn
 
 from benchmarks.synthetic_schema import statements, synthetic_catalog
 from benchmarks.worker_process import most_memory_mb
-from databases.embedded_server import EmbeddedServer
-from tests.live import serving_afresh
+from databases.embedded.embedded_server import EmbeddedServer
+from tests.support.live import serving_afresh
 
 QUESTIONS = (
     "How many crm customers are there?",
@@ -71,7 +72,9 @@ def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
     """Measures a database of `tables` tables."""
     with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
         started = time.perf_counter()
-        with serving_afresh(data_dir / "large_schema.log", DATABASE_URL=url, DATA_DIR=str(data_dir)) as citu:
+        with serving_afresh(
+            data_dir / "large_schema.log", DATABASE_URL=url, DATA_DIR=str(data_dir)
+        ) as citu:
             with _watched(citu.port) as waits:
                 list(clients.map(lambda question: _ask(citu.port, question), QUESTIONS[:_CLIENTS]))
                 first_s = time.perf_counter() - started
@@ -79,7 +82,9 @@ def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
                 _ask(citu.port, question)
             later = [_ask(citu.port, question) for _ in range(rounds) for question in QUESTIONS]
             memory_mb = most_memory_mb(citu.worker())
-    return Found(tables, first_s, (statistics.median(later), max(later)), max(waits, default=0.0), memory_mb)
+    return Found(
+        tables, first_s, (statistics.median(later), max(later)), max(waits, default=0.0), memory_mb
+    )
 
 
 def _ask(port: int, question: str) -> float:

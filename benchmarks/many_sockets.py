@@ -1,7 +1,8 @@
 """Opens hundreds of WebSockets on one worker, asks over each of them, and stops the service.
 
-What an open socket costs in threads, descriptors and memory, how soon the first frame of an answer comes, and whether
-each client hears of the end. Questions are answered by rules, so the time is the service's own.
+What an open socket costs in threads, descriptors and memory, how soon the first frame of an answer
+comes, and whether each client hears of the end. Questions are answered by rules, so the time is the
+service's own.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from websockets.exceptions import ConnectionClosed
 
 from benchmarks.worker_process import most_memory_mb
 from serving.worker import gunicorn_options
-from tests.live import Citu, descriptor_count, serving_afresh, thread_count
+from tests.support.live import Citu, descriptor_count, serving_afresh, thread_count
 
 _PATH = "/api/vanna/v2/chat_websocket"
 _QUESTION = json.dumps({"message": "店铺有多少家"})
@@ -64,7 +65,13 @@ class Found:
 def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> Found:
     """Measures `sockets` open sockets."""
     log = data_dir / "many_sockets.log"
-    with serving_afresh(log, DATABASE_URL=database_url, DATA_DIR=str(data_dir), MAX_STREAMS=str(_PLACES)) as citu:
+    with serving_afresh(
+        log,
+        DATABASE_URL=database_url,
+        DATA_DIR=str(data_dir),
+        MAX_STREAMS=str(_PLACES),
+        CALLER_SHARE="1",
+    ) as citu:
         return asyncio.run(_measured(citu, sockets))
 
 

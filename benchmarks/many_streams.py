@@ -1,12 +1,13 @@
-"""Asks one worker a thousand questions at once: is each stream complete, and how soon does the first event come?
+"""Asks one worker a thousand questions at once: is each stream complete, and how soon does the
+first event come?
 
-The model is the tests' scripted server, which thinks for 0.3 s before each of a question's two replies. Citu runs as
-`python unified_api.py` with as many places as there are questions. All clients connect at the same moment, so the times
-include connecting, reading the request, and the work of all other questions, on cores shared with the model, PostgreSQL
-and the clients themselves.
+The model is the tests' scripted server, which thinks for 0.3 s before each of a question's two
+replies. Citu runs as `python unified_api.py` with as many places as there are questions. All
+clients connect at the same moment, so the times include connecting, reading the request, and the
+work of all other questions, on cores shared with the model, PostgreSQL and the clients themselves.
 
-It is compared with queueing: if a server answered one question after another, the median client would wait for half of
-the others' model calls before its first event.
+It is compared with queueing: if a server answered one question after another, the median client
+would wait for half of the others' model calls before its first event.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ from typing import Any
 
 from benchmarks.answer_cost import QUESTION, SQL
 from benchmarks.worker_process import cpu_ms, most_memory_mb
-from tests.live import serving_afresh
-from tests.openai_server import OpenAiServer, Reply, Request
+from tests.support.live import serving_afresh
+from tests.support.openai_server import OpenAiServer, Reply, Request
 
 MODEL_DELAY_S = 0.3
 _CALLS_PER_QUESTION = 2
@@ -32,7 +33,9 @@ _PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Stream:
-    """What one client saw, in seconds from the start of all clients; `problem` is empty if nothing went wrong."""
+    """What one client saw, in seconds from the start of all clients; `problem` is empty if nothing
+    went wrong.
+    """
 
     first_event_s: float
     end_s: float
@@ -44,7 +47,8 @@ class Found:
     """What all clients saw, and what the worker used.
 
     Attributes:
-        queueing_s: how long the median client would wait for its first event if questions were answered one by one.
+        queueing_s: how long the median client would wait for its first event if questions were
+            answered one by one.
         memory_mb: the most memory that the worker held.
     """
 
@@ -70,7 +74,10 @@ class Found:
 
     def lines(self) -> list[str]:
         """The findings as a person reads them."""
-        last, end = (max(times) for times in zip(*((s.first_event_s, s.end_s) for s in self.streams), strict=True))
+        last, end = (
+            max(times)
+            for times in zip(*((s.first_event_s, s.end_s) for s in self.streams), strict=True)
+        )
         return [
             f"{len(self.streams)} streams at once, {len(self.problems)} of them broken or failed",
             f"first event: median {self.first_event_s:.2f} s, last {last:.2f} s;"
@@ -89,6 +96,7 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
             DATABASE_URL=database_url,
             DATA_DIR=str(data_dir),
             MAX_STREAMS=str(streams),
+            CALLER_SHARE="1",
             DATABASE_POOL_WAIT_S="60",  # all questions share few connections
             OPENAI_API_KEY="bench",
             OPENAI_BASE_URL=model_url,
@@ -126,7 +134,9 @@ async def _ask(port: int, started: float) -> Stream:
                     first_event_s = time.perf_counter() - started
             writer.close()
     except OSError as error:  # a TimeoutError is one
-        return Stream(first_event_s, time.perf_counter() - started, f"{type(error).__name__} {error}")
+        return Stream(
+            first_event_s, time.perf_counter() - started, f"{type(error).__name__} {error}"
+        )
     return Stream(first_event_s, time.perf_counter() - started, _problem(bytes(answer)))
 
 
@@ -137,7 +147,11 @@ def _problem(answer: bytes) -> str:
     kinds = [event["data"]["type"] for event in events]
     if kinds[-1:] == ["error"]:
         return f"{events[-1]['data']['error_type']}: {events[-1]['message']}"
-    if not answer.endswith(b"\r\n0\r\n\r\n") or kinds[-1:] != ["completed"] or kinds.count("completed") != 1:
+    if (
+        not answer.endswith(b"\r\n0\r\n\r\n")
+        or kinds[-1:] != ["completed"]
+        or kinds.count("completed") != 1
+    ):
         return f"the stream is not whole: {kinds}"
     last = events[-1]["data"]
     return "; ".join(last["warnings"]) or ("" if last["query_result"]["rows"] else "no rows")

@@ -1,10 +1,13 @@
-"""Says whether two results hold the same rows. Titles of columns and the order of columns don't count.
+"""Says whether two results hold the same rows. Titles of columns and the order of columns don't
+count.
 
 - Each column of the wanted result has to be a column of the answer; the answer may have more.
 - The rows are the same, each as often; their order counts only if it is asked for.
-- Numbers are the same if they differ by at most 0.0001, or by a 10^12th of their size; whole numbers have to be equal.
-- A timestamp at midnight is the same as its date. Blanks at the end of texts don't count. NULL is the same as NULL;
-  nothing else is the same as a value of another kind: a number is not its text, and a truth value is no number.
+- Numbers are the same if they differ by at most 0.0001, or by a 10^12th of their size; whole
+  numbers have to be equal.
+- A timestamp at midnight is the same as its date. Blanks at the end of texts don't count. NULL is
+  the same as NULL; nothing else is the same as a value of another kind: a number is not its text,
+  and a truth value is no number.
 """
 
 import datetime
@@ -22,7 +25,8 @@ _CLOSE_SHARE = Decimal(
 
 
 def same_result(wanted: Rows, answer: Rows, *, in_order: bool = False) -> bool:
-    """Whether some choice of the answer's columns gives the rows of `wanted`; results without rows are the same.
+    """Whether some choice of the answer's columns gives the rows of `wanted`; results without rows
+    are the same.
 
     Args:
         wanted, answer: rows as psycopg2 gives them.
@@ -33,8 +37,12 @@ def same_result(wanted: Rows, answer: Rows, *, in_order: bool = False) -> bool:
     if not wanted:
         return True
     names = _number_names(value for rows in (wanted, answer) for row in rows for value in row)
-    columns = [tuple(_plain(value, names) for value in column) for column in zip(*wanted, strict=True)]
-    offered = Counter(tuple(_plain(value, names) for value in column) for column in zip(*answer, strict=True))
+    columns = [
+        tuple(_plain(value, names) for value in column) for column in zip(*wanted, strict=True)
+    ]
+    offered = Counter(
+        tuple(_plain(value, names) for value in column) for column in zip(*answer, strict=True)
+    )
     if in_order:
         return Counter(columns) <= offered
     return _is_found(columns, offered)
@@ -47,7 +55,9 @@ def _is_found(columns: Sequence[tuple[Any, ...]], offered: Counter[tuple[Any, ..
     """
     length = len(columns[0])
     bags = {other: Counter(other) for other in offered}
-    candidates = [[other for other, bag in bags.items() if bag == Counter(column)] for column in columns]
+    candidates = [
+        [other for other, bag in bags.items() if bag == Counter(column)] for column in columns
+    ]
 
     def search(at: int, wanted: list[tuple[Any, ...]], chosen: list[tuple[Any, ...]]) -> bool:
         if at == len(columns):

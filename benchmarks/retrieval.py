@@ -1,17 +1,20 @@
-"""How often the tables that a question needs are among the first ten that are ranked for it, and what a ranking takes.
+"""How often the tables that a question needs are among the first ten that are ranked for it, and
+what a ranking takes.
 
-Every question comes with the tables of its answer, or with SQL whose tables are taken. It counts as found when all of
-them are among the first ten. Each database is measured by itself, and all together as one schema of `pool` tables:
-where the databases have fewer, copies of their tables under other names and made-up tables (`synthetic_schema`) are
-added. Questions in Chinese are counted apart. Only words are compared; no model is asked.
+Every question comes with the tables of its answer, or with SQL whose tables are taken. It counts as
+found when all of them are among the first ten. Each database is measured by itself, and all
+together as one schema of `pool` tables: where the databases have fewer, copies of their tables
+under other names and made-up tables (`synthetic_schema`) are added. Questions in Chinese are
+counted apart. Only words are compared; no model is asked.
 
-Without a file the questions are those of the tests' databases, and apart from them those of `benchmarks/held_out`,
-which nobody may tune to: of them only the share is shown.
+Without a file the questions are those of the tests' databases, and apart from them those of
+`benchmarks/held_out`, which nobody may tune to: of them only the share is shown.
 
-A file has one JSON object a line, `{"id"?, "question", "sql" | "tables", "database"?, "lang"?}`. Without `database` the
-question is about the database at `--database-url`, else about the demo. `database` names one of the tests' databases,
-or one of `schemas`: a folder with `<database>.sql`, the statements that make it (by default the file's own folder), or
-a JSON file with a list of `{"db_id", "table_names_original", "column_names_original", "column_types", "foreign_keys",
+A file has one JSON object a line, `{"id"?, "question", "sql" | "tables", "database"?, "lang"?}`.
+Without `database` the question is about the database at `--database-url`, else about the demo.
+`database` names one of the tests' databases, or one of `schemas`: a folder with `<database>.sql`,
+the statements that make it (by default the file's own folder), or a JSON file with a list of
+`{"db_id", "table_names_original", "column_names_original", "column_types", "foreign_keys",
 "primary_keys"}`, with which text-to-SQL questions are usually published.
 """
 
@@ -35,11 +38,11 @@ from benchmarks.synthetic_schema import synthetic_catalog
 from common.errors import StatementRejected
 from common.text import language_of
 from common.values import Catalog, Column, ForeignKey, Table
-from databases.embedded_server import EmbeddedServer
-from databases.guard.parsing import parse
-from knowledge.relevance import TableIndex
-from tests.databases import open_asked
-from tests.offline_questions import FIXTURES, REFUSE, cases_of
+from databases.embedded.embedded_server import EmbeddedServer
+from knowledge.tables.relevance import TableIndex
+from sqltree.parsing import parse
+from tests.support.databases import open_asked
+from tests.support.offline_questions import FIXTURES, REFUSE, cases_of
 
 FIRST = 10  # tables among which all that are needed have to be
 POOL = 876  # tables of the one schema
@@ -81,24 +84,32 @@ class Found:
 
     def _share(self, lang: str) -> str:
         found, missed = self.counts[lang, True], self.counts[lang, False]
-        return f"{found} of {found + missed}, {100 * found / (found + missed):.1f}%" if found + missed else "–"
+        return (
+            f"{found} of {found + missed}, {100 * found / (found + missed):.1f}%"
+            if found + missed
+            else "–"
+        )
 
 
 HEADING = f"{'':38}{'English':>22}{'Chinese':>22}"
 
 
-# ------------------------------------------------------------------------------------------------------------ questions
+# ------------------------------------------------------------------------------
+# questions
 
 
 def needed(sql: str) -> frozenset[str]:
     """The names of the tables that `sql` reads, in lower case and without their schemas.
 
-    What PostgreSQL can't parse, because it is another database's SQL, is searched for FROM and JOIN.
+    What PostgreSQL can't parse, because it is another database's SQL, is searched for FROM and
+    JOIN.
     """
     try:
         statements = parse(sql)
     except StatementRejected:
-        return frozenset(re.split(r"\.", name)[-1].strip('"`').lower() for name in _FROM.findall(sql))
+        return frozenset(
+            re.split(r"\.", name)[-1].strip('"`').lower() for name in _FROM.findall(sql)
+        )
     nodes: list[Any] = [statement.node for statement in statements]
     names, made = set(), set()
     while nodes:
@@ -124,16 +135,28 @@ def questions_of(path: Path) -> list[Asked]:
             try:
                 asked.append(_question(json.loads(line), f"{path.stem}:{number}"))
             except (KeyError, AttributeError, json.JSONDecodeError) as exc:
-                raise ValueError(f"{path}, line {number}: no object with question and sql or tables") from exc
+                raise ValueError(
+                    f"{path}, line {number}: no object with question and sql or tables"
+                ) from exc
     return asked
 
 
 def _question(found: dict[str, Any], name: str) -> Asked:
     tables = found.get("tables")
-    names = needed(found["sql"]) if tables is None else {str(table).rpartition(".")[2].lower() for table in tables}
+    names = (
+        needed(found["sql"])
+        if tables is None
+        else {str(table).rpartition(".")[2].lower() for table in tables}
+    )
     question = found["question"]
     lang = found.get("lang") or language_of(question)
-    return Asked(str(found.get("id", name)), question, frozenset(names), found.get("database") or "demo", lang)
+    return Asked(
+        str(found.get("id", name)),
+        question,
+        frozenset(names),
+        found.get("database") or "demo",
+        lang,
+    )
 
 
 def _cases(paths: Iterable[Path], database: str) -> Iterator[Asked]:
@@ -141,7 +164,9 @@ def _cases(paths: Iterable[Path], database: str) -> Iterator[Asked]:
         for number, case in enumerate(cases_of(path), 1):
             if case.gold not in (REFUSE, CHAT):
                 name = f"{path.stem}:{number}"
-                yield Asked(name, case.question, needed(case.gold), database, language_of(case.question))
+                yield Asked(
+                    name, case.question, needed(case.gold), database, language_of(case.question)
+                )
 
 
 def tuned_questions() -> Iterator[Asked]:
@@ -157,14 +182,19 @@ def held_out_questions() -> Iterator[Asked]:
         yield from _cases([HELD_OUT / f"{name}_questions.sql"], name)
 
 
-# ------------------------------------------------------------------------------------------------------------- catalogs
+# ------------------------------------------------------------------------------
+# catalogs
 
 
 def described(published: Mapping[str, Any]) -> Catalog:
     """The catalogue of one database of a JSON file, as the module's docstring describes it."""
     names = published["table_names_original"]
     columns = published["column_names_original"]
-    primary = set(chain.from_iterable(one if isinstance(one, list) else [one] for one in published["primary_keys"]))
+    primary = set(
+        chain.from_iterable(
+            one if isinstance(one, list) else [one] for one in published["primary_keys"]
+        )
+    )
     tables = []
     for number, name in enumerate(names):
         own = [at for at, (table, _) in enumerate(columns) if table == number]
@@ -177,24 +207,32 @@ def described(published: Mapping[str, Any]) -> Catalog:
                 tuple(Column(columns[at][1], published["column_types"][at]) for at in own),
                 primary_key=tuple(columns[at][1] for at in own if at in primary),
                 foreign_keys=tuple(
-                    ForeignKey((columns[a][1],), ("public", names[columns[b][0]]), (columns[b][1],)) for a, b in keys
+                    ForeignKey((columns[a][1],), ("public", names[columns[b][0]]), (columns[b][1],))
+                    for a, b in keys
                 ),
             )
         )
     return Catalog(tuple(tables))
 
 
-def _catalogs(demo_url: str, server: EmbeddedServer, schemas: Path | None) -> Callable[[str], Catalog]:
+def _catalogs(
+    demo_url: str, server: EmbeddedServer, schemas: Path | None
+) -> Callable[[str], Catalog]:
     """Gives the catalogue of the database of a name; each is read once."""
     listed = json.loads(schemas.read_text("utf-8")) if schemas and schemas.is_file() else []
     published = {one["db_id"]: one for one in listed}
-    folders = [folder for folder in (schemas, FIXTURES / "offline", HELD_OUT) if folder and folder.is_dir()]
+    folders = [
+        folder for folder in (schemas, FIXTURES / "offline", HELD_OUT) if folder and folder.is_dir()
+    ]
 
     @cache
     def catalog(name: str) -> Catalog:
         if name in published:
             return described(published[name])
-        path = next((folder / f"{name}.sql" for folder in folders if (folder / f"{name}.sql").is_file()), None)
+        path = next(
+            (folder / f"{name}.sql" for folder in folders if (folder / f"{name}.sql").is_file()),
+            None,
+        )
         if path is not None:
             with database_of(server, path) as url:
                 return _read(url)
@@ -214,7 +252,8 @@ def _read(url: str) -> Catalog:
 
 
 def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, Names]:
-    """All tables as one schema, with others up to `most`; and for each database, what its tables are called there.
+    """All tables as one schema, with others up to `most`; and for each database, what its tables
+    are called there.
 
     A table whose name is taken gets the name of its database before its own.
     """
@@ -225,22 +264,30 @@ def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, 
             called = table.name if table.name.lower() not in taken else f"{database}_{table.name}"
             taken.add(called.lower())
             names.setdefault(database, {})[table.name] = called
-    own = [_moved(table, names[database]) for database, one in catalogs.items() for table in one.tables]
+    own = [
+        _moved(table, names[database]) for database, one in catalogs.items() for table in one.tables
+    ]
     copies = (replace(table, name=f"{table.name}_bak") for table in own)
     made_up = (table for table in synthetic_catalog(most).tables if table.name not in taken)
     others = islice(chain(copies, made_up), max(0, most - len(own)))
-    lowered = {name: {table.lower(): called.lower() for table, called in one.items()} for name, one in names.items()}
+    lowered = {
+        name: {table.lower(): called.lower() for table, called in one.items()}
+        for name, one in names.items()
+    }
     return Catalog((*own, *others)), lowered
 
 
 def _moved(table: Table, names: Mapping[str, str]) -> Table:
     keys = (
-        replace(key, target=("public", names[key.target[1]])) for key in table.foreign_keys if key.target[1] in names
+        replace(key, target=("public", names[key.target[1]]))
+        for key in table.foreign_keys
+        if key.target[1] in names
     )
     return replace(table, schema="public", name=names[table.name], foreign_keys=tuple(keys))
 
 
-# ------------------------------------------------------------------------------------------------------------ measuring
+# ------------------------------------------------------------------------------
+# measuring
 
 
 def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None = None) -> Found:
@@ -259,14 +306,21 @@ def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None =
 def _single(questions: Sequence[Asked], catalog: Callable[[str], Catalog]) -> Found:
     whole = Found(Counter(), [])
     for name in dict.fromkeys(asked.database for asked in questions):
-        one = measure(TableIndex(catalog(name)), [asked for asked in questions if asked.database == name])
+        one = measure(
+            TableIndex(catalog(name)), [asked for asked in questions if asked.database == name]
+        )
         whole.counts.update(one.counts)
         whole.missed += one.missed
     return whole
 
 
 def run(
-    demo_url: str, data_dir: Path, *, files: Sequence[Path] = (), schemas: Path | None = None, pool: int = POOL
+    demo_url: str,
+    data_dir: Path,
+    *,
+    files: Sequence[Path] = (),
+    schemas: Path | None = None,
+    pool: int = POOL,
 ) -> Iterator[str]:
     """Measures; gives the lines of a report as they are known.
 
@@ -287,11 +341,16 @@ def run(
     server = EmbeddedServer.acquire(data_dir)
     try:
         catalog = _catalogs(demo_url, server, schemas or (files[0].parent if files else None))
-        everything = dict.fromkeys(asked.database for questions in groups.values() for asked in questions)
+        everything = dict.fromkeys(
+            asked.database for questions in groups.values() for asked in questions
+        )
         whole, names = pooled({name: catalog(name) for name in everything}, pool)
         index = TableIndex(whole)
         for name, questions in groups.items():
-            found = {"single": _single(questions, catalog), str(len(whole.tables)): measure(index, questions, names)}
+            found = {
+                "single": _single(questions, catalog),
+                str(len(whole.tables)): measure(index, questions, names),
+            }
             for kind, one in found.items():
                 yield one.line(f"{name}, {kind if kind == 'single' else f'one schema of {kind}'}")
                 if name != "held out":  # of held-out ones nobody may look

@@ -1,21 +1,23 @@
-"""Counts how many questions the rules answer rightly, wrongly or not at all, on tuned databases and on held-out ones.
+"""Counts how many questions the rules answer rightly, wrongly or not at all, on tuned databases and
+on held-out ones.
 
-*Tuned* are the demo and the databases of `tests/fixtures/offline`, with which the rules were developed. *Studied* are
-those of `benchmarks/studied`, written by people who had not seen the rules: what they got wrong there was looked at and
-led to general changes, but not every question has to be answered. *Held out* are
-those of `benchmarks/held_out`, which nobody may tune to, and English questions about the demo, whose words only its
-semantic file knows. Every question goes to the whole application over its
-HTTP interface, without a model. The SQL of its answer and the SQL that a person wrote are run on one connection:
+*Tuned* are the demo and the databases of `tests/fixtures/offline`, with which the rules were
+developed. *Studied* are those of `benchmarks/studied`, written by people who had not seen the
+rules: what they got wrong there was looked at and led to general changes, but not every question
+has to be answered. *Held out* are those of `benchmarks/held_out`, which nobody may tune to, and
+English questions about the demo, whose words only its semantic file knows. Every question goes to
+the whole application over its HTTP interface, without a model. The SQL of its answer and the SQL
+that a person wrote are run on one connection:
 
-- right: some choice of the answer's columns gives exactly the rows of the person's SQL, and in its order if that ends
-  in an ORDER BY without a LIMIT (with one, it says which rows are wanted). An answer may show more columns than were
-  asked for, never other rows or other values;
+- right: some choice of the answer's columns gives exactly the rows of the person's SQL, and in its
+  order if that ends in an ORDER BY without a LIMIT (with one, it says which rows are wanted). An
+  answer may show more columns than were asked for, never other rows or other values;
 - wrong: any other answer with SQL, also one without rows;
 - refused: no SQL.
 
-A question marked REFUSE can't be answered from the database: an answer with SQL is wrong, any other is refused. *Kinds*
-counts how many answerable questions were taken for data questions, and how many sentences of talk for conversation. A
-question that can't be answered is not counted there.
+A question marked REFUSE can't be answered from the database: an answer with SQL is wrong, any other
+is refused. *Kinds* counts how many answerable questions were taken for data questions, and how many
+sentences of talk for conversation. A question that can't be answered is not counted there.
 """
 
 from collections import Counter
@@ -34,14 +36,19 @@ from app_config import Settings
 from databases.app_database import ensure_app_database
 from databases.demo import SEMANTIC_FILE
 from databases.demo.reader import READER, create_reader, grant_reading
-from databases.embedded_server import EmbeddedServer
-from tests.asking import Asking
-from tests.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
+from databases.embedded.embedded_server import EmbeddedServer
+from tests.support.asking import Asking
+from tests.support.offline_questions import FIXTURES, REFUSE, Case, cases_of, same_rows
 
 HELD_OUT, STUDIED = Path(__file__).parent / "held_out", Path(__file__).parent / "studied"
 CHAT = "CHAT"
 _KINDS = FIXTURES / "offline" / "kinds.txt"
-_DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql", "questions_semantic.sql")
+_DEMO_QUESTIONS = (
+    "questions_zh.sql",
+    "questions_en.sql",
+    "questions_more.sql",
+    "questions_semantic.sql",
+)
 _DEMO_IN_ENGLISH = HELD_OUT / "demo_in_english.sql"
 _MAX_ROWS = 10_000  # large enough to cut no answer
 
@@ -54,7 +61,8 @@ class Found:
 
     Attributes:
         answerable, unanswerable: number of questions by result: right, wrong or refused.
-        kinds: number of answerable questions and sentences of talk by whether their kind was recognized.
+        kinds: number of answerable questions and sentences of talk by whether their kind was
+            recognized.
         failed: answerable questions without a right answer, unanswerable ones with an answer.
     """
 
@@ -65,7 +73,9 @@ class Found:
 
     def line(self, name: str) -> str:
         """The findings as a row of a table."""
-        right, wrong, refused = (_share(self.answerable, verdict) for verdict in ("right", "wrong", "refused"))
+        right, wrong, refused = (
+            _share(self.answerable, verdict) for verdict in ("right", "wrong", "refused")
+        )
         answered = f"{self.unanswerable['wrong']} of {self.unanswerable.total()}"
         return f"{name:15}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{_share(self.kinds, True):>22}"
 
@@ -133,7 +143,9 @@ def _talk(database: str) -> Iterator[Case]:
             yield Case(sentence, CHAT)
 
 
-def _measure_made(found: Found, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]) -> None:
+def _measure_made(
+    found: Found, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]
+) -> None:
     with database_of(server, ddl) as url, _asking(url, app_url) as ask:
         measure(found, ask, url, cases)
 
@@ -202,7 +214,11 @@ def _is_ordered(sql: str) -> bool:
 def database_of(server: EmbeddedServer, ddl: Path) -> Iterator[str]:
     """A database with the tables and rows of the file, dropped on leaving; gives the reader's URL."""
     name = f"rule_answers_{ddl.stem}"
-    _administer(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", f"CREATE DATABASE {name} TEMPLATE template0")
+    _administer(
+        server,
+        f"DROP DATABASE IF EXISTS {name} WITH (FORCE)",
+        f"CREATE DATABASE {name} TEMPLATE template0",
+    )
     with closing(psycopg2.connect(make_dsn(server.admin_url, dbname=name))) as admin:
         admin.autocommit = True
         create_reader(admin)

@@ -1,7 +1,8 @@
-"""Measures the store: keeping a question's last event with its turn, and reading the turns before the next question.
+"""Measures the store: keeping a question's last event with its turn, and reading the turns before
+the next question.
 
-Each adapter has its own server on this machine, with default settings: the embedded PostgreSQL, which confirms after
-writing to disk, and a Redis that keeps an append-only file.
+Each adapter has its own server on this machine, with default settings: the embedded PostgreSQL,
+which confirms after writing to disk, and a Redis that keeps an append-only file.
 """
 
 import asyncio
@@ -13,14 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.store import Frame, Retention, RunEnd, RunHead, RunWrite, Store
-from common.store.opening import open_store
 from common.values import Turn
 from databases.source import database_sources
-from tests.redis_server import PROGRAM, redis_server
+from store import EventFrame, Retention, RunEnd, RunHead, RunWrite, Store
+from store.open_store import open_store
+from tests.support.redis_server import PROGRAM, redis_server
 
 BUDGET_MS = 2.0  # for the median append and the median read together
-_FRAME = b'{"code": 200, "success": true, "data": {"type": "completed", "rows": [' + b'["2026-01-01", 12345.67],' * 40
+_FRAME = (
+    b'{"code": 200, "success": true, "data": {"type": "completed", "rows": ['
+    + b'["2026-01-01", 12345.67],' * 40
+)
 _TURNS_READ = 6
 
 
@@ -66,12 +70,17 @@ async def _measured(store: Store, turns: int) -> dict[str, float]:
             started = time.perf_counter()
             await store.runs.write([write])
             written = time.perf_counter()
-            await store.conversations.recent(write.head.user_id, write.head.conversation_id, _TURNS_READ)
+            await store.conversations.recent(
+                write.head.user_id, write.head.conversation_id, _TURNS_READ
+            )
             appended.append((written - started) * 1000)
             looked_back.append((time.perf_counter() - written) * 1000)
     finally:
         await store.aclose()
-    appended, looked_back = appended[50:], looked_back[50:]  # the first calls connect and create tables
+    appended, looked_back = (
+        appended[50:],
+        looked_back[50:],
+    )  # the first calls connect and create tables
     both = [sum(pair) for pair in zip(appended, looked_back, strict=True)]
     medians = (statistics.median(times) for times in (appended, looked_back, both))
     return dict(zip(("append", "recent", "both"), medians, strict=True))
@@ -80,11 +89,26 @@ async def _measured(store: Store, turns: int) -> dict[str, float]:
 def _turn(conversation_id: str) -> RunWrite:
     run_id = uuid.uuid4().hex
     head = RunHead(
-        run_id, "user", conversation_id, "各服务区的营业收入排行", "zh", "worker", "2026-01-01T00:00:00+00:00"
+        run_id,
+        "user",
+        conversation_id,
+        "各服务区的营业收入排行",
+        "zh",
+        "worker",
+        "2026-01-01T00:00:00+00:00",
     )
     rows = tuple((f"服务区 {n}", n * 1000.5) for n in range(5))
     sql = "SELECT service_area_name, sum(amount) FROM daily_revenue GROUP BY 1 ORDER BY 2 DESC"
     turn = Turn(
-        run_id, head.question, "DATABASE", "hybrid", "第一名是…" * 20, head.started_at, sql, 5, ("a", "b"), rows
+        run_id,
+        head.question,
+        "DATABASE",
+        "hybrid",
+        "第一名是…" * 20,
+        head.started_at,
+        sql,
+        5,
+        ("a", "b"),
+        rows,
     )
-    return RunWrite(head, (Frame(1, _FRAME),), RunEnd("completed", turn))
+    return RunWrite(head, (EventFrame(1, _FRAME),), RunEnd("completed", turn))

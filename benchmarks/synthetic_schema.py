@@ -1,8 +1,8 @@
-"""Makes a database of any number of tables, like those of companies: modules, things and their records, in two
-languages.
+"""Makes a database of any number of tables, like those of companies: modules, things and their
+records, in two languages.
 
-Names repeat as in real databases: every table has an id, most have a status and dates, and combinations of a hundred
-words name the tables. One table in ten stores a few rows.
+Names repeat as in real databases: every table has an id, most have a status and dates, and
+combinations of a hundred words name the tables. One table in ten stores a few rows.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,14 @@ def _tables(count: int) -> Iterator[Table]:
         comment = modules[m][1] + things[t][1] + part[1] if n % 3 else None
         owner = "_".join((modules[m][0], things[t][0])) if p else None
         measured = [measures[(n + step) % len(measures)] for step in range(2)]
-        yield _table("_".join(filter(None, names)), comment, things[t], owner, measured, is_commented=n % 2 == 0)
+        yield _table(
+            "_".join(filter(None, names)),
+            comment,
+            things[t],
+            owner,
+            measured,
+            is_commented=n % 2 == 0,
+        )
 
 
 def _table(
@@ -62,7 +69,9 @@ def _table(
 ) -> Table:
     def column(called: str, kind: str, said: str, values: tuple[str, ...] = ()) -> Column:
         is_key = called == "id"
-        return Column(called, kind, said if is_commented else None, not is_key, values, bool(values))
+        return Column(
+            called, kind, said if is_commented else None, not is_key, values, bool(values)
+        )
 
     columns = [
         column("id", "bigint", "编号"),
@@ -79,17 +88,23 @@ def _table(
     if owner is not None:
         columns.insert(1, column(f"{thing[0]}_id", "bigint", f"所属{thing[1]}"))
         keys = (ForeignKey((f"{thing[0]}_id",), (_SCHEMA, owner), ("id",)),)
-    return Table(_SCHEMA, name, "table", tuple(columns), comment, primary_key=("id",), foreign_keys=keys)
+    return Table(
+        _SCHEMA, name, "table", tuple(columns), comment, primary_key=("id",), foreign_keys=keys
+    )
 
 
 def statements(catalog: Catalog) -> Iterator[str]:
-    """For each table of the catalogue, SQL that creates it in an empty database, with rows if it has values."""
+    """For each table of the catalogue, SQL that creates it in an empty database, with rows if it
+    has values.
+    """
     for table in catalog.tables:
         columns = ", ".join(
-            f"{column.name} {column.type}{' PRIMARY KEY' if column.name == 'id' else ''}" for column in table.columns
+            f"{column.name} {column.type}{' PRIMARY KEY' if column.name == 'id' else ''}"
+            for column in table.columns
         )
         keys = "".join(
-            f", FOREIGN KEY ({key.columns[0]}) REFERENCES {key.target[1]} (id)" for key in table.foreign_keys
+            f", FOREIGN KEY ({key.columns[0]}) REFERENCES {key.target[1]} (id)"
+            for key in table.foreign_keys
         )
         comments = [f"COMMENT ON TABLE {table.name} IS '{table.comment}'"] if table.comment else []
         comments += [

@@ -1,1 +1,1 @@
-"""What every layer may use: values, ports, errors, and adapters that layers share. Imports nothing from above."""
+"""Values, ports, errors and shared adapters that every layer may use; imports none of them."""

@@ -1,5 +1,10 @@
-"""On whose behalf something is done."""
+"""On whose behalf something is done, and who is charged for it."""
 
+import ipaddress
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 ANONYMOUS = "anonymous"  # the user id for requests that name no user
@@ -10,11 +15,12 @@ class Actor:
     """Who asks.
 
     Attributes:
-        user_id: whose conversations and runs these are; None: nobody is authenticated, and the request names nobody.
+        user_id: whose conversations and runs these are; None: nobody is authenticated, and the
+            request names nobody.
         groups: of the API key; rights depend on them.
         acts_for_others: the key is trusted to say on whose behalf it asks.
-        is_vouched_for: whether anybody but the request says that it is this user: a key, or that it comes from this
-            machine's own user. Rights to rows depend on the user only then.
+        is_vouched_for: whether anybody but the request says that it is this user: a key, or that it
+            comes from this machine's own user. Rights to rows depend on the user only then.
     """
 
     user_id: str | None = None
@@ -24,8 +30,56 @@ class Actor:
 
     @property
     def owner(self) -> str:
-        """The user under whose name conversations, runs and audit lines are kept; `anonymous` when there is none."""
+        """Return the user who owns conversations, runs and audit lines; `anonymous` for nobody."""
         return self.user_id or ANONYMOUS
 
 
 NOBODY = Actor()
+
+CallerId = tuple[str, str]
+"""Who is charged for work: `("user", name)` or `("address", network)`."""
+
+SERVICE: CallerId = ("service", "")
+"""The service itself, whose work is everybody's: the catalogue, `/ready`."""
+
+caller_id: ContextVar[CallerId] = ContextVar("caller_id", default=SERVICE)
+"""Who is charged for the work being done; asyncio tasks started for a request inherit it."""
+
+_WITH_PORT = re.compile(r"\A([\d.]++|\[[^\]]*+\]):\d++")  # as some proxies write addresses
+
+
+def caller_id_of(caller: Actor, address: str | None) -> CallerId:
+    """Return who is charged for a request: the key's user or, without a key, its address.
+
+    The user that a request names does not count.
+    """
+    if caller.user_id is not None:
+        return "user", caller.user_id
+    return "address", _network(address or "")
+
+
+@contextmanager
+def charged_to(charged: CallerId) -> Iterator[None]:
+    """Charge what is done inside to `charged`."""
+    token = caller_id.set(charged)
+    try:
+        yield
+    finally:
+        caller_id.reset(token)
+
+
+def _network(address: str) -> str:
+    """Return an IPv4 address itself, and of an IPv6 one the /64 network, which one sender owns."""
+    bare = address
+    with_port = _WITH_PORT.fullmatch(address)
+    if with_port:
+        bare = with_port[1].strip("[]")
+    try:
+        found = ipaddress.ip_address(bare.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:  # as a socket for both versions shows IPv4
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((int(found), 64), strict=False))

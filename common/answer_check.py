@@ -15,26 +15,36 @@ _NO_TEXT = Text("answer 必须是非空字符串。", "answer must be a text tha
 
 
 def check_answer(question: Mapping[str, Any], answer: Any) -> None:
-    """Checks `answer` against the choices or the schema in a question event's data; with neither, it must be text.
+    """Check `answer` against the choices or the schema in a question event's data.
+
+    Without either, it must be text.
 
     Args:
         question: with floats for fractions, which is what an answer has.
 
     Raises:
-        InvalidRequest: it does not match; `field` names the part, fields inside the answer included.
+        InvalidRequest: it does not match; `field` names the part, fields inside the answer
+            included.
         InternalError: the schema is not one that answers can be checked against.
     """
-    if choices := question.get("choices"):
-        # Python takes true for 1 and 1.0 for 1; JSON does not.
-        if json.dumps(answer) not in map(json.dumps, choices):
-            said = _shown(choices)
-            raise InvalidRequest(
-                Text(f"answer 必须是以下之一：{said}。", f"answer must be one of {said}."), field="answer"
-            )
-    elif (schema := question.get("schema")) is not None:
+    choices, schema = question.get("choices"), question.get("schema")
+    if choices:
+        _check_choice(choices, answer)
+    elif schema is not None:
         _check_schema(schema, answer)
     elif not isinstance(answer, str) or not answer.strip():
         raise InvalidRequest(_NO_TEXT, field="answer")
+
+
+def _check_choice(choices: Any, answer: Any) -> None:
+    # Python takes true for 1 and 1.0 for 1; JSON does not.
+    if json.dumps(answer) in map(json.dumps, choices):
+        return
+    allowed = _shown(choices)
+    raise InvalidRequest(
+        Text(f"answer 必须是以下之一：{allowed}。", f"answer must be one of {allowed}."),
+        field="answer",
+    )
 
 
 def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
@@ -46,20 +56,23 @@ def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
     kind = validator_for(schema)
     try:
         kind.check_schema(dict(schema))
-        # Pass this registry: the library's default would load a remote `$ref` over the network, on the event loop.
+        # Pass this registry: the library's default would load a remote `$ref` over the network, on
+        # the event loop.
         checker = kind(schema, registry=REGISTRY, format_checker=kind.FORMAT_CHECKER)
         error = next(iter(checker.iter_errors(answer)), None)
     except (SchemaError, Unresolvable, RecursionError) as exc:
         _log.exception("no answer can be held against a question's schema")
         raise InternalError(INTERNAL_ERROR_TEXT) from exc
-    if error is not None:
-        field = "".join(
-            ["answer", *(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)]
-        )
-        said = error.message[:_MAX_SHOWN]
-        raise InvalidRequest(
-            Text(f"{field} 不符合要求：{said}", f"{field} is not what was asked for: {said}"), field=field
-        )
+    if error is None:
+        return
+    field = "answer"
+    for part in error.absolute_path:
+        field += f"[{part}]" if isinstance(part, int) else f".{part}"
+    reason = error.message[:_MAX_SHOWN]
+    raise InvalidRequest(
+        Text(f"{field} 不符合要求：{reason}", f"{field} is not what was asked for: {reason}"),
+        field=field,
+    )
 
 
 def _shown(choices: Any) -> str:

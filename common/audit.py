@@ -1,9 +1,11 @@
-"""The audit log: one JSON line for every statement that was run or refused, and for every call of a tool, so that an
-operator can say who asked what.
+"""The audit log: one JSON line for every statement run or refused, and for every call of a tool.
 
-Several processes may share one file. Each line is one `write` to a file opened for appending. The kernel keeps such a
-write whole, so writing needs no lock, and a process that hangs blocks no other. Only moving a full file out of the way
-takes a lock; a process that doesn't get it goes on writing. Lines that are written to a file just moved stay in it.
+By it an operator can say who asked what.
+
+Several processes may share one file. Each line is one `write` to a file opened for appending. The
+kernel keeps such a write whole, so writing needs no lock, and a process that hangs blocks no other.
+Only moving a full file out of the way takes a lock; a process that doesn't get it goes on writing.
+Lines that are written to a file just moved stay in it.
 """
 
 import fcntl
@@ -25,7 +27,9 @@ _log = logging.getLogger(__name__)
 MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
-Source = Literal["ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool"]
+Source = Literal[
+    "ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool"
+]
 Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 
@@ -34,9 +38,10 @@ class Occasion:
     """Why a statement was run or refused, and for whom.
 
     Attributes:
-        source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL that the caller
-            gave, `export` for an answer's rows as a file, `analyze` for figures about them, `feedback` for SQL
-            that a user corrects or confirms, `import` for examples that somebody brings, `tool` for a tool's call.
+        source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL
+            that the caller gave, `export` for an answer's rows as a file, `analyze` for figures
+            about them, `feedback` for SQL that a user corrects or confirms, `import` for examples
+            that somebody brings, `tool` for a tool's call.
         actor: who asks.
         question: None when SQL was given.
         tool, call_id: of the tool's call that the statement belongs to, if it belongs to one.
@@ -54,11 +59,12 @@ class Occasion:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a statement.
+class StatementOutcome:
+    """The outcome of a statement.
 
     Attributes:
-        verdict: `refused` never ran; `failed` broke off with an error, `cancelled` because the caller left.
+        verdict: `refused` never ran; `failed` broke off with an error, `cancelled` because the
+            caller left.
         milliseconds: spent on it.
         error_type: of what was refused or failed.
         rows: of what was executed.
@@ -76,40 +82,49 @@ class Outcome:
 
 @dataclass(frozen=True)
 class CallOutcome:
-    """What became of a tool's call; fields as in `Outcome`."""
+    """The outcome of a tool's call; fields as in `StatementOutcome`."""
 
     verdict: Verdict
     milliseconds: float
     error_type: str | None = None
 
     @classmethod
-    def of(cls, error_type: str | None, milliseconds: float, refusals: Collection[str]) -> "CallOutcome":
-        """The outcome of a call that ended so; `refusals` are error types of calls whose tool never ran."""
+    def of(
+        cls, error_type: str | None, milliseconds: float, refusals: Collection[str]
+    ) -> "CallOutcome":
+        """Return the outcome of a call that ended with the error, or without one.
+
+        Args:
+            refusals: error types of calls whose tool never ran.
+        """
+        verdict: Verdict = "failed"
         if error_type is None:
-            return cls("executed", milliseconds)
-        if error_type == "cancelled":
-            return cls("cancelled", milliseconds, error_type)
-        return cls("refused" if error_type in refusals else "failed", milliseconds, error_type)
+            verdict = "executed"
+        elif error_type == "cancelled":
+            verdict = "cancelled"
+        elif error_type in refusals:
+            verdict = "refused"
+        return cls(verdict, milliseconds, error_type)
 
 
 class Audit(Protocol):
     """Records statements and calls of tools."""
 
-    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Records one statement; never raises."""
+    def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
+        """Record one statement; never raise."""
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
-        """Records one call of the occasion's tool with its arguments as the model gave them; never raises."""
+        """Record one call of the occasion's tool, its arguments as given; never raise."""
 
 
 class NoAudit:
     """`Audit` that records nothing (`AUDIT_LOG=off`)."""
 
-    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Does nothing."""
+    def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
+        pass
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
-        """Does nothing."""
+        pass
 
 
 class AuditLog:
@@ -130,12 +145,12 @@ class AuditLog:
         self._is_torn = False
         self._is_failing = False
 
-    def record(self, occasion: Occasion, sql: str, outcome: Outcome) -> None:
-        """Appends one line. A failure is logged once, until a line is written again; the statement runs anyway."""
+    def record(self, occasion: Occasion, sql: str, outcome: StatementOutcome) -> None:
+        """Append one line. The statement runs even if that fails; the first failure is logged."""
         self._write(_line(occasion, sql, outcome))
 
     def record_call(self, occasion: Occasion, arguments: Any, outcome: CallOutcome) -> None:
-        """Appends one line, as `record` does."""
+        """Append one line, as `record` does."""
         self._write(_call_line(occasion, arguments, outcome))
 
     def _write(self, content: Mapping[str, Any]) -> None:
@@ -145,7 +160,9 @@ class AuditLog:
                 self._append(line)
         except OSError as exc:
             if not self._is_failing:
-                _log.critical("the audit log can't be written, statements run unrecorded: %s", exc.strerror)
+                _log.critical(
+                    "the audit log can't be written, statements run unrecorded: %s", exc.strerror
+                )
             self._is_failing = True
             return
         if self._is_failing:
@@ -164,7 +181,7 @@ class AuditLog:
             raise OSError(0, "only part of a line was written")
 
     def _current(self) -> int:
-        """The open file, which is the one of that name even after another process has moved the previous one."""
+        """Return the open file, a new one after another process has moved the previous one."""
         if self._file is not None:
             if _is_same_file(self._file, self._path):
                 return self._file
@@ -172,11 +189,13 @@ class AuditLog:
             self._file = None
         self._path.parent.parent.mkdir(parents=True, exist_ok=True)
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = os.open(
+            self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         return self._file
 
     def _rotate(self) -> None:
-        """Moves the full file out of the way, unless another process is doing or has just done so."""
+        """Move the full file out of the way, unless another process is doing or has done so."""
         lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -202,11 +221,13 @@ def _rename(source: str, target: str) -> None:
         Path(source).replace(target)
 
 
-def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
+def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:
+    written = {"sql": sql}
+    if outcome.sql_as_run is not None:
+        written["sql_as_run"] = outcome.sql_as_run
     return {
-        **_said_of(occasion),
-        "sql": sql,
-        **({"sql_as_run": outcome.sql_as_run} if outcome.sql_as_run is not None else {}),
+        **_fields_of(occasion),
+        **written,
         "verdict": outcome.verdict,
         "error_type": outcome.error_type,
         "rows": outcome.rows,
@@ -217,7 +238,7 @@ def _line(occasion: Occasion, sql: str, outcome: Outcome) -> Mapping[str, Any]:
 
 def _call_line(occasion: Occasion, arguments: Any, outcome: CallOutcome) -> Mapping[str, Any]:
     return {
-        **_said_of(replace(occasion, source="tool")),
+        **_fields_of(replace(occasion, source="tool")),
         "arguments": arguments,
         "verdict": outcome.verdict,
         "error_type": outcome.error_type,
@@ -225,8 +246,13 @@ def _call_line(occasion: Occasion, arguments: Any, outcome: CallOutcome) -> Mapp
     }
 
 
-def _said_of(occasion: Occasion) -> Mapping[str, Any]:
-    called = {"tool": occasion.tool, "call_id": occasion.call_id} if occasion.tool is not None else {}
+def _fields_of(occasion: Occasion) -> Mapping[str, Any]:
+    called = {}
+    if occasion.tool is not None:
+        called = {"tool": occasion.tool, "call_id": occasion.call_id}
+    noted = {}
+    if occasion.metadata:
+        noted = {"metadata": dict(occasion.metadata)}
     return {
         "time": timestamps.now(),
         "source": occasion.source,
@@ -237,5 +263,5 @@ def _said_of(occasion: Occasion) -> Mapping[str, Any]:
         **called,
         "request_id": request_id.get(),
         "question": occasion.question,
-        **({"metadata": dict(occasion.metadata)} if occasion.metadata else {}),
+        **noted,
     }

@@ -12,17 +12,21 @@ Envelope = dict[str, Any]
 
 
 def success(data: dict[str, Any], message: str, code: int = 200) -> Envelope:
-    """The envelope of an answer that succeeded."""
+    """Return the envelope of an answer that succeeded."""
     return {"code": code, "success": True, "message": message, "data": data}
 
 
 def failure(code: int, message: str, data: dict[str, Any]) -> Envelope:
-    """The envelope of a failure; `data` is that of `error_data`, with what is known of the run."""
+    """Return the envelope of a failure.
+
+    Args:
+        data: that of `error_data`, with the fields that are known of the run.
+    """
     return {"code": code, "success": False, "message": message, "data": data}
 
 
 def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
-    """The part of an error's `data` that the error itself knows."""
+    """Return the part of an error's `data` that the error itself knows."""
     data: dict[str, Any] = {
         "type": "error",
         "error": error.message(lang),
@@ -35,25 +39,29 @@ def error_data(error: CituError, lang: Lang) -> dict[str, Any]:
 
 
 # Made once, because making one for every envelope is slow.
-_JSON = simplejson.JSONEncoder(use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":"))
+_JSON = simplejson.JSONEncoder(
+    use_decimal=True, ensure_ascii=False, ignore_nan=True, separators=(",", ":")
+)
 
 
 def to_json(value: Any) -> str:
-    """JSON on one line: text as it is, decimals with all their digits, NaN and infinities as null."""
+    """Return JSON on one line: decimals with all their digits, NaN and infinities as null."""
     text: str = _JSON.encode(value)
     return text
 
 
-# Characters that JSON doesn't escape and a terminal obeys instead of showing: control characters, line separators,
-# invisible ones, and those that change the direction of writing.
-_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+# Characters that JSON doesn't escape and a terminal obeys instead of showing: control characters,
+# line separators, invisible ones, and those that change the direction of writing.
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
 
 
 def to_log_line(value: Any) -> str:
-    """`to_json` for a log that people read in a terminal: control and invisible characters as `\\uXXXX`."""
+    """Return JSON for a log on a terminal: control and invisible characters as `\\uXXXX`."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found.group()):04x}", to_json(value))
 
 
 def to_bytes(value: Any) -> bytes:
-    """`to_json` in UTF-8; a lone surrogate (half a character, which UTF-8 can't hold) becomes `?`."""
+    """Return JSON in UTF-8; a lone surrogate, which UTF-8 can't hold, becomes `?`."""
     return to_json(value).encode("utf-8", "replace")

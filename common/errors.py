@@ -1,40 +1,53 @@
-"""Every failure Citu can report, as one tree; the class decides the HTTP status and the `error_type`.
+"""The tree of all errors of Citu; the class decides the HTTP status and the `error_type`.
 
     CituError
     ├── InvalidRequest        400 invalid_request
     ├── Unauthorized          401 unauthorized          no key, or none that is known
-    ├── KeysUnavailable       503 keys_unavailable      the file of API keys can't be read: nobody is let in
+    ├── KeysUnavailable       503 keys_unavailable      the file of API keys can't be read: nobody
+                              is let in
     ├── Forbidden             403 forbidden             the caller is known, and may not do this
-    ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under a foreign name
+    ├── ForbiddenOrigin       403 forbidden_origin      a browser sent it for another site, or under
+                              a foreign name
     ├── NotFound              404 not_found
     ├── Conflict              409 conflict              the same Idempotency-Key is being answered
     ├── IdempotencyKeyReused  422 idempotency_key_reused the key belongs to another request
     ├── UpgradeRequired       426 upgrade_required      the address is a WebSocket's
+    ├── RequestTimeout        408 request_timeout       the client sends its request too slowly
     ├── UriTooLong            414 uri_too_long
+    ├── HeadersTooLarge       431 headers_too_large
+    ├── TooManyConnections    429 too_many_connections  of one address
     ├── RateLimited           429 rate_limited
     ├── StatementRejected         what is wrong with one SQL statement
     │   ├── ForbiddenStatement 403 forbidden_keywords   it is not a read-only query
     │   ├── ForbiddenObject   403 forbidden_object      it reads what may not be read
-    │   ├── InvalidSql        422 syntax_error          PostgreSQL can't parse or plan it; the only repairable kind
+    │   ├── InvalidSql        422 syntax_error          PostgreSQL can't parse or plan it; the only
+        repairable kind
     │   ├── ValidationFailed  422 validation_exception  it could not be proven valid
     │   └── CostExceeded      422 cost_exceeded
     ├── TooManyStreams        503 too_many_streams
-    ├── SocketsUnavailable    501 sockets_unavailable   the server that runs Citu can't give WebSockets away
+    ├── SocketsUnavailable    501 sockets_unavailable   the server that runs Citu can't give
+                              WebSockets away
     ├── QueryTimeout          504 query_timeout
     ├── LlmUnavailable        503 llm_unavailable
-    │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name, the request
-    │       └── PromptTooLong 503 llm_unavailable       the prompt does not fit into the model's context
+    │   └── LlmMisconfigured  503 llm_unavailable       not retryable: the key, the model's name,
+        the request
+    │       └── PromptTooLong 503 llm_unavailable       the prompt does not fit into the model's
+            context
     ├── DatabaseUnavailable   503 database_unavailable  the database that is asked
     ├── StoreUnavailable      503 store_unavailable     Citu's own memory: conversations and runs
     ├── Cancelled             499 cancelled
-    │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or restarted
+    │   └── ServiceEnding     499 cancelled             retryable: Citu is being stopped or
+        restarted
     └── InternalError         500 internal_error
-        ├── WorkerLost        500 internal_error        retryable: the process that answered has died
-        ├── StateTooLarge     500 internal_error        what a run needs to go on later is more than is kept
-        └── StateLost         500 internal_error        retryable: the store has lost what a run needs to go on
+        ├── WorkerLost        500 internal_error        retryable: the process that answered has
+                              died
+        ├── StateTooLarge     500 internal_error        what a run needs to go on later is more than
+                              is kept
+        └── StateLost         500 internal_error        retryable: the store has lost what a run
+                              needs to go on
 
-Drivers' exceptions are translated where they occur (`raise … from exc`), and the user reads the `Text` given here. So
-no traceback, DSN or key gets into an answer.
+Drivers' exceptions are translated where they occur (`raise … from exc`), and the user reads the
+`Text` given here. So no traceback, DSN or key gets into an answer.
 """
 
 from collections.abc import Sequence
@@ -67,16 +80,16 @@ class CituError(Exception):
         self.retry_after_s = retry_after_s
 
     def message(self, lang: Lang) -> str:
-        """The sentence for the user in `lang`."""
+        """Return the sentence for the user in `lang`."""
         return self.text.to(lang)
 
     def details(self) -> dict[str, Any]:
-        """Further keys of the error's `data` that clients can act on."""
+        """Return further keys of the error's `data` that clients can act on."""
         return {}
 
 
 class InvalidRequest(CituError):
-    """The request can't be understood; `field` names the offending key of the body, when there is one."""
+    """The request can't be understood; `field` names the offending key of the body, if any."""
 
     code = 400
     error_type = "invalid_request"
@@ -87,8 +100,11 @@ class InvalidRequest(CituError):
         self.field = field
 
     def details(self) -> dict[str, Any]:
-        """The offending field."""
         return {"field": self.field} if self.field else {}
+
+
+class BodyTooLarge(InvalidRequest):
+    """The request's body is longer than the service reads."""
 
 
 class NotFound(CituError):
@@ -103,7 +119,6 @@ class NotFound(CituError):
         self.suggestions = tuple(suggestions)
 
     def details(self) -> dict[str, Any]:
-        """The names that may have been meant, if there are any."""
         return {"suggestions": list(self.suggestions)} if self.suggestions else {}
 
 
@@ -152,7 +167,12 @@ class Conflict(CituError):
     title = Text("请求冲突", "Conflict")
 
     def __init__(
-        self, text: Text, *, run_id: str | None = None, retry_after_s: int | None = None, retryable: bool = True
+        self,
+        text: Text,
+        *,
+        run_id: str | None = None,
+        retry_after_s: int | None = None,
+        retryable: bool = True,
     ) -> None:
         super().__init__(text, retry_after_s=retry_after_s)
         self.run_id = run_id
@@ -160,11 +180,10 @@ class Conflict(CituError):
 
     @property
     def retryable(self) -> bool:  # type: ignore[override]
-        """Whether it may succeed later."""
+        """Tell whether the same request may succeed later."""
         return self._is_retryable
 
     def details(self) -> dict[str, Any]:
-        """The run, if it is one."""
         return {"run_id": self.run_id} if self.run_id else {}
 
 
@@ -176,8 +195,34 @@ class IdempotencyKeyReused(CituError):
     title = Text("Idempotency-Key 已被使用", "Idempotency-Key already used")
 
 
+class RequestTimeout(CituError):
+    """The client sent its request too slowly."""
+
+    code = 408
+    error_type = "request_timeout"
+    title = Text("请求超时", "Request timeout")
+    retryable = True
+
+
+class HeadersTooLarge(CituError):
+    """The request's headers are longer, or more, than the server reads."""
+
+    code = 431
+    error_type = "headers_too_large"
+    title = Text("请求头过大", "Headers too large")
+
+
+class TooManyConnections(CituError):
+    """The client's address has as many connections open as one may have."""
+
+    code = 429
+    error_type = "too_many_connections"
+    title = Text("连接过多", "Too many connections")
+    retryable = True
+
+
 class UriTooLong(CituError):
-    """The request's first line, with the address and its query string, is longer than the server reads."""
+    """The request's first line, with its address, is longer than the server reads."""
 
     code = 414
     error_type = "uri_too_long"
@@ -228,7 +273,7 @@ class ForbiddenStatement(StatementRejected):
 
 
 class ForbiddenObject(StatementRejected):
-    """The statement uses a function, table or column that may not be used; `name` is that object."""
+    """The statement uses a forbidden function, table or column; `name` is that object."""
 
     code = 403
     error_type = "forbidden_object"
@@ -242,7 +287,8 @@ class InvalidSql(StatementRejected):
     """PostgreSQL refused to parse, plan or run the statement.
 
     Attributes:
-        detail: PostgreSQL's own message (one line, its language), or ours in English, for the repair and for the user.
+        detail: PostgreSQL's own message (one line, its language), or ours in English, for the
+            repair and for the user.
         detail_zh: our message in Chinese; None for PostgreSQL's.
         sqlstate: five-character SQLSTATE, when the server gave one.
         position: 1-based character offset into the statement, when known.
@@ -271,11 +317,11 @@ class InvalidSql(StatementRejected):
         self.suggestions = tuple(suggestions)
 
     def details(self) -> dict[str, Any]:
-        """The names that may have been meant, when there are any."""
         return {"suggestions": list(self.suggestions)} if self.suggestions else {}
 
 
-# SQLSTATE classes of errors in the statement's words and names. Other classes are about values that it met running.
+# SQLSTATE classes of errors in the statement's words and names. Other classes are about values that
+# it met running.
 _ABOUT_THE_TEXT = ("0A", "3F", "42")
 # Causes in Chinese by SQLSTATE, because PostgreSQL's own messages are in the server's language.
 _CAUSES_ZH = {
@@ -305,17 +351,20 @@ def _invalid(detail: Text, sqlstate: str | None, suggestions: Sequence[str]) -> 
         en = f"The SQL failed: {detail.en}"
     if not suggestions:
         return Text(zh, en)
-    return Text(f"{zh}。您是不是要找：{'、'.join(suggestions)}？", f"{en}. Did you mean: {', '.join(suggestions)}?")
+    return Text(
+        f"{zh}。您是不是要找：{'、'.join(suggestions)}？",
+        f"{en}. Did you mean: {', '.join(suggestions)}?",
+    )
 
 
 class ValidationFailed(StatementRejected):
-    """The statement could not be proven valid for a reason a repair can't fix (nested too deeply, too long, …)."""
+    """The statement could not be proven valid for a reason that a repair can't fix."""
 
     error_type = "validation_exception"
 
 
 class CostExceeded(StatementRejected):
-    """The plan is estimated to be more expensive than the operator allows; `plan` is the estimate, if known."""
+    """The plan's estimate, `plan` if known, is more expensive than the operator allows."""
 
     error_type = "cost_exceeded"
 
@@ -324,7 +373,6 @@ class CostExceeded(StatementRejected):
         self.plan = plan
 
     def details(self) -> dict[str, Any]:
-        """The estimate."""
         shown = self.plan.shown() if self.plan else None
         return {"plan": shown} if shown else {}
 
@@ -356,7 +404,7 @@ class QueryTimeout(CituError):
 
 
 class LlmUnavailable(CituError):
-    """The language model can't be reached or gives no usable reply, and the rules have no answer either."""
+    """The language model gives no usable reply, and the rules have no answer either."""
 
     code = 503
     error_type = "llm_unavailable"
@@ -365,13 +413,13 @@ class LlmUnavailable(CituError):
 
 
 class LlmMisconfigured(LlmUnavailable):
-    """The model's endpoint refuses the request, and will until somebody changes the configuration."""
+    """The model's endpoint refuses requests until somebody changes the configuration."""
 
     retryable = False
 
 
 class PromptTooLong(LlmMisconfigured):
-    """The endpoint says that the prompt does not fit into the model's context; a shorter one may."""
+    """The prompt does not fit into the model's context; a shorter one may."""
 
 
 class DatabaseUnavailable(CituError):
@@ -384,7 +432,7 @@ class DatabaseUnavailable(CituError):
 
 
 class StoreUnavailable(CituError):
-    """Conversations and runs can't be read or kept: their store can't be reached or doesn't answer in time."""
+    """The store of conversations and runs can't be reached or doesn't answer in time."""
 
     code = 503
     error_type = "store_unavailable"
@@ -417,19 +465,23 @@ class WorkerLost(InternalError):
 
     def __init__(self) -> None:
         super().__init__(
-            Text("回答这个问题的进程意外结束，请重新提问。", "The process that answered has died; ask again.")
+            Text(
+                "回答这个问题的进程意外结束，请重新提问。",
+                "The process that answered has died; ask again.",
+            )
         )
 
 
 class StateTooLarge(InternalError):
-    """The state of a run that may have to go on later is larger than the `max_bytes` that the store keeps."""
+    """The state of a waiting run is larger than the `max_bytes` that the store keeps."""
 
     def __init__(self, max_bytes: int) -> None:
         most = f"{max_bytes // (1024 * 1024)} MB"
         super().__init__(
             Text(
                 f"这次运行的中间结果太大，无法保存（上限 {most}）。请缩小问题的范围。",
-                f"What this run has gathered is too large to be kept ({most} at most). Ask for less at once.",
+                f"What this run has gathered is too large to be kept ({most} at most). Ask for "
+                f"less at once.",
             )
         )
 
@@ -441,15 +493,20 @@ class StateLost(InternalError):
 
     def __init__(self) -> None:
         super().__init__(
-            Text("继续这次运行所需的数据已丢失，请重新提问。", "What this run needs to go on has been lost; ask again.")
+            Text(
+                "继续这次运行所需的数据已丢失，请重新提问。",
+                "What this run needs to go on has been lost; ask again.",
+            )
         )
 
 
 CANCELLED_TEXT = Text("请求已取消。", "The request was cancelled.")
 ENDING_TEXT = Text(
-    "服务正在停止或重启，请稍后重试。", "The service is being stopped or restarted; ask again in a moment."
+    "服务正在停止或重启，请稍后重试。",
+    "The service is being stopped or restarted; ask again in a moment.",
 )
 INTERNAL_ERROR_TEXT = Text(
     "服务内部错误，请稍后重试；如持续出现，请向管理员提供 request_id。",
-    "Something went wrong on our side. Try again; if it persists, give the request_id to your administrator.",
+    "Something went wrong on our side. Try again; if it persists, give the request_id to your "
+    "administrator.",
 )

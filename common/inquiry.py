@@ -8,7 +8,9 @@ from common.text import Lang
 from common.values import Catalog, Turn
 
 Emit = Callable[[str], None]
-"""Takes pieces of text as they are written; they concatenate to the full text. None stands for nobody watching."""
+"""Takes pieces of text as they are written; they concatenate to the full text. None stands for
+nobody watching.
+"""
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,10 @@ class StoredValue:
         said: the words, as the question has them.
         table: (schema, name) of the column's table.
         value: as it is stored.
-        is_exact: whether `said` differs from it at most in case, width, spaces and traditional or simplified writing;
-            else by a word for the kind of place or company, or by spelling.
-        is_meant: whether it is what `said` stands for; else it only resembles it: it may be offered to the user, never
-            used, and never shown to a model.
+        is_exact: whether `said` differs from it at most in case, width, spaces and traditional or
+            simplified writing; else by a word for the kind of place or company, or by spelling.
+        is_meant: whether it is what `said` stands for; else it only resembles it: it may be offered
+            to the user, never used, and never shown to a model.
     """
 
     said: str
@@ -44,8 +46,8 @@ class Inquiry:
         history: earlier turns of the same conversation, oldest first; only the latest few.
         found_values: stored values that the question names, beside those that the catalogue lists.
         experience: what has been learnt that may help.
-        findings: what was computed of the last result's rows because the question is about it: sentences in `lang`,
-            each with how it was computed.
+        findings: what was computed of the last result's rows because the question is about it:
+            sentences in `lang`, each with how it was computed.
     """
 
     question: str
@@ -60,5 +62,7 @@ class Inquiry:
 
     @property
     def previous_type(self) -> str | None:
-        """Kind of the previous turn: what the caller says, else what the conversation shows."""
-        return self.context_type or (self.history[-1].question_type if self.history else None)
+        """Return the kind of the previous turn, by the caller or else by the conversation."""
+        if self.context_type:
+            return self.context_type
+        return self.history[-1].question_type if self.history else None

@@ -26,7 +26,9 @@ SHARED: tuple[Trust, ...] = ("reviewed", "certified")
 """Trust with which an example is everybody's."""
 
 Rating = Literal["satisfied", "unsatisfied", "need_modification", "skip"]
-FailureType = Literal["syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"]
+FailureType = Literal[
+    "syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"
+]
 ExampleSource = Literal["feedback", "correction", "load", "agent"]
 
 
@@ -39,12 +41,15 @@ class Example:
         datasource: name of the database that it is about.
         author: the user whose example it is; of shared ones, who brought it.
         reviewer: who raised it to `reviewed` or `certified`; another person than the author.
-        source: how it came in: a satisfied user, a corrected query, a bulk load, an agent's own saving.
+        source: how it came in: a satisfied user, a corrected query, a bulk load, an agent's own
+            saving.
         tables: (schema, name) of the tables it reads.
-        tables_hash: of these tables' definitions when it was last proven; another one now makes it stale.
-        is_stale: a table it reads has changed since, and it has not been proven again: it is neither used nor shown to
-            models until then.
-        is_rejected: a reviewer has found it wrong; nobody uses it any more, and its author still sees it in lists.
+        tables_hash: of these tables' definitions when it was last proven; another one now makes it
+            stale.
+        is_stale: a table it reads has changed since, and it has not been proven again: it is
+            neither used nor shown to models until then.
+        is_rejected: a reviewer has found it wrong; nobody uses it any more, and its author still
+            sees it in lists.
         created_at, proven_at: ISO 8601, UTC, milliseconds.
         uses: answers that it gave or that had it in their prompt.
     """
@@ -68,7 +73,7 @@ class Example:
 
     @property
     def is_shared(self) -> bool:
-        """Whether everybody who may read its tables sees it."""
+        """Tell whether everybody who may read its tables sees it."""
         return self.trust in SHARED
 
 
@@ -106,7 +111,8 @@ class Document:
 
     Attributes:
         title: where it is from, such as a file's name and heading.
-        source: what was loaded, such as the file's name; loading it again replaces all of its documents.
+        source: what was loaded, such as the file's name; loading it again replaces all of its
+            documents.
     """
 
     document_id: str
@@ -119,7 +125,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Feedback:
-    """What a user said of an answer; the latest one of a user for a run counts.
+    """A user's opinion of an answer; the latest one of a user for a run counts.
 
     Attributes:
         given_at: ISO 8601, UTC, milliseconds.
@@ -135,7 +141,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Experience:
-    """What has been learnt that may help with one question, the most useful first."""
+    """The learnt items that may help with one question, the most useful first."""
 
     examples: tuple[Example, ...] = ()
     lessons: tuple[Lesson, ...] = ()
@@ -146,25 +152,33 @@ NO_EXPERIENCE = Experience()
 
 
 def example_id(datasource: str, author: str, question: str, sql: str) -> str:
-    """The id of an example: the same author's same answer to the same question is one example."""
+    """Return an example's id: one author's one answer to one question is one example."""
     return "ex_" + _digest(datasource, author, same_question(question), sql)
 
 
 def lesson_id(
-    datasource: str, author: str, question: str, sql: str | None, root_cause: str, avoidance_hint: str
+    datasource: str,
+    author: str,
+    question: str,
+    sql: str | None,
+    root_cause: str,
+    avoidance_hint: str,
 ) -> str:
-    """The id of a lesson. It stands for what the lesson says, so that a reviewer who names it approves what they have
-    read, whatever its author says meanwhile."""
-    return "ls_" + _digest(datasource, author, same_question(question), sql or "", root_cause, avoidance_hint)
+    """Return a lesson's id, a digest of its content.
+
+    A reviewer who names it approves what they have read, whatever its author says meanwhile.
+    """
+    asked = same_question(question)
+    return "ls_" + _digest(datasource, author, asked, sql or "", root_cause, avoidance_hint)
 
 
 def document_id(datasource: str, title: str) -> str:
-    """The id of a document: one title, one document."""
+    """Return the id of a document: one title, one document."""
     return "doc_" + _digest(datasource, title)
 
 
 def same_question(question: str) -> str:
-    """What two spellings of one question have in common: case and blanks don't count."""
+    """Return the question's form for comparing: without case and extra blanks."""
     return " ".join(question.casefold().split())
 
 

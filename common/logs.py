@@ -1,9 +1,10 @@
-"""Logs on stderr: JSON lines, each with the id of the request it belongs to; on a terminal, lines to be read."""
+"""Logs on stderr: JSON lines, each with the id of its request; on a terminal, readable lines."""
 
 import logging
 import sys
 import time
 from contextvars import ContextVar
+from typing import Any
 
 from common.envelope import to_log_line
 from common.redaction import described, redacted
@@ -11,68 +12,121 @@ from common.redaction import described, redacted
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """Id of the request being served; asyncio tasks started for a request inherit it."""
 
-PACKAGES = ("serving", "api", "agent", "rules", "knowledge", "databases", "common", "unified_api")
+PACKAGES = (
+    "serving",
+    "api",
+    "agent",
+    "rules",
+    "knowledge",
+    "databases",
+    "store",
+    "llm",
+    "guard",
+    "sqltree",
+    "postgres",
+    "common",
+    "unified_api",
+)
 """The loggers of Citu's own code."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-class JsonLines(logging.Formatter):
-    """A record as one JSON object: time (UTC), level, logger, request_id, message, exception, and any `extra`.
+_MOST_CHARS = 200  # of a text that a request or another server may have written
+_MOST_OF_MESSAGE = 2_000  # characters
 
-    Whatever is logged, no credentials and no paths of stack traces stand in it.
+
+def shortened(text: str, most: int = _MOST_CHARS) -> str:
+    """Return at most so many characters of `text`, with … where some are missing."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _shortened_value(value: Any) -> Any:
+    return shortened(value) if isinstance(value, str) else value
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the record's text, each of its arguments shortened before anything reads it."""
+    if isinstance(record.args, tuple):
+        text = str(record.msg)
+        if record.args:
+            text %= tuple(map(_shortened_value, record.args))
+    else:
+        text = record.getMessage()
+    return shortened(text, _MOST_OF_MESSAGE)
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object.
+
+    Its keys: time (UTC), level, logger, request_id, message, exception, and any `extra`. Whatever
+    is logged, no credentials and no paths of stack traces stand in it.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line of JSON."""
+        second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "time": f"{second}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
             "request_id": request_id.get(),
-            "message": record.getMessage(),
+            "message": _message(record),
         }
-        line.update({key: value for key, value in vars(record).items() if key not in _STANDARD})
+        line.update(_extras(record))
         if record.exc_info and record.exc_info[1] is not None:
             line["exception"] = described(record.exc_info[1])
-        line = {key: redacted(value) if isinstance(value, str) else value for key, value in line.items()}
+        for key, value in line.items():
+            if isinstance(value, str):
+                line[key] = redacted(value)
         try:
             return to_log_line(line)
-        except TypeError:
-            return to_log_line({key: redacted(str(value)) for key, value in line.items()})
+        except TypeError:  # an extra that JSON does not know
+            as_text = {key: redacted(shortened(str(value))) for key, value in line.items()}
+            return to_log_line(as_text)
+
+
+def _extras(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the fields that the caller of the log gave."""
+    given = vars(record).items()
+    return {key: _shortened_value(value) for key, value in given if key not in _STANDARD}
 
 
 class TerminalLines(logging.Formatter):
-    """A record as a line for whoever watches: when, what, and for a request its answer and the time it took."""
+    """A record as a readable line: time, message, and of a request its status and duration."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
         fields = vars(record)
-        said = record.getMessage()
+        text = _message(record)
         if "path" in fields and "status" in fields:
-            said = f"{fields['method']} {fields['path']} {fields['status']} in {fields['ms']:.0f} ms"
+            request = f"{shortened(fields['method'])} {shortened(fields['path'])}"
+            text = f"{request} {fields['status']} in {fields['ms']:.0f} ms"
         if record.exc_info and record.exc_info[1] is not None:
-            said += f": {described(record.exc_info[1])}"
-        level = "" if record.levelno <= logging.INFO else f"{record.levelname} "
-        line = redacted(f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {level}{said}")
+            text += f": {described(record.exc_info[1])}"
+        if record.levelno > logging.INFO:
+            text = f"{record.levelname} {text}"
+        moment = time.strftime("%H:%M:%S", time.localtime(record.created))
+        line = redacted(f"{moment} {text}")
         return to_log_line(line)[1:-1].replace('\\"', '"')  # the escapes of JSON without its quotes
 
 
-def _is_of_a_question(record: logging.LogRecord) -> bool:
-    """Whether it is more than a file of the page, or a look at whether the service is alive."""
+def _is_shown_on_terminal(record: logging.LogRecord) -> bool:
+    """Tell whether it is more than a request for a file of the page or for the service's health."""
     path = vars(record).get("path")
-    return path is None or record.levelno > logging.INFO or str(path).startswith("/api/")
+    if path is None or record.levelno > logging.INFO:
+        return True
+    return str(path).startswith("/api/")
 
 
 def configure(level: str) -> None:
-    """Sends everything from `level` up to stderr; libraries below WARNING stay silent.
+    """Send everything from `level` up to stderr; libraries below WARNING stay silent.
 
-    Nobody wants to see the page's files on a terminal, so of requests only those of the API are shown there.
+    Nobody wants to see the page's files on a terminal, so of requests only those of the API are
+    shown there.
     """
     handler = logging.StreamHandler(sys.stderr)
     if sys.stderr.isatty():
         handler.setFormatter(TerminalLines())
-        handler.addFilter(_is_of_a_question)
+        handler.addFilter(_is_shown_on_terminal)
     else:
         handler.setFormatter(JsonLines())
     root = logging.getLogger()

@@ -1,11 +1,12 @@
-"""What things of a database mean to people: names, units and metrics, as a semantic file says it.
+"""The meanings of a database's objects: names, units and metrics, as a semantic file says them.
 
-The catalogue carries these values beside what PostgreSQL says, so that whoever reads a table or column also finds what
-it means. They are immutable and hashable like the catalogue itself.
+The catalogue carries these values beside what PostgreSQL says, so that whoever reads a table or
+column also finds its meaning. They are immutable and hashable like the catalogue itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from common.text import Lang, Text
 
@@ -15,25 +16,31 @@ Columns = Mapping[TableKey, frozenset[str]]
 """The names of the columns of each table."""
 
 
+def has_columns(columns: Columns, table: TableKey, needed: Iterable[str]) -> bool:
+    """Tell whether a table has all of the needed columns."""
+    return columns.get(table, frozenset()).issuperset(needed)
+
+
 @dataclass(frozen=True)
-class Names:
-    """What people call one thing.
+class BilingualNames:
+    """People's names for one thing.
 
     Attributes:
-        zh, en: per language, the display name first and its synonyms after it; empty when nothing is said.
+        zh, en: per language, the display name first and its synonyms after it; empty when nothing
+            is said.
     """
 
     zh: tuple[str, ...] = ()
     en: tuple[str, ...] = ()
 
     def label(self, lang: Lang) -> str | None:
-        """The display name in the language; None when there is none."""
-        said = self.zh if lang == "zh" else self.en
-        return said[0] if said else None
+        """Return the display name in the language; None when there is none."""
+        names = self.zh if lang == "zh" else self.en
+        return names[0] if names else None
 
     @property
     def all(self) -> tuple[str, ...]:
-        """The names in all languages."""
+        """Return the names in all languages."""
         return self.zh + self.en
 
 
@@ -42,28 +49,31 @@ class ValueMeaning:
     """A stored value and what people call it."""
 
     value: str
-    names: Names
+    names: BilingualNames
 
 
 @dataclass(frozen=True)
 class ColumnMeaning:
-    """What a column means.
+    """The meaning of a column.
 
     Attributes:
         unit: of its numbers, as it is written after one: 元, kg, %.
         values: of stored values that people call otherwise.
-        is_sensitive: whether its values are kept from models and answers' suggestions; None: the file doesn't say.
-        most, least: words for what has the highest or the lowest number of it, in all (busiest, quietest).
-        is_kind: whether a value's name alone means the rows that have it: restaurants are shops of that category.
+        is_sensitive: whether its values are kept from models and answers' suggestions; None: the
+            file doesn't say.
+        most, least: words for what has the highest or the lowest number of it, in all (busiest,
+            quietest).
+        is_kind: whether a value's name alone means the rows that have it: restaurants are shops of
+            that category.
     """
 
-    names: Names = field(default_factory=Names)
+    names: BilingualNames = field(default_factory=BilingualNames)
     description: Text | None = None
     unit: Text | None = None
     values: tuple[ValueMeaning, ...] = ()
     is_sensitive: bool | None = None
-    most: Names = field(default_factory=Names)
-    least: Names = field(default_factory=Names)
+    most: BilingualNames = field(default_factory=BilingualNames)
+    least: BilingualNames = field(default_factory=BilingualNames)
     is_kind: bool = False
 
 
@@ -78,42 +88,44 @@ class PreferredJoin:
 
 @dataclass(frozen=True)
 class TableMeaning:
-    """What a table means.
+    """The meaning of a table.
 
     Attributes:
         label_columns: what names one of its rows to a person.
         date_column: the one that periods are about unless a question names another.
-        default_filter: an SQL condition over the table's own columns that holds unless a question says otherwise.
+        default_filter: an SQL condition over the table's own columns that holds unless a question
+            says otherwise.
         filter_columns: the columns that it reads.
         verbs: words that say that one of its rows happened (entered, passed through).
     """
 
-    names: Names = field(default_factory=Names)
+    names: BilingualNames = field(default_factory=BilingualNames)
     description: Text | None = None
     label_columns: tuple[str, ...] = ()
     date_column: str | None = None
     default_filter: str | None = None
     filter_columns: tuple[str, ...] = ()
     joins: tuple[PreferredJoin, ...] = ()
-    verbs: Names = field(default_factory=Names)
+    verbs: BilingualNames = field(default_factory=BilingualNames)
 
     def among(self, key: TableKey, columns: Columns) -> "TableMeaning":
-        """What it says of the table `key` where only these columns are there."""
+        """Return the meaning of the table `key` where only these columns are there."""
         own = columns[key]
-        is_filtered = own.issuperset(self.filter_columns)
-        joins = tuple(
-            join
-            for join in self.joins
-            if own.issuperset(join.columns) and columns.get(join.target, frozenset()).issuperset(join.target_columns)
-        )
-        return replace(
-            self,
-            label_columns=self.label_columns if own.issuperset(self.label_columns) else (),
-            date_column=self.date_column if self.date_column in own else None,
-            default_filter=self.default_filter if is_filtered else None,
-            filter_columns=self.filter_columns if is_filtered else (),
-            joins=joins,
-        )
+        # The fields that lose their columns, with what is left of them.
+        lost: dict[str, Any] = {}
+        if not own.issuperset(self.label_columns):
+            lost["label_columns"] = ()
+        if self.date_column not in own:
+            lost["date_column"] = None
+        if not own.issuperset(self.filter_columns):
+            lost["default_filter"] = None
+            lost["filter_columns"] = ()
+        joins = []
+        for join in self.joins:
+            has_target = has_columns(columns, join.target, join.target_columns)
+            if has_target and own.issuperset(join.columns):
+                joins.append(join)
+        return replace(self, joins=tuple(joins), **lost)
 
 
 @dataclass(frozen=True)
@@ -127,7 +139,7 @@ class Report:
 
     name: str
     sql: str
-    names: Names = field(default_factory=Names)
+    names: BilingualNames = field(default_factory=BilingualNames)
     description: Text | None = None
 
 
@@ -140,9 +152,11 @@ class Metric:
         table: whose rows it is computed over.
         expression: an SQL aggregate over the table's columns, proven by the guard.
         names: never empty: without others, its name in the file.
-        filter: an SQL condition over the table's columns that its rows fulfil, beside the table's default filter.
+        filter: an SQL condition over the table's columns that its rows fulfil, beside the table's
+            default filter.
         grain: columns of the table it is meaningful by; empty: any.
-        date_column: the column of the table that its periods are about; without one of its own, the table's.
+        date_column: the column of the table that its periods are about; without one of its own, the
+            table's.
         columns: the columns of the table that `expression` and `filter` read.
         most, least: words for what has the highest or the lowest of it.
     """
@@ -150,19 +164,25 @@ class Metric:
     name: str
     table: TableKey
     expression: str
-    names: Names = field(default_factory=Names)
+    names: BilingualNames = field(default_factory=BilingualNames)
     description: Text | None = None
     unit: Text | None = None
     filter: str | None = None
     grain: tuple[str, ...] = ()
     date_column: str | None = None
-    most: Names = field(default_factory=Names)
-    least: Names = field(default_factory=Names)
+    most: BilingualNames = field(default_factory=BilingualNames)
+    least: BilingualNames = field(default_factory=BilingualNames)
     columns: tuple[str, ...] = ()
 
     def among(self, own: frozenset[str]) -> "Metric | None":
-        """The metric where its table has only these columns; None when it can't be computed or compared there."""
-        grain = tuple(column for column in self.grain if column in own)
-        if not own.issuperset(self.columns) or (self.grain and not grain):
+        """Return the metric where its table has only these columns.
+
+        None when it can't be computed or compared there.
+        """
+        if not own.issuperset(self.columns):
             return None
-        return replace(self, grain=grain, date_column=self.date_column if self.date_column in own else None)
+        grain = tuple(column for column in self.grain if column in own)
+        if self.grain and not grain:
+            return None
+        date_column = self.date_column if self.date_column in own else None
+        return replace(self, grain=grain, date_column=date_column)

@@ -6,88 +6,91 @@ from typing import Any, Protocol
 from common.values import Catalog, PlanEstimate, QueryResult
 
 UrlSource = Callable[[], str]
-"""Gives the URL of a database that accepts connections now; called for every new connection, from any thread.
+"""Gives the URL of a database that accepts connections now; called for every new connection, from
+any thread.
 
 It may start the database first. Raises `DatabaseUnavailable` when it can't.
 """
 
 
 class Inspected(Protocol):
-    """What a proven query uses, as written, each once, in alphabetical order."""
+    """The tables, columns and functions of a proven query, each once, in alphabetical order."""
 
     @property
     def statement(self) -> str:
-        """The text to run, without the semicolon at its end and what follows."""
+        """Return the text to run, without the semicolon at its end and what follows."""
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """`name` or `schema.name`."""
+        """Return names as written: `name` or `schema.name`."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """References as written: `name`, `t.name`, `t.*`, `*`."""
+        """Return references as written: `name`, `t.name`, `t.*`, `*`."""
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Names as called."""
+        """Return the names as the query writes them."""
 
 
 class RowStream(Protocol):
-    """The rows of one running query, page by page; the query waits while nobody takes the next page."""
+    """The rows of one running query, page by page.
+
+    The query waits while nobody takes the next page. Fields are as in `QueryResult`.
+    """
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """As in `QueryResult`."""
+    def columns(self) -> tuple[str, ...]: ...
 
     @property
-    def column_types(self) -> tuple[str, ...]:
-        """As in `QueryResult`."""
+    def column_types(self) -> tuple[str, ...]: ...
 
     @property
     def is_limited(self) -> bool:
-        """After the last page, whether there were more rows than asked for."""
+        """Tell, after the last page, whether there were more rows than asked for."""
 
     async def page(self) -> list[list[Any]]:
-        """The next rows, as in `QueryResult`; empty after the last.
+        """Return the next rows, as in `QueryResult`; empty after the last.
 
         Raises what `Database.run` raises; afterwards only `aclose` may be called.
         """
 
     async def aclose(self) -> None:
-        """Ends the query and gives its connection back; calling it again has no effect."""
+        """End the query and give its connection back; calling it again has no effect."""
 
 
 class Definitions(Protocol):
-    """What is known of the asked database without reading any row. Its methods are those of `Database`."""
+    """The part of `Database` that reads no rows of the datasource."""
 
-    async def catalog(self) -> Catalog:
-        """The tables and columns that may be read."""
+    async def catalog(self) -> Catalog: ...
 
-    async def inspect(self, sql: str) -> Inspected:
-        """What `sql` uses."""
+    async def inspect(self, sql: str) -> Inspected: ...
 
-    async def explain(self, sql: str) -> PlanEstimate:
-        """The plan of `sql`, which is not run."""
+    async def explain(self, sql: str) -> PlanEstimate: ...
 
 
 class Database(Protocol):
-    """The asked database. Read-only; every method may be cancelled, which also stops the statement in the server.
+    """The datasource, for reading only.
 
-    All raise `DatabaseUnavailable` when the server can't be reached or no connection is free in time.
+    Every method may be cancelled, which also stops the statement in the server. All raise
+    `DatabaseUnavailable` when the server can't be reached or no connection is free in time.
     """
 
     @property
     def rows_seen(self) -> Hashable | None:
-        """Which rows statements see; None: nothing limits them. Callers for whom this is equal see the same rows."""
+        """Return a key of the rows that statements see; None: nothing limits them.
+
+        Callers with equal keys see the same rows.
+        """
 
     async def ping(self) -> None:
-        """Returns when the database answers."""
+        """Return when the database answers."""
 
     async def catalog(self) -> Catalog:
-        """The tables and columns the role may read (cached for a while)."""
+        """Return the tables and columns that the role may read, cached for a while."""
 
     async def inspect(self, sql: str) -> Inspected:
-        """Proves from the text alone that `sql` is one read-only query, and says what it uses.
+        """Prove from the text alone that `sql` is one read-only query, and return what it uses.
 
         Raises:
             ForbiddenStatement, ForbiddenObject: it must not run.
@@ -96,7 +99,7 @@ class Database(Protocol):
         """
 
     async def explain(self, sql: str) -> PlanEstimate:
-        """Plans `sql` without running it.
+        """Plan `sql` without running it.
 
         Raises:
             CostExceeded: the plan is estimated to be more expensive than the operator allows.
@@ -106,7 +109,7 @@ class Database(Protocol):
         """
 
     async def run(self, sql: str) -> QueryResult:
-        """Runs `sql` in a READ ONLY transaction that is always rolled back, up to the row and byte caps.
+        """Run `sql` up to the row and byte caps, in a READ ONLY transaction that is rolled back.
 
         Raises:
             QueryTimeout: it took longer than the statement timeout.
@@ -115,7 +118,11 @@ class Database(Protocol):
         """
 
     async def stream(self, sql: str, most_rows: int) -> RowStream:
-        """Begins `sql` in a READ ONLY transaction; its rows are taken page by page, `most_rows` at most.
+        """Begin `sql` in a READ ONLY transaction, to take its rows page by page.
 
-        The caller must call `aclose` on the stream. Raises what `run` raises, as soon as the first rows show it.
+        The caller must call `aclose` on the stream. Raises what `run` raises, as soon as the first
+        rows show it.
+
+        Args:
+            most_rows: the most rows of all pages together.
         """

@@ -1,6 +1,5 @@
 """Limits how often one caller may ask, over a moving window; counts in Redis or in this process."""
 
-import ipaddress
 import logging
 import math
 import threading
@@ -15,7 +14,7 @@ from redis import ConnectionError, ConnectionPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from common.actor import Actor
+from common.actor import Actor, caller_id_of
 from common.errors import RateLimited
 from common.text import Text
 
@@ -34,7 +33,9 @@ class RateLimits:
         counts: what is counted (`requests`, `questions` …); each kind has counts of its own.
     """
 
-    def __init__(self, limits: str, *, redis_url: str, timeout_s: float, counts: str = "requests") -> None:
+    def __init__(
+        self, limits: str, *, redis_url: str, timeout_s: float, counts: str = "requests"
+    ) -> None:
         self._counts = counts
         self._limits = parse_many(limits.lower())
         self._redis_url = redis_url
@@ -43,7 +44,7 @@ class RateLimits:
         self._paused_until = -math.inf
 
     def count(self, caller: Actor, address: str | None) -> None:
-        """Counts one request for the caller's user or, without one, for `address`.
+        """Count one request for the caller's user or, without one, for `address`.
 
         While the storage can't be reached, nothing is counted and nothing refused.
 
@@ -53,7 +54,7 @@ class RateLimits:
         if time.monotonic() < self._paused_until:
             return
         try:
-            wait_s = self._wait_s(*_identity(caller, address), *self._kind)
+            wait_s = self._wait_s(*caller_id_of(caller, address), *self._kind)
         except StorageError as exc:
             self._pause(exc)
             return
@@ -74,46 +75,36 @@ class RateLimits:
 
     @cached_property
     def _counter(self) -> MovingWindowRateLimiter:
-        # Made at the first request, because the storage in memory has a thread, which a fork would not copy.
+        # Made at the first request, because the storage in memory has a thread, which a fork would
+        # not copy.
         if not self._redis_url:
             return MovingWindowRateLimiter(MemoryStorage())
         pool = ConnectionPool.from_url(
             self._redis_url,
             socket_timeout=self._timeout_s,
             socket_connect_timeout=self._timeout_s,
-            # Retry once, on a new connection, when Redis had closed the old one; not after a timeout.
+            # Retry once, on a new connection, when Redis had closed the old one; not after a
+            # timeout.
             retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         )
-        storage = RedisStorage("redis://", connection_pool=pool, key_prefix=_PREFIX, wrap_exceptions=True)
+        storage = RedisStorage(
+            "redis://", connection_pool=pool, key_prefix=_PREFIX, wrap_exceptions=True
+        )
         return MovingWindowRateLimiter(storage)
 
     def _pause(self, error: StorageError) -> None:
-        """Leaves the storage alone for a while, so that a storage that is down does not slow every request down."""
+        """Leave the storage alone for a while, so that one that is down slows no request down."""
         with self._lock:
             first = self._paused_until == -math.inf
             self._paused_until = time.monotonic() + _PAUSE_S
         if first:
             _log.warning(
-                "requests are not limited while Redis can't be reached: %s", type(error.storage_error).__name__
+                "requests are not limited while Redis can't be reached: %s",
+                type(error.storage_error).__name__,
             )
 
 
-def _identity(caller: Actor, address: str | None) -> tuple[str, str]:
-    if caller.user_id is not None:
-        return "user", caller.user_id
-    return "address", _network(address or "")
-
-
-def _network(address: str) -> str:
-    """What is counted for an address: an IPv4 address itself; the /64 network of an IPv6 one, which one sender owns."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if found.version == 4:
-        return address
-    return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))
-
-
 def _too_often(wait_s: int) -> Text:
-    return Text(f"提问过于频繁，请在 {wait_s} 秒后重试。", f"You ask too often: try again in {wait_s} s.")
+    return Text(
+        f"提问过于频繁，请在 {wait_s} 秒后重试。", f"You ask too often: try again in {wait_s} s."
+    )

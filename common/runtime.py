@@ -1,8 +1,8 @@
-"""The bridge between WSGI threads and asyncio: one background event loop per process, and feeds read from threads.
+"""The bridge between WSGI threads and asyncio: an event loop per process, and queues for threads.
 
-Flask views run in threads, the agent runs on an event loop. A loop per request would cost a thread each, and adapters
-could not pool connections. So a process has one loop, started at first use and kept by process id, because a loop made
-before a fork does not run in the child.
+Flask views run in threads, the agent runs on an event loop. A loop per request would cost a thread
+each, and adapters could not pool connections. So a process has one loop, started at first use; a
+forked child starts one of its own, because its parent's does not run there.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import uvloop
 
+from common.after_fork import keep_for_parent
+
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -24,12 +26,12 @@ class Cancellable(Protocol):
     """Work on the loop that is stopped when the process ends."""
 
     def cancel(self) -> None:
-        """Stops it; called on the loop."""
+        """Stop the work; called on the loop."""
 
 
 _lock = threading.Lock()
-_loops: dict[int, asyncio.AbstractEventLoop] = {}
-# Work that is tracked, and what it wants to be told when the process is asked to stop; touched on the loop only.
+_loop: asyncio.AbstractEventLoop | None = None
+# Tracked work, and its callback for when the process is asked to stop; touched on the loop only.
 _running: "dict[Cancellable, Callable[[], None] | None]" = {}
 _watched: "dict[Cancellable, Callable[[], bool]]" = {}  # likewise
 _is_looking = False  # likewise
@@ -39,32 +41,34 @@ _is_ending = False
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """This process's background loop; starts it if it is not running."""
-    global _is_looking
+    """Return this process's background loop; start it if it is not running."""
+    global _loop
     with _lock:
-        running = _loops.get(os.getpid())
-        if running is None:
-            _loops.clear()
-            _running.clear()
-            _watched.clear()
-            _is_looking = False
-            running = _loops[os.getpid()] = uvloop.new_event_loop()
-            threading.Thread(target=running.run_forever, name="citu-loop", daemon=True).start()
-        return running
+        if _loop is None:
+            _loop = uvloop.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="citu-loop", daemon=True).start()
+        return _loop
 
 
-def _forget_lock() -> None:
-    # Another thread of the parent may hold the lock during a fork, and nobody would release it in the child.
-    global _lock, _waking
+def _start_anew() -> None:
+    """Begin without a loop in a forked child, which has none of its parent's threads."""
+    global _lock, _loop, _waking, _is_looking
+    keep_for_parent(_loop, *_running, *_watched)
+    # Another thread of the parent may hold the lock during a fork, and nobody would release it in
+    # the child.
     _lock = threading.Lock()
     _waking = _Waking()
+    _loop = None
+    _running.clear()
+    _watched.clear()
+    _is_looking = False
 
 
-os.register_at_fork(after_in_child=_forget_lock)
+os.register_at_fork(after_in_child=_start_anew)
 
 
 def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """Runs `coroutine` on the loop and waits for it; for short work such as health checks.
+    """Run `coroutine` on the loop and wait for it; for short work such as health checks.
 
     Raises:
         TimeoutError: it took longer and was cancelled.
@@ -78,12 +82,12 @@ def run(coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
 
 
 def track(work: Cancellable, *, on_stopping: Callable[[], None] | None = None) -> None:
-    """Lets `work` be cancelled when the process ends; call it on the loop.
+    """Let `work` be cancelled when the process ends; call it on the loop.
 
     Args:
-        on_stopping: called on the loop as soon as the process is asked to stop, which is before it cancels anything:
-            for work that goes on until somebody ends it. `drain` waits for such work. Called at once by a process that
-            is stopping already.
+        on_stopping: called on the loop as soon as the process is asked to stop, which is before it
+            cancels anything: for work that goes on until somebody ends it. `drain` waits for such
+            work. Called at once by a process that is stopping already.
     """
     _running[work] = on_stopping
     if _is_stopping and on_stopping is not None:
@@ -91,13 +95,13 @@ def track(work: Cancellable, *, on_stopping: Callable[[], None] | None = None) -
 
 
 def untrack(work: Cancellable) -> None:
-    """Undoes `track`, because `work` has ended; call it on the loop."""
+    """Undo `track`, because `work` has ended; call it on the loop."""
     _running.pop(work, None)
 
 
 def cancel_all(after_s: float) -> None:
-    """Cancels all tracked work in `after_s` seconds, because the process ends. Signal handlers may call it."""
-    running = _loops.get(os.getpid())
+    """Cancel all tracked work in `after_s` seconds; signal handlers may call it."""
+    running = _loop
     if running is not None:
         running.call_soon_threadsafe(_begin_to_stop)
         running.call_soon_threadsafe(running.call_later, after_s, _cancel_running)
@@ -112,8 +116,8 @@ def _begin_to_stop() -> None:
 
 
 def drain(timeout_s: float) -> None:
-    """Waits up to `timeout_s` seconds for the end of what was tracked with `on_stopping`."""
-    if os.getpid() in _loops:
+    """Wait up to `timeout_s` seconds for the end of what was tracked with `on_stopping`."""
+    if _loop is not None:
         with suppress(TimeoutError):
             run(_drained(), timeout_s)
 
@@ -132,8 +136,8 @@ def _cancel_running() -> None:
 
 
 def settle(timeout_s: float) -> None:
-    """Cancels all tracked work and waits up to `timeout_s` seconds for its end, because the process ends."""
-    if os.getpid() in _loops:
+    """Cancel all tracked work and wait up to `timeout_s` seconds for its end."""
+    if _loop is not None:
         with suppress(TimeoutError):
             run(_settled(), timeout_s)
 
@@ -145,7 +149,7 @@ async def _settled() -> None:
 
 
 def is_ending() -> bool:
-    """Whether work is cancelled because the process ends, not because its clients left."""
+    """Tell whether work is cancelled because the process ends, not because its clients left."""
     return _is_ending
 
 
@@ -158,7 +162,10 @@ def _watch(work: Cancellable, is_abandoned: Callable[[], bool]) -> None:
 
 
 def _look() -> None:
-    """Cancels abandoned work. One timer checks all: a thread per client would wake up a thousand times a second."""
+    """Cancel abandoned work.
+
+    One timer checks all of it: a thread per client would wake up a thousand times a second.
+    """
     global _is_looking
     for work, is_abandoned in tuple(_watched.items()):
         if is_abandoned():
@@ -169,18 +176,19 @@ def _look() -> None:
         asyncio.get_running_loop().call_later(_LOOK_S, _look)
 
 
-class Quiet:
-    """Says that no item came in time."""
+class NoItem:
+    """The type of `NO_ITEM`, which stands for no item in time."""
 
 
-QUIET: Final = Quiet()
+NO_ITEM: Final = NoItem()
 
 
 class _Waking:
     """Wakes waiting threads one after another.
 
-    A thread that wakes up first needs the interpreter lock. Hundreds that ask for it at once spend more time on that
-    than on their work, and keep the event loop from it. So each thread wakes the next one when it runs.
+    A thread that wakes up first needs the interpreter lock. Hundreds that ask for it at once spend
+    more time on that than on their work, and keep the event loop from it. So each thread wakes the
+    next one when it runs.
     """
 
     def __init__(self) -> None:
@@ -188,33 +196,34 @@ class _Waking:
         self._next: deque[threading.Lock] = deque()
         self._is_passed_on = False
 
-    def wake(self, bell: threading.Lock) -> None:
-        """Releases `bell`, now or after those before it. The thread that waits for `bell` then calls `woken`."""
+    def wake(self, wakeup: threading.Lock) -> None:
+        """Release `wakeup`, now or after those before it; its waiting thread then calls `woken`."""
         with self._lock:
             if self._is_passed_on:
-                self._next.append(bell)
+                self._next.append(wakeup)
                 return
             self._is_passed_on = True
-        bell.release()
+        wakeup.release()
 
     def woken(self) -> None:
-        """Wakes the next thread, because the calling one runs."""
+        """Wake the next thread, because the calling one runs."""
         with self._lock:
             if not self._next:
                 self._is_passed_on = False
                 return
-            bell = self._next.popleft()
-        bell.release()
+            wakeup = self._next.popleft()
+        wakeup.release()
 
 
 _waking = _Waking()
 
 
-class Feed(Generic[T]):
+class ThreadQueue(Generic[T]):
     """Items of an async iterator, produced on the loop and read from one thread.
 
-    The producer never waits for the reader, so a slow client can't hold a database connection. What waits in memory is
-    bounded by the source (one question's events: rows under the byte cap, text under the token cap).
+    The producer never waits for the reader, so a slow client can't hold a database connection. What
+    waits in memory is bounded by the source (one question's events: rows under the byte cap, text
+    under the token cap).
     """
 
     def __init__(
@@ -223,24 +232,26 @@ class Feed(Generic[T]):
         on_end: Callable[[], None] = lambda: None,
         is_abandoned: Callable[[], bool] | None = None,
     ) -> None:
-        """Starts reading `source`.
+        """Start reading `source`.
 
         Args:
             on_end: called on the loop when the source is exhausted or cancelled.
-            is_abandoned: called on the loop twice a second until the end; when it is true, the feed is cancelled.
+            is_abandoned: called on the loop twice a second until the end; when it is true, the feed
+                is cancelled.
         """
         self._source = source
         self._on_end = on_end
         self._is_abandoned = is_abandoned
         self._items: deque[T] = deque()
         self._lock = threading.Lock()
-        self._bell = threading.Lock()
-        self._bell.acquire()
+        self._wakeup = threading.Lock()
+        self._wakeup.acquire()
         self._is_awaited = False
         self._ended = False
         self._task: asyncio.Task[None] | None = None
         self._loop = loop()
-        # call_soon_threadsafe runs _start in a copy of this thread's context, so the task inherits the request id.
+        # call_soon_threadsafe runs _start in a copy of this thread's context, so the task inherits
+        # the request id.
         self._loop.call_soon_threadsafe(self._start)
 
     def _start(self) -> None:
@@ -253,7 +264,7 @@ class Feed(Generic[T]):
     async def _pump(self) -> None:
         async for item in self._source:
             self._items.append(item)
-            self._ring()
+            self._wake_reader()
 
     def _end(self, task: asyncio.Task[None]) -> None:
         untrack(self)
@@ -262,55 +273,57 @@ class Feed(Generic[T]):
             _log.error("an event source raised", exc_info=task.exception())
         self._on_end()
         self._ended = True
-        self._ring()
+        self._wake_reader()
 
-    def _ring(self) -> None:
+    def _wake_reader(self) -> None:
         with self._lock:
             if not self._is_awaited:
                 return
             self._is_awaited = False
-        _waking.wake(self._bell)
+        _waking.wake(self._wakeup)
 
-    def nudge(self) -> None:
-        """Makes a waiting `take` return `QUIET` now; call it on the loop."""
-        self._ring()
+    def wake(self) -> None:
+        """Make a waiting `take` return `NO_ITEM` now; call it on the loop."""
+        self._wake_reader()
 
-    def take(self, timeout_s: float) -> T | Quiet | None:
-        """The next item; `QUIET` if none came within `timeout_s` seconds; None after the last."""
+    def take(self, timeout_s: float) -> T | NoItem | None:
+        """Return the next item; `NO_ITEM` if none came in `timeout_s` seconds; None at the end."""
         with self._lock:
             self._is_awaited = not self._items and not self._ended
             waits = self._is_awaited
         if waits and not self._wait(timeout_s):
-            return QUIET
-        # Read `_ended` before the items: an item and the end that come in between would look like the end alone.
+            return NO_ITEM
+        # Read `_ended` before the items: an item and the end that come in between would look like
+        # the end alone.
         ended = self._ended
         if self._items:
             return self._items.popleft()
-        return None if ended else QUIET
+        return None if ended else NO_ITEM
 
     def more(self) -> Iterator[T]:
-        """The items that have come already, without waiting."""
+        """Yield the items that have come already, without waiting."""
         while self._items:
             yield self._items.popleft()
 
     def _wait(self, timeout_s: float) -> bool:
-        """Waits for an item or the end; false when none came in time."""
-        if not self._bell.acquire(timeout=timeout_s):
+        """Wait for an item or the end; return false when none came in time."""
+        if not self._wakeup.acquire(timeout=timeout_s):
             with self._lock:
                 if self._is_awaited:
                     self._is_awaited = False
                     return False
-            self._bell.acquire()  # `_ring` is about to release it, and `_waking` waits for `woken`
+            # `_wake_reader` is about to release it, and `_waking` waits for `woken`.
+            self._wakeup.acquire()
         _waking.woken()
         return True
 
     def cancel(self) -> None:
-        """Cancels the producer; if the source gives a last item then, it is still read."""
+        """Cancel the producer; if the source gives a last item then, it is still read."""
         if not self._ended:  # after the end, waking the loop would be useless
             self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        # _start was scheduled first, so there is a task. Cancel it after its first step, because a source that never
-        # started could not send its last item.
+        # _start was scheduled first, so there is a task. Cancel it after its first step, because a
+        # source that never started could not send its last item.
         if self._task is not None:
             self._loop.call_soon(self._task.cancel)

@@ -2,7 +2,8 @@
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 HEADERS = {
-    # no-transform stops proxies that compress from holding frames back; X-Accel-Buffering stops nginx from buffering.
+    # no-transform stops proxies that compress from holding frames back; X-Accel-Buffering stops
+    # nginx from buffering.
     "Cache-Control": "no-cache, no-transform",
     "X-Accel-Buffering": "no",
 }
@@ -10,15 +11,15 @@ PING = b": ping\n\n"
 
 
 def retry(milliseconds: int) -> bytes:
-    """Tells the client how long to wait before it reconnects."""
+    """Tell the client how long to wait before it reconnects."""
     return f"retry: {milliseconds}\n\n".encode()
 
 
 def frame(event_id: str, data: bytes) -> bytes:
-    """One event; `data` is JSON on one line."""
+    """Return one event; `data` is JSON on one line."""
     return b"id: " + event_id.encode() + b"\ndata: " + data + b"\n\n"
 
 
 def data(line: bytes) -> bytes:
-    """One event without an id; `line` has no line break."""
+    """Return one event without an id; `line` has no line break."""
     return b"data: " + line + b"\n\n"

@@ -1,7 +1,7 @@
 """User-facing text in the two languages Citu speaks, and the choice between them.
 
-Every sentence that users read is a `Text` beside the code that says it. So no sentence exists in one language only, and
-none is put together from translated fragments.
+Every sentence that users read is a `Text` beside the code that says it. So no sentence exists in
+one language only, and none is put together from translated fragments.
 """
 
 import re
@@ -20,7 +20,6 @@ class Text(NamedTuple):
     en: str
 
     def to(self, lang: Lang) -> str:
-        """The sentence in `lang`."""
         return self.zh if lang == "zh" else self.en
 
 
@@ -28,14 +27,14 @@ _BROKEN = re.compile("[\0\ud800-\udfff]")
 
 
 def is_whole(text: str) -> bool:
-    """Whether `text` has neither NUL, which PostgreSQL takes nowhere, nor halves of characters, which can't be sent."""
+    """Tell whether `text` has no NUL, which PostgreSQL refuses, and no half of a character."""
     return not _BROKEN.search(text)
 
 
 # Words that tell the language of a sentence, because names rarely contain them.
 _ENGLISH_FRAME = re.compile(
-    r"\b(a|an|the|of|in|on|at|by|for|from|to|with|and|or|is|are|was|were|do|does|did|how|what|which|who|where|when|why|"
-    r"each|per|than|list|show|give)\b",
+    r"\b(a|an|the|of|in|on|at|by|for|from|to|with|and|or|is|are|was|were|do|does|did|"
+    r"how|what|which|who|where|when|why|each|per|than|list|show|give)\b",
     re.IGNORECASE | re.ASCII,
 )
 _CHINESE_FRAME = re.compile(
@@ -44,7 +43,9 @@ _CHINESE_FRAME = re.compile(
 
 
 def language_of(question: str) -> Lang:
-    """`en` when the question holds no Han character, or only names in an English sentence; else `zh`."""
+    """Return `zh` for a question with Han characters, unless they are names in an English one."""
     if not _HAN.search(question):
         return "en"
-    return "en" if _ENGLISH_FRAME.search(question) and not _CHINESE_FRAME.search(question) else "zh"
+    if _CHINESE_FRAME.search(question):
+        return "zh"
+    return "en" if _ENGLISH_FRAME.search(question) else "zh"

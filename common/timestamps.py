@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 
 def now() -> str:
-    """This moment."""
     return written(datetime.now(UTC))
 
 
 def written(moment: datetime) -> str:
-    """`moment`, which has to be in UTC."""
+    """Return the text of `moment`, which must be in UTC."""
     return moment.isoformat(timespec="milliseconds")

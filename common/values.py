@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning
+from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning, has_columns
 
 T = TypeVar("T")
 
 QuestionType = Literal["DATABASE", "CHAT"]
 
-# ---------------------------------------------------------------------------------------------- what a database holds
+# ------------------------------------------------------------------------------
+# a database and its tables
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,13 @@ class Column:
 
     Attributes:
         type: PostgreSQL's own spelling (`format_type`), for example `numeric(12,2)`.
-        values: stored values known by sampling (text columns with few distinct ones); empty means unknown, not none.
+        values: stored values known by sampling (text columns with few distinct ones); empty means
+            unknown, not none.
         is_complete: whether `values` are all the distinct values there were at sampling time.
-        allowed: the only values it can have, as text and in their order: an enum's labels, or what a CHECK lists;
-            empty when nothing says so.
-        period: the first and the last day (ISO dates) of a date or timestamp column, as of sampling or the planner's
-            statistics.
+        allowed: the only values it can have, as text and in their order: an enum's labels, or what
+            a CHECK lists; empty when nothing says so.
+        period: the first and the last day (ISO dates) of a date or timestamp column, as of sampling
+            or the planner's statistics.
         meaning: what the semantic file says of it.
     """
 
@@ -42,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """`columns` of the owning table reference `target_columns` of the table `target` (schema, name)."""
+    """A foreign key: `columns` of its table reference `target_columns` of the table `target`."""
 
     columns: tuple[str, ...]
     target: tuple[str, str]
@@ -58,8 +60,9 @@ class Table:
         unique_keys: the columns of each UNIQUE constraint.
         row_estimate: the planner's row count; -1 when never analysed or a view.
         meaning: what the semantic file says of it.
-        has_hidden_rows: whether rules may hide rows or values of it from those who see this catalogue; then nothing
-            that it stores is known here: no values, no periods, no number of rows.
+        has_hidden_rows: whether rules may hide rows or values of it from those who see this
+            catalogue; then nothing that it stores is known here: no values, no periods, no number
+            of rows.
     """
 
     schema: str
@@ -74,19 +77,23 @@ class Table:
     meaning: TableMeaning | None = None
     has_hidden_rows: bool = False
 
-    @cached_property  # one object, because what is worked out of thousands of tables refers to it many times
+    # One object, because what is worked out of thousands of tables refers to it many times
+    @cached_property
     def key(self) -> tuple[str, str]:
-        """(schema, name): what foreign keys refer to."""
+        """Return (schema, name), to which foreign keys refer."""
         return (self.schema, self.name)
 
     def column(self, name: str) -> Column | None:
-        """The column of that exact name."""
-        return next((column for column in self.columns if column.name == name), None)
+        """Return the column of that exact name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        return None
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What the connected role can read, as of one moment.
+    """The tables that the connected role can read, as of one moment.
 
     Attributes:
         search_path: schemas whose tables need no qualification, in order.
@@ -99,21 +106,26 @@ class Catalog:
 
     @cached_property
     def by_key(self) -> Mapping[tuple[str, str], Table]:
-        """Tables by (schema, name)."""
+        """Return the tables by (schema, name)."""
         return {table.key: table for table in self.tables}
 
     @cached_property
     def by_name(self) -> Mapping[str, tuple[Table, ...]]:
-        """Tables by name, whatever their schema."""
+        """Return the tables by name, whatever their schema."""
         named: dict[str, tuple[Table, ...]] = {}
         for table in self.tables:
             named[table.name] = (*named.get(table.name, ()), table)
         return named
 
     def coherent(self) -> "Catalog":
-        """The same catalogue without keys, meanings and metrics on columns or tables that are not in it."""
-        columns = {table.key: frozenset(column.name for column in table.columns) for table in self.tables}
-        metrics = (metric.among(columns[metric.table]) for metric in self.metrics if self._has_rows_of(metric, columns))
+        """Return the catalogue without keys, meanings and metrics on columns that it lacks."""
+        columns: dict[tuple[str, str], frozenset[str]] = {}
+        for table in self.tables:
+            columns[table.key] = frozenset(column.name for column in table.columns)
+        metrics = []
+        for metric in self.metrics:
+            if self._has_rows_of(metric, columns):
+                metrics.append(metric.among(columns[metric.table]))
         return replace(
             self,
             tables=tuple(_with_keys_among(table, columns) for table in self.tables),
@@ -121,26 +133,32 @@ class Catalog:
         )
 
     def _has_rows_of(self, metric: Metric, columns: Columns) -> bool:
-        """Whether its table is there, with what the table's own filter reads: without that, the figure is another."""
+        """Tell whether its table is there with the columns of its filter.
+
+        Without them, the figure would be another one.
+        """
         table = self.by_key.get(metric.table)
-        return table is not None and (
-            table.meaning is None or columns[table.key].issuperset(table.meaning.filter_columns)
-        )
+        if table is None:
+            return False
+        if table.meaning is None:
+            return True
+        return columns[table.key].issuperset(table.meaning.filter_columns)
 
 
 def _with_keys_among(table: Table, columns: Columns) -> Table:
     own = columns[table.key]
-    foreign = tuple(
-        key
-        for key in table.foreign_keys
-        if own.issuperset(key.columns) and columns.get(key.target, frozenset()).issuperset(key.target_columns)
-    )
+    foreign = []
+    for key in table.foreign_keys:
+        has_target = has_columns(columns, key.target, key.target_columns)
+        if has_target and own.issuperset(key.columns):
+            foreign.append(key)
     primary = table.primary_key if own.issuperset(table.primary_key) else ()
     meaning = table.meaning and table.meaning.among(table.key, columns)
-    return replace(table, primary_key=primary, foreign_keys=foreign, meaning=meaning)
+    return replace(table, primary_key=primary, foreign_keys=tuple(foreign), meaning=meaning)
 
 
-# ----------------------------------------------------------------------------------------------- what a query returns
+# ------------------------------------------------------------------------------
+# the result of a query
 
 
 @dataclass(frozen=True)
@@ -151,17 +169,23 @@ class PlanEstimate:
         total_cost: in its cost units.
         rows: rows of the result.
         scans: names of the tables it reads, the most expensive first.
-        is_shown: whether it may be told to who asks; not where it counts rows that are hidden from them.
+        is_shown: whether it may be told to who asks; not where it counts rows that are hidden from
+            them.
+        gathered_bytes: of memory for the largest value that is gathered from rows, an array or a
+            list for example; infinity where the plan doesn't tell.
     """
 
     total_cost: float
     rows: int
     scans: tuple[str, ...] = ()
     is_shown: bool = True
+    gathered_bytes: float = 0.0
 
     def shown(self) -> dict[str, Any] | None:
-        """The estimate as answers show it; None when it may not be told."""
-        return {"total_cost": self.total_cost, "rows": self.rows, "scans": self.scans} if self.is_shown else None
+        """Return the estimate as answers show it; None when it may not be told."""
+        if not self.is_shown:
+            return None
+        return {"total_cost": self.total_cost, "rows": self.rows, "scans": self.scans}
 
 
 @dataclass(frozen=True)
@@ -171,8 +195,9 @@ class QueryResult:
     Attributes:
         columns: names, in order; duplicates stay as PostgreSQL gives them.
         column_types: PostgreSQL type names (`int8`, `numeric`, `date` …), one per column.
-        rows: one list per row; values are None, bool, int, float, Decimal (sent as exact JSON numbers), str, or the
-            lists and dicts of arrays and JSON columns. Dates and times are ISO 8601 text.
+        rows: one list per row; values are None, bool, int, float, Decimal (sent as exact JSON
+            numbers), str, or the lists and dicts of arrays and JSON columns. Dates and times are
+            ISO 8601 text.
         row_count: number of rows here, at most the row cap.
         is_limited: whether the caps cut rows, or text in cells.
         cut_columns: columns with cells that were too long; these are cut and end in `…`.
@@ -186,11 +211,11 @@ class QueryResult:
 
     @property
     def row_count(self) -> int:
-        """Number of rows carried."""
         return len(self.rows)
 
 
-# -------------------------------------------------------------------------------------------- what was said before
+# ------------------------------------------------------------------------------
+# earlier turns
 
 
 @dataclass(frozen=True)
@@ -201,16 +226,18 @@ class Turn:
         run_id: of the run that answered it.
         question_type, routing_mode: what it was taken for and how; None when `failure` is given.
         answer: the text the user was shown.
-        sql, row_count: of an answer from the database, else None; with a `failure`, the SQL that it was about.
+        sql, row_count: of an answer from the database, else None; with a `failure`, the SQL that it
+            was about.
         columns, rows: the first few rows of the result, as JSON values.
         asked_at: ISO 8601, UTC, milliseconds.
-        understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None when whoever
-            answered it said nothing of that, empty when its words don't tell.
-        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as the answer had them;
-            empty for a turn of before they were kept.
+        understood: what the question was understood as (`Sql.understood`, `NoSql.understood`); None
+            when whoever answered it said nothing of that, empty when its words don't tell.
+        described: `column_types`, `labels`, `units`, `periods` and `formats` of these columns, as
+            the answer had them; empty for a turn of before they were kept.
         offers: `choices`, `rewrites` and `follow_ups`, as far as the answer had them.
-        failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable` and `hint` as the
-            error had them. It is shown to its user, and nothing is answered by it: see `Conversations.recent`.
+        failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable`
+            and `hint` as the error had them. It is shown to its user, and nothing is answered by
+            it: see `Conversations.recent`.
     """
 
     run_id: str
@@ -229,12 +256,13 @@ class Turn:
     failure: Mapping[str, Any] | None = field(default=None, hash=False)
 
 
-# --------------------------------------------------------------------------------------------------- what skills think
+# ------------------------------------------------------------------------------
+# results of skills
 
 
 @dataclass(frozen=True)
 class Usage:
-    """How much the model was used: calls attempted, and tokens as the endpoint reports them."""
+    """The use of the model: calls attempted, and tokens as the endpoint reports them."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -255,12 +283,12 @@ ANALYSIS_KINDS: tuple[AnalysisKind, ...] = get_args(AnalysisKind)
 
 @dataclass(frozen=True)
 class Classification:
-    """What kind of question it is.
+    """The kind of a question.
 
     Attributes:
         confidence: 0 to 1.
-        method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`, `rule_based_chat`,
-            `rule_based_default`, `llm` or `direct`.
+        method: `rule_based_strong_business`, `rule_based_medium_business`, `rule_based_follow_up`,
+            `rule_based_chat`, `rule_based_default`, `llm` or `direct`.
         reason: one sentence, in the language of the answer.
         analysis: of a question about the last result, what computing may answer.
     """
@@ -272,7 +300,9 @@ class Classification:
     analysis: tuple[AnalysisKind, ...] = ()
 
 
-FailureReason = Literal["missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"]
+FailureReason = Literal[
+    "missing_database_info", "ambiguous_question", "llm_explanation", "unknown_generation_failure"
+]
 
 
 @dataclass(frozen=True)
@@ -280,8 +310,8 @@ class Sql:
     """A statement that answers the question, not yet proven safe.
 
     Attributes:
-        understood: the question's structure as JSON, which only who wrote it can read; kept with the turn, so that a
-            follow-up can go on from it.
+        understood: the question's structure as JSON, which only who wrote it can read; kept with
+            the turn, so that a follow-up can go on from it.
     """
 
     text: str
@@ -302,10 +332,12 @@ class Offer:
 
 @dataclass(frozen=True)
 class NoSql:
-    """No statement could be written. `prompt` tells the user what to do, in the language of the answer.
+    """No statement could be written.
 
     Attributes:
-        understood: of a question that asks back, what was understood of it and what is missing; see `Sql`.
+        prompt: tells the user what to do, in the language of the answer.
+        understood: of a question that asks back, what was understood of it and what is missing; see
+            `Sql`.
         choices: what may be answered to it, each of which completes the question.
         rewrites: questions near to it that can be answered, the nearest first; not yet run.
     """
@@ -321,11 +353,12 @@ Draft = Sql | NoSql
 
 
 @dataclass(frozen=True)
-class Thought(Generic[T]):
-    """What a skill concluded, with its cost and warnings for the user.
+class SkillResult(Generic[T]):
+    """A skill's conclusion, with its cost and warnings for the user.
 
     Attributes:
-        prompt_parts: of the prompt that a model was sent: its parts by name, each with its estimated tokens.
+        prompt_parts: of the prompt that a model was sent: its parts by name, each with its
+            estimated tokens.
     """
 
     value: T

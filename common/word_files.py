@@ -1,10 +1,17 @@
-"""Words kept as data: TOML files of words, read once and checked while they are read."""
+"""Reads files of words (TOML), each once, and checks them meanwhile."""
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+_NO_WORDS = "holds neither a text nor a list of texts"
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the blank-separated words of `text` as a set."""
+    return frozenset(text.split())
 
 
 class WordsError(ValueError):
@@ -14,7 +21,8 @@ class WordsError(ValueError):
 class Words:
     """The words of one file, by the dotted names of its tables (`talk.greetings`).
 
-    A text holds phrases, separated by `|` or by the ends of lines. A list holds one pattern or sentence per element.
+    A text holds phrases, separated by `|` or by the ends of lines. A list holds one pattern or
+    sentence per element.
 
     Args:
         path: the TOML file.
@@ -36,24 +44,32 @@ class Words:
             for name, inner in value.items():
                 yield from self._read(f"{place}.{name}" if place else name, inner)
             return
-        phrases = tuple(value) if isinstance(value, list) else tuple(_phrases(value)) if isinstance(value, str) else ()
-        if not phrases or not all(isinstance(phrase, str) for phrase in phrases):
-            raise self.error(place, "holds neither a text nor a list of texts")
-        if twice := next((phrase for number, phrase in enumerate(phrases) if phrase in phrases[:number]), None):
-            raise self.error(place, f"says {twice!r} twice")
-        yield place, phrases
+        yield place, self._checked(place, value)
+
+    def _checked(self, place: str, value: Any) -> tuple[str, ...]:
+        phrases = _phrases(value) if isinstance(value, str) else value
+        if not isinstance(phrases, list) or not phrases:
+            raise self.error(place, _NO_WORDS)
+        seen = set()
+        for phrase in phrases:
+            if not isinstance(phrase, str):
+                raise self.error(place, _NO_WORDS)
+            if phrase in seen:
+                raise self.error(place, f"says {phrase!r} twice")
+            seen.add(phrase)
+        return tuple(phrases)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The dotted names of the tables that hold words."""
+        """Return the dotted names of the tables that hold words."""
         return tuple(self._lists)
 
     def error(self, place: str, trouble: str) -> WordsError:
-        """What is wrong with the words at `place`."""
+        """Return the error that names `place` in this file and its trouble."""
         return WordsError(f"{self._name}: {place} {trouble}")
 
     def phrases(self, place: str) -> tuple[str, ...]:
-        """The words at `place`, in the order of the file.
+        """Return the words at `place`, in the order of the file.
 
         Raises:
             WordsError: there are none.
@@ -63,29 +79,36 @@ class Words:
         return self._lists[place]
 
     def text(self, place: str) -> str:
-        """The one text at `place`; characters that are written as separate words are put together."""
+        """Return the words at `place` put together, such as characters written one by one."""
         return "".join(self.phrases(place))
 
     def one_of(self, place: str) -> frozenset[str]:
-        """The words at `place` as a set."""
+        """Return the words at `place` as a set."""
         return frozenset(self.phrases(place))
 
-    def pattern(self, place: str, begin: str = "", end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
-        """Any of the words at `place`, between two patterns."""
+    def pattern(
+        self, place: str, begin: str = "", end: str = "", flags: re.RegexFlag = re.NOFLAG
+    ) -> re.Pattern[str]:
+        """Return a pattern of any of the words at `place`, between two patterns."""
         return re.compile(f"{begin}(?:{'|'.join(self.phrases(place))}){end}", flags)
 
     def get(self, place: str) -> tuple[str, ...]:
-        """The words at `place`; none where the file has no such place, because its language needs none."""
+        """Return the words at `place`; none where this file's language needs none."""
         return self._lists.get(place, ())
 
     def under(self, table: str) -> dict[str, tuple[str, ...]]:
-        """The words of a table by their names in it (`money.small`), in the order of the file."""
+        """Return the words of a table by their names in it, in the order of the file."""
         begin = f"{table}."
-        return {place[len(begin) :]: words for place, words in self._lists.items() if place.startswith(begin)}
+        found = {}
+        for place, phrases in self._lists.items():
+            if place.startswith(begin):
+                found[place.removeprefix(begin)] = phrases
+        return found
 
 
-def _phrases(text: str) -> Iterator[str]:
-    return (phrase for line in text.splitlines() for part in line.split("|") if (phrase := part.strip()))
+def _phrases(text: str) -> list[str]:
+    parts = "|".join(text.splitlines()).split("|")
+    return [part.strip() for part in parts if part.strip()]
 
 
 class Languages:
@@ -98,7 +121,7 @@ class Languages:
         self.english, self.chinese = Words(folder / "english.toml"), Words(folder / "chinese.toml")
 
     def both(self, place: str) -> tuple[str, ...]:
-        """The English words at `place`, then the Chinese ones; one language may have none.
+        """Return the English words at `place`, then the Chinese ones; one language may have none.
 
         Raises:
             WordsError: neither has any.
@@ -106,27 +129,33 @@ class Languages:
         return (*self.english.get(place), *self.chinese.get(place)) or self.chinese.phrases(place)
 
     def any_of(self, place: str) -> str:
-        """A pattern of the words at `place`, as they stand there."""
+        """Return a pattern of the words at `place`, as they stand there."""
         return "|".join(self.both(place))
 
     def found(self, place: str) -> re.Pattern[str]:
-        """Finds any of the words at `place`."""
-        english = (rf"\b(?:{'|'.join(words)})\b" for words in (self.english.get(place),) if words)
-        return re.compile("|".join((*english, *self.chinese.get(place))), re.IGNORECASE)
+        """Return a pattern that finds any of the words at `place`."""
+        patterns = list(self.chinese.get(place))
+        english = "|".join(self.english.get(place))
+        if english:
+            patterns.insert(0, rf"\b(?:{english})\b")
+        return re.compile("|".join(patterns), re.IGNORECASE)
 
     def begins(self, place: str) -> re.Pattern[str]:
-        """Finds any of the words at `place` where a text begins, signs before it aside."""
+        """Return a pattern of the words at `place` where a text begins, signs before it aside."""
         return re.compile(rf"^\W*(?:{self.found(place).pattern})", re.IGNORECASE)
 
     def opens(self, place: str) -> re.Pattern[str]:
-        """Like `begins`, but the text's word may be longer than the one found."""
+        """Return a pattern like `begins`, but the text's word may be longer than the one found."""
         return re.compile(rf"^\W*(?:{self.any_of(place)})", re.IGNORECASE)
 
     def named(self, table: str) -> dict[str, str]:
-        """The names in a table by the words that stand under them, of both languages."""
-        both = (*self.english.under(table).items(), *self.chinese.under(table).items())
-        return {phrase: name for name, phrases in both for phrase in phrases}
+        """Return the names in a table by the words that stand under them, of both languages."""
+        names = {}
+        for language in (self.english, self.chinese):
+            for name, phrases in language.under(table).items():
+                names.update(dict.fromkeys(phrases, name))
+        return names
 
     def numbers(self, table: str) -> dict[str, int]:
-        """Like `named`, for names that are whole numbers."""
+        """Return numbers by their words, as `named` does."""
         return {phrase: int(name) for phrase, name in self.named(table).items()}

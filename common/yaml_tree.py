@@ -1,8 +1,8 @@
 """Reads YAML into a tree that knows its lines, for any input, in bounded time and memory.
 
-The tree is made of the parser's events, so that nothing recurses and nothing is constructed: tags are refused, and
-aliases count with all that they stand for. Texts stay as they are written, because `no`, `1` and `2024-01-01` may be
-names and stored values as well as anything else.
+The tree is made of the parser's events, so that nothing recurses and nothing is constructed: tags
+are refused, and aliases count with all that they stand for. Texts stay as they are written, because
+`no`, `1` and `2024-01-01` may be names and stored values as well as anything else.
 """
 
 import re
@@ -25,7 +25,7 @@ _MAX_DIGITS = 40  # longer ones are texts, whose length the format limits
 
 @dataclass
 class Scalar:
-    """A text as it is written; `value` is what JSON would hold for it: a text, number, boolean or None."""
+    """A text as it is written; `value` is its JSON value: a text, number, boolean or None."""
 
     line: int
     text: str
@@ -35,8 +35,8 @@ class Scalar:
 
 
 @dataclass
-class Items:
-    """A list."""
+class YamlItems:
+    """A list of nodes."""
 
     line: int
     nodes: "list[Tree]" = field(default_factory=list)
@@ -45,7 +45,7 @@ class Items:
 
 
 @dataclass
-class Fields:
+class YamlFields:
     """A mapping, by its keys as they are written; `keys` are the same keys with their lines."""
 
     line: int
@@ -55,7 +55,7 @@ class Fields:
     depth: int = 1
 
 
-Tree = Scalar | Items | Fields
+Tree = Scalar | YamlItems | YamlFields
 
 
 class UnreadableYaml(Exception):
@@ -73,42 +73,46 @@ class UnreadableYaml(Exception):
 
 
 def read_tree(data: bytes) -> Tree:
-    """The tree of a file's contents; an empty mapping when there is nothing in it.
+    """Return the tree of a file's contents; an empty mapping when there is nothing in it.
 
     Raises:
-        UnreadableYaml: it is too large, not UTF-8, not YAML, or YAML with tags, several documents or keys that are no
-            texts or that stand there twice.
+        UnreadableYaml: it is too large, not UTF-8, not YAML, or YAML with tags, several documents
+            or keys that are no texts or that stand there twice.
     """
     if len(data) > MAX_BYTES:
         raise UnreadableYaml(1, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UnreadableYaml(data[: error.start].count(b"\n") + 1, "the file is not UTF-8 text") from error
+        line = data[: error.start].count(b"\n") + 1
+        raise UnreadableYaml(line, "the file is not UTF-8 text") from error
     try:
         return _Builder().built(yaml.parse(text, _LOADER))
     except yaml.YAMLError as error:
-        raise _said(error, text) from None
+        raise _unreadable(error, text) from None
 
 
-def _said(error: yaml.YAMLError, text: str) -> UnreadableYaml:
-    """The parser's own message, with the line it names."""
+def _unreadable(error: yaml.YAMLError, text: str) -> UnreadableYaml:
+    """Return the parser's own message, with the line it names."""
     mark = getattr(error, "problem_mark", None)
-    if mark is not None:
-        context = getattr(error, "context", None)
-        said = f"{error.problem} ({context})" if context else str(error.problem)  # type: ignore[attr-defined]
-        lines = len(text.rstrip().splitlines()) or 1  # the parser finds what is missing at the end below the last one
-        return UnreadableYaml(min(mark.line + 1, lines), f"not YAML: {said}")
-    at = getattr(error, "position", None)
-    line = text.count("\n", 0, at) + 1 if isinstance(at, int) else 1
-    return UnreadableYaml(line, "not YAML: a character is not allowed")
+    if mark is None:
+        position = getattr(error, "position", None)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+        return UnreadableYaml(line, "not YAML: a character is not allowed")
+    problem = str(getattr(error, "problem", None))
+    context = getattr(error, "context", None)
+    if context:
+        problem += f" ({context})"
+    # The parser finds what is missing at the end below the last line.
+    last = len(text.rstrip().splitlines()) or 1
+    return UnreadableYaml(min(mark.line + 1, last), f"not YAML: {problem}")
 
 
 class _Builder:
     """Puts the tree together, event by event."""
 
     def __init__(self) -> None:
-        self._open: list[Items | Fields] = []
+        self._open: list[YamlItems | YamlFields] = []
         self._keys: list[Scalar | None] = []  # of each open mapping, the key whose value comes next
         self._anchors: dict[str, Tree | None] = {}  # None while what it stands for is still open
         self._names: list[str | None] = []  # anchors of what is open
@@ -118,7 +122,7 @@ class _Builder:
     def built(self, events: Iterator[Any]) -> Tree:
         for event in events:
             self._read(event, event.start_mark.line + 1)
-        return self._root if self._root is not None else Fields(1)
+        return self._root if self._root is not None else YamlFields(1)
 
     def _read(self, event: Any, line: int) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
@@ -126,7 +130,7 @@ class _Builder:
             if self._documents > 1:
                 raise UnreadableYaml(line, "a second document begins here: the file holds one")
         elif isinstance(event, yaml.AliasEvent):
-            self._add(self._meant(str(event.anchor), line), line)
+            self._add(self._node_of(str(event.anchor), line), line)
         elif isinstance(event, yaml.ScalarEvent):
             node = _scalar(event, line)
             self._remember(event, node, line)
@@ -142,7 +146,8 @@ class _Builder:
         if self._open and self._awaits_key():
             raise UnreadableYaml(line, "a key must be a text")
         self._remember(event, None, line)
-        self._open.append(Fields(line) if isinstance(event, yaml.MappingStartEvent) else Items(line))
+        kind = YamlFields if isinstance(event, yaml.MappingStartEvent) else YamlItems
+        self._open.append(kind(line))
         self._keys.append(None)
         self._names.append(event.anchor)
 
@@ -159,26 +164,23 @@ class _Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = node
 
-    def _meant(self, anchor: str, line: int) -> Tree:
+    def _node_of(self, anchor: str, line: int) -> Tree:
         node = self._anchors.get(anchor)
         if node is None:
-            raise UnreadableYaml(line, f"the alias *{anchor} stands for nothing that is complete here")
+            problem = f"the alias *{anchor} stands for nothing that is complete here"
+            raise UnreadableYaml(line, problem)
         return node
 
     def _awaits_key(self) -> bool:
-        return isinstance(self._open[-1], Fields) and self._keys[-1] is None
+        return isinstance(self._open[-1], YamlFields) and self._keys[-1] is None
 
     def _add(self, node: Tree, line: int) -> None:
         if not self._open:
             self._root = node
             return
         parent = self._open[-1]
-        if isinstance(parent, Fields) and self._keys[-1] is None:
-            if not isinstance(node, Scalar):
-                raise UnreadableYaml(line, "a key must be a text")
-            if node.text in parent.nodes:
-                raise UnreadableYaml(line, f"the key {node.text!r} stands here twice")
-            self._keys[-1] = Scalar(line, node.text, node.value)
+        if isinstance(parent, YamlFields) and self._keys[-1] is None:
+            self._add_key(parent, node, line)
             return
         parent.size += node.size
         parent.depth = max(parent.depth, node.depth + 1)
@@ -186,7 +188,7 @@ class _Builder:
             raise UnreadableYaml(line, "the file says too much, or its aliases stand for too much")
         if parent.depth > _MAX_DEPTH:
             raise UnreadableYaml(line, _TOO_DEEP)
-        if isinstance(parent, Items):
+        if isinstance(parent, YamlItems):
             parent.nodes.append(node)
             return
         key = self._keys[-1]
@@ -195,23 +197,34 @@ class _Builder:
         parent.keys[key.text] = key.line
         self._keys[-1] = None
 
+    def _add_key(self, parent: YamlFields, node: Tree, line: int) -> None:
+        if not isinstance(node, Scalar):
+            raise UnreadableYaml(line, "a key must be a text")
+        if node.text in parent.nodes:
+            raise UnreadableYaml(line, f"the key {node.text!r} stands here twice")
+        self._keys[-1] = Scalar(line, node.text, node.value)
+
 
 def _scalar(event: Any, line: int) -> Scalar:
     is_plain = bool(event.implicit[0]) and event.style in (None, "")
-    return Scalar(line, event.value, _json_value(event.value) if is_plain else event.value)
+    value = _json_value(event.value) if is_plain else event.value
+    return Scalar(line, event.value, value)
 
 
 def _json_value(text: str) -> Any:
-    """What a plain text means by YAML 1.2's core schema, which editors go by."""
-    if text.lower() in _WORDS and text in (text.lower(), text.upper(), text.capitalize()):
-        return _WORDS[text.lower()]
-    return float(text) if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text) else text
+    """Return a plain text's value by YAML 1.2's core schema, which editors go by."""
+    lower = text.lower()
+    if lower in _WORDS and text in (lower, text.upper(), text.capitalize()):
+        return _WORDS[lower]
+    if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text):
+        return float(text)
+    return text
 
 
 def plain(tree: Tree) -> Any:
-    """The tree as JSON values."""
+    """Return the tree as JSON values."""
     if isinstance(tree, Scalar):
         return tree.value
-    if isinstance(tree, Items):
+    if isinstance(tree, YamlItems):
         return [plain(each) for each in tree.nodes]
     return {key: plain(each) for key, each in tree.nodes.items()}

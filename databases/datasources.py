@@ -1,7 +1,9 @@
-"""The databases that may be asked, by name: the only way to one, and never to one without its guard.
+"""The databases that may be asked, by name: the only way to one, and never to one without its
+guard.
 
-All actors share one pool of connections and one reading of the catalogue per database. What is judged and shown is kept
-per database and rights, so that nobody is answered by what somebody with other rights may see.
+All actors share one pool of connections and one reading of the catalogue per database. What is
+judged and shown is kept per database and rights, so that nobody is answered by what somebody with
+other rights may see.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,20 +16,20 @@ from common.errors import NotFound
 from common.ports import Database, Definitions, UrlSource
 from common.text import Text
 from common.values import Catalog
-from databases.audited import AuditedDatabase
-from databases.catalog import Annotate, Knowledge
-from databases.guard import Guard, ServerFacts
-from databases.guard.facts import Key
-from databases.guard.functions import FunctionRule
-from databases.guard.names import Name
-from databases.guarded import ActorDatabase, GuardedDatabase, Prepare
-from databases.options import EVERYBODY, DatabaseOptions, Rights
-from databases.postgres import PostgresDatabase
-from databases.readers import readers_of
+from databases.catalog.catalog import Annotate, Knowledge
+from databases.catalog.readers import readers_of
+from databases.catalog.row_policies import PolicyCheck, Reach
+from databases.execution.audited import AuditedDatabase
+from databases.execution.guarded import ActorDatabase, GuardedDatabase, Prepare
+from databases.execution.plan_estimate import CostLimits
+from databases.execution.postgres import PostgresDatabase
+from databases.options import EVERYBODY, DatabaseOptions, DatabaseRights
 from databases.row_context import RowContext
-from databases.row_policies import PolicyCheck, Reach
-from databases.row_rules import OPEN, ActorRows
 from databases.row_view import RowView, unrevealing
+from guard import Guard, ServerFacts
+from guard.facts import Key, Name
+from guard.functions import FunctionRule
+from guard.row_rules import OPEN, ActorRows
 
 DEFAULT = "default"
 """The database of questions that name none."""
@@ -44,7 +46,7 @@ class Datasource:
 
 @dataclass(frozen=True)
 class RowProblems:
-    """What shows rows that rules mean to hide.
+    """The ways by which rows that rules mean to hide are shown.
 
     Attributes:
         context: past the server's policies; None where these are told nothing (`ROW_CONTEXT` off).
@@ -68,19 +70,27 @@ class Datasources:
     """
 
     def __init__(
-        self, datasources: Mapping[str, Datasource], *, audit: Audit | None = None, prepare: Prepare | None = None
+        self,
+        datasources: Mapping[str, Datasource],
+        *,
+        audit: Audit | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
         self._audit = audit or NoAudit()
-        self._shared = {name: _Shared(datasource, prepare) for name, datasource in datasources.items()}
+        self._shared = {
+            name: _Shared(datasource, prepare) for name, datasource in datasources.items()
+        }
 
     def open(self, name: str, actor: Actor, occasion: Occasion | None = None) -> Database:
         """The database as the actor may see it; calling it again costs nothing.
 
-        Every actor may ask every database. The audit log is added here, so that no caller can forget to.
+        Every actor may ask every database. The audit log is added here, so that no caller can
+        forget to.
 
         Args:
-            occasion: what statements are for; each is noted in the audit log. Without one nothing is noted: for
-                looking at the catalogue and for judging statements, not for running them.
+            occasion: what statements are for; each is noted in the audit log. Without one nothing
+                is noted: for looking at the catalogue and for judging statements, not for running
+                them.
 
         Raises:
             NotFound: there is no database of that name; the message names those there are.
@@ -89,9 +99,11 @@ class Datasources:
         return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
 
     def definitions(self, name: str) -> Definitions:
-        """What is known of the database whoever asks, without the denials of any group and without row rules.
+        """What is known of the database whoever asks, without the denials of any group and without
+        row rules.
 
-        It is for comparing definitions and for planning: no rows can be read. Nothing of it may be shown to callers.
+        It is for comparing definitions and for planning: no rows can be read. Nothing of it may be
+        shown to callers.
 
         Raises:
             NotFound: as `open`.
@@ -99,7 +111,7 @@ class Datasources:
         return self._found(name).guarded(EVERYBODY)
 
     def row_problems(self, name: str) -> RowProblems:
-        """What shows rows past the rules, as far as the database was read.
+        """Return what shows rows past the rules, as far as the database was read.
 
         Raises:
             NotFound: as `open`.
@@ -123,7 +135,7 @@ class Datasources:
 
 
 class _Shared:
-    """What all actors share of one database, and the guarded ones by rights."""
+    """The part of one database that all actors share, and the guarded ones by rights."""
 
     def __init__(self, datasource: Datasource, prepare: Prepare | None) -> None:
         self._options = datasource.options
@@ -132,18 +144,27 @@ class _Shared:
         guard = self._options.guard()
         self._policies = PolicyCheck(partial(_reach, guard)) if self._options.row_context else None
         secure = self._policies.secured if self._policies else None
-        self.inner = PostgresDatabase(datasource.source, self._options, guard.visible, datasource.annotate, secure)
-        self._guarded = {EVERYBODY: GuardedDatabase(self.inner, guard, self._options.plan_limits, prepare)}
+        self.inner = PostgresDatabase(
+            datasource.source, self._options, guard.visible, datasource.annotate, secure
+        )
+        self._plan_limits = CostLimits(
+            cost=self._options.max_plan_cost, rows=self._options.max_plan_rows
+        )
+        self._guarded = {EVERYBODY: GuardedDatabase(self.inner, guard, self._plan_limits, prepare)}
 
     def asked_by(self, actor: Actor) -> GuardedDatabase | ActorDatabase:
         rows = self._rows_of(actor)
-        guarded = self.guarded(Rights.of(self._denied(actor), rows), rows)
+        guarded = self.guarded(DatabaseRights.of(self._denied(actor), rows), rows)
         if rows.is_open and not self._options.row_context:
             return guarded
-        return ActorDatabase(guarded, RowView(rows, RowContext.of(actor) if self._options.row_context else None))
+        return ActorDatabase(
+            guarded, RowView(rows, RowContext.of(actor) if self._options.row_context else None)
+        )
 
-    def guarded(self, rights: Rights, rows: ActorRows = OPEN) -> GuardedDatabase:
-        return self._guarded.get(rights) or self._guarded.setdefault(rights, self._narrowed(rights, rows))
+    def guarded(self, rights: DatabaseRights, rows: ActorRows = OPEN) -> GuardedDatabase:
+        return self._guarded.get(rights) or self._guarded.setdefault(
+            rights, self._narrowed(rights, rows)
+        )
 
     def row_problems(self) -> RowProblems:
         rules = self._options.row_rules
@@ -162,11 +183,13 @@ class _Shared:
     def _denied(self, actor: Actor) -> frozenset[Name]:
         return frozenset().union(*(self._group_denials.get(group, ()) for group in actor.groups))
 
-    def _narrowed(self, rights: Rights, rows: ActorRows) -> GuardedDatabase:
+    def _narrowed(self, rights: DatabaseRights, rows: ActorRows) -> GuardedDatabase:
         guard = self._options.guard(rights)
-        limits = self._options.plan_limits
+        limits = self._plan_limits
         if not rights.hides_rows:
-            return GuardedDatabase(self.inner, guard, limits, self._prepare, narrow=partial(_visible, guard))
+            return GuardedDatabase(
+                self.inner, guard, limits, self._prepare, narrow=partial(_visible, guard)
+            )
         return GuardedDatabase(
             self.inner,
             guard,
@@ -182,9 +205,10 @@ def _visible(guard: Guard, known: Knowledge) -> Catalog:
 
 
 def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Catalog:
-    """The catalogue without relations that these actors can't read, and without what is known of rows of others.
+    """The catalogue without relations that these actors can't read, and without what is known of
+    rows of others.
 
-    What `rows` says here depends on nothing but what `Rights` compares.
+    What `rows` says here depends on nothing but what `DatabaseRights` compares.
     """
     limits = rows.limits(known)
     if limits.closed:
@@ -202,7 +226,11 @@ def _hidden(rows: ActorRows, known: Knowledge) -> frozenset[Key]:
 
 
 def _reach(guard: Guard, facts: ServerFacts) -> Reach:
-    return Reach(guard.access.may_read, FunctionRule(facts, guard.allowed_functions).is_configured, facts.version)
+    return Reach(
+        guard.access.may_read,
+        FunctionRule(facts, guard.allowed_functions).is_configured,
+        facts.version,
+    )
 
 
 def _unknown(name: str, names: Iterable[str]) -> Text:

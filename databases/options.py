@@ -6,28 +6,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from databases.guard import AccessRules, Guard, parse_rule
-from databases.guard.facts import Key
-from databases.guard.names import Name
-from databases.plan_estimate import CostLimits
-from databases.results import Caps
-from databases.row_rules import OPEN, ActorRows, RowRules
 from databases.row_view import Place
+from guard import AccessRules, Guard, parse_rule
+from guard.facts import Key, Name
+from guard.row_rules import OPEN, ActorRows, RowRules
 
 # A group, whose name may hold colons, and what follows the colon after it.
-_ENTRY = re.compile(r"\s*([\w.:-]{1,64}?)\s*:(?:\s+|(?=[^:]*$))(.*)", re.DOTALL)
+_ENTRY = re.compile(r"\A\s*+([\w.:-]{1,64}?)\s*:(?:\s+|(?=[^:]*$))(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Rights:
+class DatabaseRights:
     """What an actor may read less than the operator opens to everybody.
 
-    Whatever is remembered of a judgement (verdicts, the visible catalogue) is kept by this value: actors with equal
-    rights share it, others never do. None of it depends on the values by which rows are told apart, such as the user
-    id; whatever does, or holds rows, is kept by `Database.rows_seen` or not at all.
+    Whatever is remembered of a judgement (verdicts, the visible catalogue) is kept by this value:
+    actors with equal rights share it, others never do. None of it depends on the values by which
+    rows are told apart, such as the user id; whatever does, or holds rows, is kept by
+    `Database.rows_seen` or not at all.
 
     Attributes:
-        denied: schemas, tables and columns that may not be read, beyond `DatabaseOptions.denied_objects`.
+        denied: schemas, tables and columns that may not be read, beyond
+            `DatabaseOptions.denied_objects`.
         ruled, masked: tables and columns of which row rules may hide something.
     """
 
@@ -36,7 +35,7 @@ class Rights:
     masked: frozenset[Place] = frozenset()
 
     @classmethod
-    def of(cls, denied: frozenset[Name], rows: ActorRows = OPEN) -> "Rights":
+    def of(cls, denied: frozenset[Name], rows: ActorRows = OPEN) -> "DatabaseRights":
         """The rights of an actor for whom `denied` is closed, and to whom row rules leave `rows`."""
         return cls(denied, rows.ruled, rows.masked)
 
@@ -46,7 +45,7 @@ class Rights:
         return bool(self.ruled or self.masked)
 
 
-EVERYBODY = Rights()
+EVERYBODY = DatabaseRights()
 """The rights of actors for whom nothing else is said."""
 
 
@@ -57,23 +56,30 @@ class DatabaseOptions:
     Attributes:
         pool_size: most connections, shared by all actors.
         pool_wait_s: seconds to wait for a free one.
+        caller_share: the part of them that one caller may hold.
         statement_timeout_s: seconds one statement may run.
         max_rows, max_result_bytes: most rows of one result, and most bytes of its values, as text.
-        max_plan_cost, max_plan_rows: most a plan may be estimated to cost, in the planner's units, and rows it may
-            be estimated to return; 0: no limit.
+        max_plan_cost, max_plan_rows: most a plan may be estimated to cost, in the planner's units,
+            and rows it may be estimated to return; 0: no limit.
         catalog_ttl_s: seconds the table descriptions are kept.
-        allowed_objects: if any, only these may be read: `schema`, `schema.table` or `schema.table.column`, with `*`.
+        allowed_objects: if any, only these may be read: `schema`, `schema.table` or
+            `schema.table.column`, with `*`.
         denied_objects: these may not be read, written the same way.
-        group_denied_objects: the same for actors of a group, by its name; all groups of an actor count.
-        allowed_functions: user-defined and extension functions that may be called (`schema.name`, `schema.*`, `name`).
-        forbidden_check: when false, the guard judges only structure: one statement, and nothing but a query.
+        group_denied_objects: the same for actors of a group, by its name; all groups of an actor
+            count.
+        allowed_functions: user-defined and extension functions that may be called (`schema.name`,
+            `schema.*`, `name`).
+        forbidden_check: when false, the guard judges only structure: one statement, and nothing but
+            a query.
         row_context: tell the server's policies on whose behalf each transaction runs.
         row_rules: which rows and values groups may see; None: all of them.
-        require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than read.
+        require_read_only_role: run nothing (`DatabaseUnavailable`) for a role that may do more than
+            read.
     """
 
     pool_size: int = 8
     pool_wait_s: float = 30.0
+    caller_share: float = 0.5
     statement_timeout_s: float = 30.0
     max_rows: int = 200
     max_result_bytes: int = 4 * 1024 * 1024
@@ -90,32 +96,26 @@ class DatabaseOptions:
     require_read_only_role: bool = False
 
     @property
-    def caps(self) -> Caps:
-        """The most that one result may hold."""
-        return Caps(rows=self.max_rows, bytes=self.max_result_bytes)
-
-    @property
-    def plan_limits(self) -> CostLimits:
-        """The most that a plan may be estimated at."""
-        return CostLimits(cost=self.max_plan_cost, rows=self.max_plan_rows)
-
-    @property
     def group_denials(self) -> Mapping[str, frozenset[Name]]:
         """`group_denied_objects` as rules.
 
         Raises:
             AccessRuleError: one of the objects is not written as a rule.
         """
-        return {group: frozenset(_rules(objects)) for group, objects in self.group_denied_objects.items()}
+        return {
+            group: frozenset(_rules(objects))
+            for group, objects in self.group_denied_objects.items()
+        }
 
-    def guard(self, rights: Rights = EVERYBODY) -> Guard:
+    def guard(self, rights: DatabaseRights = EVERYBODY) -> Guard:
         """A new guard for statements of actors with these rights.
 
         Raises:
             AccessRuleError: one of the objects is not written as a rule.
         """
         denied = (*_rules(self.denied_objects), *sorted(rights.denied))
-        # A statement that calls whatever it likes could set what policies are told, or read a table unseen.
+        # A statement that calls whatever it likes could set what policies are told, or read a table
+        # unseen.
         limits_rows = self.row_context or self.row_rules is not None
         return Guard(
             allowed_functions=self.allowed_functions,
@@ -131,6 +131,8 @@ class DatabaseSettings(Protocol):
     def database_pool_size(self) -> int: ...  # noqa: D102 - app_config says what each is
     @property
     def database_pool_wait_s(self) -> float: ...  # noqa: D102
+    @property
+    def caller_share(self) -> float: ...  # noqa: D102
     @property
     def statement_timeout_s(self) -> float: ...  # noqa: D102
     @property
@@ -160,10 +162,13 @@ class DatabaseSettings(Protocol):
 
 
 def database_options(settings: DatabaseSettings) -> DatabaseOptions:
-    """The options of the asked database, from the settings; without row rules, which are read from a file."""
+    """The options of the asked database, from the settings; without row rules, which are read from
+    a file.
+    """
     return DatabaseOptions(
         pool_size=settings.database_pool_size,
         pool_wait_s=settings.database_pool_wait_s,
+        caller_share=settings.caller_share,
         statement_timeout_s=settings.statement_timeout_s,
         max_rows=settings.max_rows,
         max_result_bytes=settings.max_result_bytes,
@@ -186,7 +191,9 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
-    """The parts of a setting such as `clerks: hr, public.person.salary; guests: public.visitor`, by group."""
+    """The parts of a setting such as `clerks: hr, public.person.salary; guests: public.visitor`, by
+    group.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry in map(_ENTRY.fullmatch, text.split(";")):
         if entry is not None:

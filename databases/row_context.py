@@ -1,7 +1,9 @@
-"""What each transaction tells the policies of row-level security: on whose behalf it runs (`ROW_CONTEXT`).
+"""What each transaction tells the policies of row-level security: on whose behalf it runs
+(`ROW_CONTEXT`).
 
-The settings belong to the transaction and go with it. They are set before every statement, also when nobody is known to
-ask, so that a connection never has those of another statement. The guard lets no statement read or change settings.
+The settings belong to the transaction and go with it. They are set before every statement, also
+when nobody is known to ask, so that a connection never has those of another statement. The guard
+lets no statement read or change settings.
 """
 
 import re
@@ -27,7 +29,8 @@ class RowContext:
 
     Attributes:
         user_id: the value of `citu.user_id`; empty when nobody is known to ask.
-        groups: become `citu.groups`, an array as PostgreSQL writes it: `{"sales","north"}`, `{}` for none.
+        groups: become `citu.groups`, an array as PostgreSQL writes it: `{"sales","north"}`, `{}`
+            for none.
     """
 
     user_id: str = ""
@@ -37,16 +40,23 @@ class RowContext:
     def of(cls, actor: Actor) -> "RowContext":
         """The settings for statements of `actor`.
 
-        A user id that only the request itself claims does not count, nor does one that can't be sent as it is.
+        A user id that only the request itself claims does not count, nor does one that can't be
+        sent as it is.
         """
-        user = actor.user_id if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id) else ""
+        user = (
+            actor.user_id
+            if actor.is_vouched_for and actor.user_id and is_whole(actor.user_id)
+            else ""
+        )
         return cls(user, tuple(sorted(filter(is_whole, set(actor.groups)))))
 
     @cached_property
     def begin(self) -> str:
         """`BEGIN`, and what sets the settings for this transaction alone."""
         values = ((USER, self.user_id), (GROUPS, _array(self.groups)))
-        settings = ", ".join(f"pg_catalog.set_config('{name}', {_text(value)}, true)" for name, value in values)
+        settings = ", ".join(
+            f"pg_catalog.set_config('{name}', {_text(value)}, true)" for name, value in values
+        )
         return f"{BEGIN}SELECT {settings}; "
 
 
@@ -60,17 +70,21 @@ def _array(words: tuple[str, ...]) -> str:
 
 
 def _text(value: str) -> str:
-    """An expression for the text. Its bytes are sent as hexadecimal digits, among which there is nothing to escape."""
+    """An expression for the text. Its bytes are sent as hexadecimal digits, among which there is
+    nothing to escape.
+    """
     digits = value.encode("utf-8").hex()
     return f"pg_catalog.convert_from(pg_catalog.decode('{digits}', 'hex'), 'UTF8')"
 
 
 @contextmanager
 def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
-    """Blames the settings, and not the statement `sql`, where the database's encoding lacks a character of theirs.
+    """Blames the settings, and not the statement `sql`, where the database's encoding lacks a
+    character of theirs.
 
     Raises:
-        ValidationFailed: in place of PostgreSQL's error, whose message tells the bytes of the character.
+        ValidationFailed: in place of PostgreSQL's error, whose message tells the bytes of the
+            character.
     """
     try:
         yield

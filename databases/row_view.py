@@ -1,7 +1,7 @@
 """Which rows the statements of one actor see, and what of a catalogue that leaves to be told.
 
-Two things may limit them: policies of the server, which are told whose each transaction is (`ROW_CONTEXT`), and the
-operator's row rules, by which statements are rewritten (`ROW_RULES`).
+Two things may limit them: policies of the server, which are told whose each transaction is
+(`ROW_CONTEXT`), and the operator's row rules, by which statements are rewritten (`ROW_RULES`).
 """
 
 from collections.abc import Collection
@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 
 from common.values import Catalog, Column, Table
 from databases.row_context import RowContext
-from databases.row_rules import OPEN, ActorRows
+from guard.row_rules import OPEN, ActorRows
 
 
 @dataclass(frozen=True)
 class RowView:
-    """What limits the rows that one actor's statements see. Actors with equal ones see the same rows.
+    """What limits the rows that one actor's statements see. Actors with equal ones see the same
+    rows.
 
     Attributes:
         rows: what the row rules leave.
@@ -37,8 +38,11 @@ Place = tuple[str, str, str]
 """Schema, table, column."""
 
 
-def unrevealing(catalog: Catalog, hiding: Collection[tuple[str, str]], masked: Collection[Place] = ()) -> Catalog:
-    """`catalog` without anything that is known of the rows of some tables: values, periods, numbers of rows.
+def unrevealing(
+    catalog: Catalog, hiding: Collection[tuple[str, str]], masked: Collection[Place] = ()
+) -> Catalog:
+    """`catalog` without anything that is known of the rows of some tables: values, periods, numbers
+    of rows.
 
     Args:
         hiding: (schema, table) of the tables and views that hide rows.
@@ -50,7 +54,9 @@ def unrevealing(catalog: Catalog, hiding: Collection[tuple[str, str]], masked: C
     return replace(
         catalog,
         tables=tuple(
-            _unrevealing(table, hidden, hides_rows=table.key in hiding) if table.key in tables else table
+            _unrevealing(table, hidden, hides_rows=table.key in hiding)
+            if table.key in tables
+            else table
             for table in catalog.tables
         ),
     )
@@ -58,7 +64,8 @@ def unrevealing(catalog: Catalog, hiding: Collection[tuple[str, str]], masked: C
 
 def _unrevealing(table: Table, masked: Collection[Place], *, hides_rows: bool) -> Table:
     columns = tuple(
-        _unknown(column) if hides_rows or (*table.key, column.name) in masked else column for column in table.columns
+        _unknown(column) if hides_rows or (*table.key, column.name) in masked else column
+        for column in table.columns
     )
     rows = -1 if hides_rows else table.row_estimate
     return replace(table, columns=columns, row_estimate=rows, has_hidden_rows=True)

@@ -12,24 +12,33 @@ import psycopg2
 
 from common.errors import DatabaseUnavailable
 from common.ports import UrlSource
-from common.postgres.connection_errors import UNREACHABLE
-from databases import catalog_queries
 from databases.app_database import ensure_app_database
+from databases.catalog import catalog_queries
+from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
-from databases.embedded_server import EmbeddedServer, EmbeddedServerError
-from databases.privileges import dangers_of, unfit
-from databases.statement_errors import NAMES_NOT_UNICODE
+from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
+from databases.execution.statement_errors import NAMES_NOT_UNICODE
+from postgres.connection_errors import UNREACHABLE
 
 _log = logging.getLogger(__name__)
-_NAMES = (catalog_queries.ALL_RELATIONS, catalog_queries.ATTRIBUTES, catalog_queries.ROUTINES, catalog_queries.TYPES)
-_PROBE: Mapping[str, Any] = {"connect_timeout": 10, "application_name": "citu", "client_encoding": "UTF8"}
+_NAMES = (
+    catalog_queries.ALL_RELATIONS,
+    catalog_queries.ATTRIBUTES,
+    catalog_queries.ROUTINES,
+    catalog_queries.TYPES,
+)
+_PROBE: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "citu",
+    "client_encoding": "UTF8",
+}
 
 
 class EmbeddedHold:
     """This process's hold on the embedded server of `data_dir`, shared by all databases in it.
 
-    The first call starts the server, and a later one starts it again if it died. It runs as long as this process or any
-    other user of the folder. A fork shares the hold.
+    The first call starts the server, and a later one starts it again if it died. It runs as long as
+    this process or any other user of the folder. A fork shares the hold.
     """
 
     def __init__(self, data_dir: Path) -> None:
@@ -124,7 +133,8 @@ class InvalidDatabaseUrl(ValueError):
 
 
 def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
-    """The configured databases, or for each that is not configured one in the embedded server. Starts nothing.
+    """The configured databases, or for each that is not configured one in the embedded server.
+    Starts nothing.
 
     Raises:
         InvalidDatabaseUrl: one of the two is not an address.
@@ -134,7 +144,9 @@ def database_sources(database_url: str, app_database_url: str, data_dir: Path) -
     hold = EmbeddedHold(data_dir)
     return Sources(
         asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
-        app=(lambda: app_database_url) if app_database_url else EmbeddedSource(hold, ensure_app_database),
+        app=(lambda: app_database_url)
+        if app_database_url
+        else EmbeddedSource(hold, ensure_app_database),
         hold=hold,
     )
 
@@ -157,11 +169,12 @@ class Unreachable(Exception):
 
 
 def probe(url: str, *, require_read_only_role: bool = False) -> None:
-    """Connects once, so that a wrong URL or role is reported at the start and not at the first question.
+    """Connects once, so that a wrong URL or role is reported at the start and not at the first
+    question.
 
     Raises:
-        Unreachable: with the message of PostgreSQL's client library, which names host and database but no password;
-            or with what the role may do beyond reading, when that is not allowed.
+        Unreachable: with the message of PostgreSQL's client library, which names host and database
+            but no password; or with what the role may do beyond reading, when that is not allowed.
     """
     try:
         with closing(psycopg2.connect(url, **_PROBE)) as connection:
@@ -171,13 +184,17 @@ def probe(url: str, *, require_read_only_role: bool = False) -> None:
         raise Unreachable(f"DATABASE_URL can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
-        raise Unreachable(f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty.") from exc
+        raise Unreachable(
+            f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty."
+        ) from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:
-    """Reads all names of a database with the encoding SQL_ASCII: the server refuses names that are not UTF-8."""
+    """Reads all names of a database with the encoding SQL_ASCII: the server refuses names that are
+    not UTF-8.
+    """
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_encoding")
         if cursor.fetchone() == ("SQL_ASCII",):

@@ -1,9 +1,11 @@
-"""What is worked out of a catalogue, once for all questions: off the event loop, and kept as long as the catalogue is.
+"""What is worked out of a catalogue, once for all questions: off the event loop, and kept as long
+as the catalogue is.
 
-Each catalogue object has one `CatalogIndex`, and whoever needs something worked out of it adds a `Part`: the ranking of
-tables, the names to suggest, the rules' phrases. A part may be made of others. A large catalogue takes seconds. Whoever
-asks for a part meanwhile waits for the same work, and other questions go on. When a catalogue has changed, `renew`
-makes the parts that were in use, so that they are there when the first question comes to the new one.
+Each catalogue object has one `CatalogIndex`, and whoever needs something worked out of it adds a
+`IndexPart`: the ranking of tables, the names to suggest, the rules' phrases. A part may be made of
+others. A large catalogue takes seconds. Whoever asks for a part meanwhile waits for the same work,
+and other questions go on. When a catalogue has changed, `renew` makes the parts that were in use,
+so that they are there when the first question comes to the new one.
 """
 
 import asyncio
@@ -20,29 +22,34 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Generic[T]):
+class IndexPart(Generic[T]):
     """Something that is worked out of a catalogue.
 
     Attributes:
-        make: works it out of an index; may ask it for other parts, but not for this one. What it returns may keep
-            `CatalogIndex.catalog`, not the index itself, or neither would ever be freed. Of thousands of tables it
-            should hold few objects but texts, numbers and arrays and tuples of those: the garbage collector, which
-            stops all threads meanwhile, looks at every other one.
-        ignores_row_counts: whether it stays the same when only the tables' estimated numbers of rows have changed.
+        make: works it out of an index; may ask it for other parts, but not for this one. What it
+            returns may keep `CatalogIndex.catalog`, not the index itself, or neither would ever be
+            freed. Of thousands of tables it should hold few objects but texts, numbers and arrays
+            and tuples of those: the garbage collector, which stops all threads meanwhile, looks at
+            every other one.
+        ignores_row_counts: whether it stays the same when only the tables' estimated numbers of
+            rows have changed.
     """
 
     make: "Callable[[CatalogIndex], T]"
     ignores_row_counts: bool = False
 
     def of(self, catalog: Catalog) -> T:
-        """This part of this very catalogue object; made in this thread if nobody has begun, raising what that raises.
+        """This part of this very catalogue object; made in this thread if nobody has begun, raising
+        what that raises.
 
         Blocks until it is there. On the event loop, await `ready` first.
         """
         return index_of(catalog).part(self)
 
     async def ready(self, catalog: Catalog) -> T:
-        """As `of`, but made in a thread. Cancelling it does not end the work, for which others may wait."""
+        """As `of`, but made in a thread. Cancelling it does not end the work, for which others may
+        wait.
+        """
         return await index_of(catalog).ready(self)
 
 
@@ -50,14 +57,14 @@ class CatalogIndex:
     """The parts of one catalogue. Comes from `index_of`.
 
     Attributes:
-        catalog: says the same as the catalogue, but is another object: parts may keep it without keeping alive what
-            they are dropped with.
+        catalog: says the same as the catalogue, but is another object: parts may keep it without
+            keeping alive what they are dropped with.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = replace(catalog)
         self._owner = weakref.ref(catalog)
-        self._parts: dict[Part[Any], Future[Any]] = {}
+        self._parts: dict[IndexPart[Any], Future[Any]] = {}
         self._turn = threading.Lock()
 
     def is_of(self, catalog: Catalog) -> bool:
@@ -65,34 +72,41 @@ class CatalogIndex:
         return catalog is self.catalog or catalog is self._owner()
 
     @property
-    def parts(self) -> tuple[Part[Any], ...]:
+    def parts(self) -> tuple[IndexPart[Any], ...]:
         """The parts that are there or being made, in the order in which they were asked for."""
         with self._turn:
             return tuple(self._parts)
 
-    def part(self, part: Part[T]) -> T:
-        """See `Part.of`."""
+    def part(self, part: IndexPart[T]) -> T:
         found, is_new = self._found(part)
         if is_new:
             self._make(part, found)
         return found.result()
 
-    async def ready(self, part: Part[T]) -> T:
-        """See `Part.ready`."""
+    async def ready(self, part: IndexPart[T]) -> T:
         found, is_new = self._found(part)
         if is_new:
-            # A thread of its own: those of the loop's pool may all be busy, and the process would wait for them to end.
-            threading.Thread(target=self._make, args=(part, found), name="catalog-index", daemon=True).start()
+            # A thread of its own: those of the loop's pool may all be busy, and the process would
+            # wait for them to end.
+            threading.Thread(
+                target=self._make, args=(part, found), name="catalog-index", daemon=True
+            ).start()
         return found.result() if found.done() else await asyncio.wrap_future(found)
 
     def take(self, other: "CatalogIndex") -> None:
-        """Uses the finished parts of `other`, whose catalogue differs in nothing but the numbers of rows."""
+        """Uses the finished parts of `other`, whose catalogue differs in nothing but the numbers of
+        rows.
+        """
         with other._turn:
-            same = {part: made for part, made in other._parts.items() if part.ignores_row_counts and made.done()}
+            same = {
+                part: made
+                for part, made in other._parts.items()
+                if part.ignores_row_counts and made.done()
+            }
         with self._turn:
             self._parts = same | self._parts
 
-    def _found(self, part: Part[T]) -> tuple[Future[T], bool]:
+    def _found(self, part: IndexPart[T]) -> tuple[Future[T], bool]:
         """The part's future, and whether the caller has to make it."""
         with self._turn:
             found = self._parts.get(part)
@@ -102,7 +116,7 @@ class CatalogIndex:
             found.set_running_or_notify_cancel()  # from now on, who waits for it can't cancel it
             return found, True
 
-    def _make(self, part: Part[T], found: Future[T]) -> None:
+    def _make(self, part: IndexPart[T], found: Future[T]) -> None:
         try:
             found.set_result(part.make(self))
         except BaseException as exc:  # noqa: BLE001 - whoever waits gets it
@@ -138,12 +152,16 @@ def _known(catalog: Catalog) -> CatalogIndex | None:
 
 
 async def renew(catalog: Catalog, before: Catalog) -> None:
-    """Makes of `catalog` the parts that `before`, which it replaces, has; those that would be the same are kept."""
+    """Makes of `catalog` the parts that `before`, which it replaces, has; those that would be the
+    same are kept.
+    """
     old, new = index_of(before), index_of(catalog)
     if await asyncio.to_thread(_says_the_same, catalog, before):
         new.take(old)
-    made: set[Part[Any]] = set()
-    while missing := [part for part in old.parts if part not in made]:  # questions may need further ones meanwhile
+    made: set[IndexPart[Any]] = set()
+    while missing := [
+        part for part in old.parts if part not in made
+    ]:  # questions may need further ones meanwhile
         for part in missing:
             await new.ready(part)
         made.update(missing)

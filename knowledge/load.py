@@ -1,7 +1,9 @@
-"""`python -m knowledge.load`: loads question–SQL pairs, DDL and documentation, at the machine of the service.
+"""`python -m knowledge.load`: loads question–SQL pairs, DDL and documentation, at the machine of
+the service.
 
-SQL is guarded and planned, and never run; of DDL only its text is kept. Loading the same again changes nothing, and a
-file of DDL or documentation that is loaded again replaces what was loaded from it before.
+SQL is guarded and planned, and never run; of DDL only its text is kept. Loading the same again
+changes nothing, and a file of DDL or documentation that is loaded again replaces what was loaded
+from it before.
 """
 
 import argparse
@@ -20,17 +22,25 @@ from app_config import ConfigurationError, Settings
 from common.actor import NOBODY
 from common.errors import CituError
 from common.learning import Document
-from common.store import Retention, Store
-from common.store.opening import InvalidRedisUrl, open_store
-from databases import DEFAULT, AccessRuleError, Datasource, Datasources
-from databases.embedded_server import EmbeddedServerError
+from databases.datasources import DEFAULT, Datasource, Datasources
+from databases.embedded.embedded_server import EmbeddedServerError
 from databases.options import database_options
 from databases.source import InvalidDatabaseUrl, Sources, Unreachable, database_sources, probe
+from guard import AccessRuleError
 from knowledge.learning.documents import documents_of_ddl, documents_of_text
-from knowledge.learning.intake import Intake, Outcome
+from knowledge.learning.intake import ImportOutcome, Intake
+from store import Retention, Store
+from store.open_store import InvalidRedisUrl, open_store
 
 _FAILURES = (
-    *(ConfigurationError, AccessRuleError, EmbeddedServerError, InvalidDatabaseUrl, InvalidRedisUrl, Unreachable),
+    *(
+        ConfigurationError,
+        AccessRuleError,
+        EmbeddedServerError,
+        InvalidDatabaseUrl,
+        InvalidRedisUrl,
+        Unreachable,
+    ),
     *(CituError, OSError, UnicodeDecodeError),
 )
 _PROSE = (".md", ".markdown", ".txt", ".rst")
@@ -44,12 +54,15 @@ class UnusableFile(OSError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Loads what `arguments` name (default: `sys.argv`); says on stdout what became of each line and file.
+    """Loads what `arguments` name (default: `sys.argv`); says on stdout what became of each line
+    and file.
 
     Returns:
         0; 1: something was not taken; 2: a file, the database or a setting can't be used.
     """
-    logging.basicConfig(handlers=[logging.NullHandler()])  # the user of a command reads its sentences, no log
+    logging.basicConfig(
+        handlers=[logging.NullHandler()]
+    )  # the user of a command reads its sentences, no log
     given = _parser().parse_args(arguments)
     if not (given.pairs or given.ddl or given.docs):
         sys.stderr.write("Nothing to load: give --pairs, --ddl or --docs.\n")
@@ -66,19 +79,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m knowledge.load", description="load what helps to answer questions")
+    parser = argparse.ArgumentParser(
+        prog="python -m knowledge.load", description="load what helps to answer questions"
+    )
     several = partial(parser.add_argument, action="append", type=Path, default=[])
     several("--pairs", metavar="FILE", help='JSON Lines of {"question", "sql", "lang"?}')
     several("--ddl", metavar="FILE", help="SQL that describes tables; it is not run")
     several("--docs", metavar="PATH", help=f"a text, or a folder of {' '.join(_PROSE)}")
-    parser.add_argument("--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo")
+    parser.add_argument(
+        "--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo"
+    )
     parser.add_argument(
         "--trust",
         choices=_TRUSTS,
         default="personal",
         help="of the pairs; personal (the default): nobody else sees them until a reviewer approves them",
     )
-    parser.add_argument("--author", metavar="USER", default="operator", help="whose the pairs are (default: operator)")
+    parser.add_argument(
+        "--author",
+        metavar="USER",
+        default="operator",
+        help="whose the pairs are (default: operator)",
+    )
     return parser
 
 
@@ -95,7 +117,9 @@ def _sources(settings: Settings) -> Iterator[Sources]:
 
 async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespace) -> int:
     datasources = Datasources({DEFAULT: Datasource(sources.asked, database_options(settings))})
-    retention = Retention(own_examples=settings.max_own_examples, shared_examples=settings.max_shared_examples)
+    retention = Retention(
+        own_examples=settings.max_own_examples, shared_examples=settings.max_shared_examples
+    )
     store = open_store(
         app_source=sources.app,
         redis_url=settings.redis_url,
@@ -105,10 +129,14 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
     try:
         definitions = partial(datasources.definitions, DEFAULT)
         database = datasources.open(DEFAULT, NOBODY)
-        intake = Intake(store.learned, DEFAULT, database, definitions, author=given.author, trust=given.trust)
+        intake = Intake(
+            store.learned, DEFAULT, database, definitions, author=given.author, trust=given.trust
+        )
         is_complete = [await _pairs(path, intake) for path in given.pairs]
         is_complete += [await _ddl(path, store) for path in given.ddl]
-        is_complete += [await _prose(path, name, store) for each in given.docs for path, name in _texts(each)]
+        is_complete += [
+            await _prose(path, name, store) for each in given.docs for path, name in _texts(each)
+        ]
     finally:
         datasources.close()
         await store.aclose()
@@ -126,7 +154,7 @@ async def _pairs(path: Path, intake: Intake) -> bool:
     return not left
 
 
-def _told(outcome: Outcome) -> str:
+def _told(outcome: ImportOutcome) -> str:
     return f"{outcome.status}: {outcome.error.text.en if outcome.error else 'as much is kept as may be'}"
 
 
@@ -145,7 +173,10 @@ async def _kept(path: Path, name: str, documents: list[Document], store: Store) 
     """Whether the documents replaced those that were loaded from the file before."""
     outcomes = await store.learned.replace_documents(DEFAULT, name, documents)
     is_full = "full" in outcomes.values()
-    _say(f"{path}: " + ("full: as much is kept as may be" if is_full else f"{len(documents)} documents"))
+    _say(
+        f"{path}: "
+        + ("full: as much is kept as may be" if is_full else f"{len(documents)} documents")
+    )
     return not is_full
 
 

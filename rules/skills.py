@@ -1,28 +1,48 @@
-"""The five skills by rules: the default without a model, and the fallback when the model is down."""
+"""The five skills by rules: the default without a model, the fallback when the model is down."""
 
 import asyncio
 from datetime import date
+from functools import partial
 
+from common.cpu_clock import within
 from common.errors import ForbiddenStatement, InvalidSql
 from common.inquiry import Emit, Inquiry
 from common.text import Text
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Sql, Thought
-from knowledge.near_names import KNOWN_NAMES
+from common.values import (
+    Catalog,
+    Classification,
+    Draft,
+    NoSql,
+    Offer,
+    QueryResult,
+    SkillResult,
+    Sql,
+)
+from knowledge.tables.near_names import KNOWN_NAMES
 from rules.answering.chat import chat_pieces
 from rules.answering.classify import classified
 from rules.answering.dated import dated_by, dated_in
 from rules.answering.instead import choices, rewrites
 from rules.answering.named_columns import changes_of, columns_of
 from rules.answering.repair import repaired
-from rules.answering.summarize import Answered, cuts_rows, notes_on, spoken_assumptions, summary_pieces
+from rules.answering.summarize import (
+    Answered,
+    cuts_rows,
+    notes_on,
+    spoken_assumptions,
+    summary_pieces,
+)
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import is_complete, understand_in_context, written_operation
+from rules.query.query import Query
 from rules.query.query_json import to_json
 from rules.query.refusals import Refusal
 from rules.schema.lexicon import LEXICON, lexicon_of
+from rules.steps import computed
+from rules.words.limits import OFFERS_S, STEP_S, shortened
 from rules.words.statements import pasted_sql
 
-_NOT_MENDED = Text("规则无法修复这条 SQL。", "The rules can't mend this SQL.")
+_NOT_REPAIRED = Text("规则无法修复这条 SQL。", "The rules can't mend this SQL.")
 
 
 class OfflineSkills:
@@ -31,93 +51,124 @@ class OfflineSkills:
     name = "offline"
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Reads the words of a catalogue that questions will be about, which takes seconds when it is large."""
+        """Index the words of a catalogue before questions about it come.
+
+        This takes seconds when the catalogue is large.
+        """
         await LEXICON.ready(catalog)
         await KNOWN_NAMES.ready(catalog)
 
-    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
-        """See `Skills.classify`."""
+    async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
+        """Classify the question; see `Skills.classify`."""
         await LEXICON.ready(inquiry.catalog)
-        return Thought(classified(inquiry))
+        return SkillResult(await computed(partial(classified, inquiry), inquiry))
 
-    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
-        """See `Skills.write_sql`. SQL pasted into the question is the draft, verbatim: the guard judges it."""
+    async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
+        """Write SQL for the question; see `Skills.write_sql`.
+
+        SQL pasted into the question is the draft, verbatim: the guard judges it.
+        """
         await LEXICON.ready(inquiry.catalog)
         pasted = pasted_sql(inquiry.question, inquiry.catalog)
         if pasted is not None:
-            return Thought(Sql(pasted))
-        operation = written_operation(inquiry)
+            return SkillResult(Sql(pasted))
+        inquiry = shortened(inquiry)
+        operation = await computed(partial(_written_operation, inquiry), inquiry)
         if operation is not None:
             raise ForbiddenStatement(operation)
-        made = understand_in_context(inquiry)
-        if isinstance(made, Refusal):
-            return Thought(_refused(inquiry, made))
-        return Thought(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
+        made = await computed(partial(understand_in_context, inquiry), inquiry)
+        if isinstance(made, Refusal):  # its offers take a while to try
+            return SkillResult(await asyncio.to_thread(_refused, inquiry, made))
+        return SkillResult(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
 
     async def is_complete(self, inquiry: Inquiry) -> bool:
-        """Whether the question says by itself what it asks for, whatever was asked before."""
+        """Tell whether the question can be understood without those before it."""
         await LEXICON.ready(inquiry.catalog)
-        return is_complete(inquiry)
+        inquiry = shortened(inquiry)
+        return await computed(lambda: within(STEP_S, lambda: is_complete(inquiry), False), inquiry)
 
-    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
-        """See `Skills.repair_sql`. Mends misspelt tables and columns only."""
-        mended = repaired(sql, error, inquiry.catalog)
-        return Thought(
-            Sql(mended) if mended is not None else NoSql("unknown_generation_failure", _NOT_MENDED.to(inquiry.lang))
-        )
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
+        """Repair misspelt tables and columns, nothing else; see `Skills.repair_sql`."""
+        text = repaired(sql, error, inquiry.catalog)
+        if text is None:
+            return SkillResult(NoSql("unknown_generation_failure", _NOT_REPAIRED.to(inquiry.lang)))
+        return SkillResult(Sql(text))
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
-    ) -> Thought[str]:
-        """See `Skills.summarize`."""
+    ) -> SkillResult[str]:
+        """Put the result into words; see `Skills.summarize`."""
         await LEXICON.ready(inquiry.catalog)
-        schema = lexicon_of(inquiry.catalog).schema
-        understanding = _understanding_of(inquiry, sql)
-        query = understanding.query if understanding is not None else None
-        today = date.today()
-        answered = Answered(
-            result,
-            columns_of(query, sql, result, schema, inquiry.lang, today),
-            inquiry.lang,
-            today,
-            is_whole=not result.is_limited and not cuts_rows(sql),
-            dated=dated_by(query.conditions, schema, today)
-            if query is not None
-            else dated_in(sql, inquiry.catalog, today),
-            changes=changes_of(query, len(result.columns), schema, inquiry.lang, today),
-            notes=notes_on(query),
-        )
-        pieces = summary_pieces(answered)
-        if understanding is not None:
+        understanding = await computed(partial(_understanding_of, inquiry, sql), inquiry)
+        if understanding is None:
+            pieces = summary_pieces(_answered(inquiry, sql, result, None))
+        else:
+            pieces = summary_pieces(_answered(inquiry, sql, result, understanding.query))
             pieces += spoken_assumptions(understanding.assumptions, inquiry.lang)
-        return Thought(_emitted(pieces, emit))
+        return SkillResult(_emitted(pieces, emit))
 
-    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
-        """See `Skills.chat`."""
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
+        """Answer what is not about the data; see `Skills.chat`."""
         await LEXICON.ready(inquiry.catalog)
         # The examples it offers are tried first, which takes a while over a large catalogue.
-        return Thought(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
+        return SkillResult(_emitted(await asyncio.to_thread(chat_pieces, inquiry), emit))
 
 
 def _emitted(pieces: list[str], emit: Emit | None) -> str:
-    for piece in pieces if emit is not None else ():
-        emit(piece)  # type: ignore[misc]
+    if emit is not None:
+        for piece in pieces:
+            emit(piece)
     return "".join(pieces)
 
 
+def _written_operation(inquiry: Inquiry) -> str | None:
+    return within(STEP_S, lambda: written_operation(inquiry), None)
+
+
 def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
+    """The draft of a refusal, with the offers that are found in time."""
+    text = refusal.text.to(inquiry.lang)
     pending = refusal.pending
-    is_resumed = pending is not None and pending.turns > 1  # then the words in doubt are not those of this question
+    if pending is None:
+        return NoSql(refusal.reason, text, None, rewrites=_rewrites(inquiry, refusal))
+    # after a clarifying question, the words in doubt are not those of this question
+    is_resumed = pending.turns > 1
     return NoSql(
         refusal.reason,
-        refusal.text.to(inquiry.lang),
-        to_json(pending) if pending is not None else None,
-        choices=choices(inquiry, pending) if pending is not None else (),
-        rewrites=() if is_resumed else rewrites(inquiry, refusal),
+        text,
+        to_json(pending),
+        choices=within(OFFERS_S, lambda: choices(inquiry, pending), ()),
+        rewrites=() if is_resumed else _rewrites(inquiry, refusal),
+    )
+
+
+def _rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
+    return within(OFFERS_S, lambda: rewrites(inquiry, refusal), ())
+
+
+def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | None) -> Answered:
+    """The result with all that its summary needs; `query` is None for SQL of somebody else."""
+    catalog, lang, today = inquiry.catalog, inquiry.lang, date.today()
+    schema = lexicon_of(catalog).schema
+    if query is not None:
+        dated = dated_by(query.conditions, schema, today)
+    else:
+        dated = dated_in(sql, catalog, today)
+    return Answered(
+        result,
+        columns_of(query, sql, result, schema, lang, today),
+        lang,
+        today,
+        is_whole=not result.is_limited and not cuts_rows(sql),
+        dated=dated,
+        changes=changes_of(query, len(result.columns), schema, lang, today),
+        notes=notes_on(query),
     )
 
 
 def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
-    """What is behind `sql`, when it was these rules that wrote it."""
-    made = understand_in_context(inquiry)
-    return made if isinstance(made, Understanding) and made.sql == sql else None
+    """The understanding that `sql` was written for; None if these rules have not written it."""
+    made = understand_in_context(shortened(inquiry))
+    if isinstance(made, Understanding) and made.sql == sql:
+        return made
+    return None

@@ -1,4 +1,6 @@
-"""The PostgreSQL server the tests share: the embedded one, or the one of CITU_TEST_ADMIN_URL (a superuser's URL)."""
+"""The PostgreSQL server the tests share: the embedded one, or the one of CITU_TEST_ADMIN_URL (a
+superuser's URL).
+"""
 
 import fcntl
 import gc
@@ -18,21 +20,24 @@ import pytest
 from hypothesis import settings
 from psycopg2.extensions import make_dsn
 
+from agent.flows.ask import follow_up_offers
 from common.ports import UrlSource
-from databases import GuardedDatabase
 from databases.app_database import ensure_app_database
 from databases.demo import loader
-from databases.demo.loader import Server, ensure_demo
+from databases.demo.loader import DemoServer, ensure_demo
 from databases.demo.measurements import revenue_lines, traffic_lines
 from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
-from databases.embedded_server import EmbeddedServer
-from tests.databases import Opener, execute, open_asked
-from tests.effort import EXPLORES, tries
-from tests.folders import reachable_folder
-from tests.offline_questions import FIXTURES
-from tests.openai_server import take_violations
-from tests.store_places import PLACES, Place
+from databases.embedded.embedded_server import EmbeddedServer
+from databases.execution.guarded import GuardedDatabase
+from knowledge.experience import experience_service
+from tests.support.databases import Opener, execute, open_asked
+from tests.support.effort import EXPLORES, tries
+from tests.support.folders import reachable_folder
+from tests.support.live import GAUGES, Watch
+from tests.support.offline_questions import FIXTURES
+from tests.support.openai_server import OpenAiServer, take_violations
+from tests.support.store_places import PLACES, Place
 
 T = TypeVar("T")
 
@@ -50,10 +55,12 @@ class ExternalServer:
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
 
 
-# Thousands of tests are a million objects, which by default are scanned again and again while they are collected.
+# Thousands of tests are a million objects, which by default are scanned again and again while they
+# are collected.
 gc.set_threshold(50_000, 20, 20)
 
-# By default an example that takes 200 ms fails, which on a busy machine says nothing about the code.
+# By default an example that takes 200 ms fails, which on a busy machine says nothing about the
+# code.
 settings.register_profile("citu", deadline=None, derandomize=not EXPLORES, max_examples=tries(40))
 settings.load_profile("citu")
 
@@ -62,7 +69,9 @@ _FOLDER = "CITU_TEST_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process makes the folder and removes it; processes that it starts find it in their environment."""
+    """The first process makes the folder and removes it; processes that it starts find it in their
+    environment.
+    """
     if _FOLDER in os.environ:
         return
     stack = ExitStack()
@@ -80,16 +89,31 @@ def pytest_collection_finish() -> None:
 _SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
 # Modules that take long although they start nothing.
 _LONG = (
-    *("test_offline_questions", "test_postgres", "test_guard_robustness", "test_store", "test_offline_properties"),
-    *("test_large_schemas", "test_ask", "test_callers", "test_llm_faults", "test_offline_follow_ups", "test_prompts"),
+    *(
+        "test_offline_questions",
+        "test_postgres",
+        "test_guard_robustness",
+        "test_store",
+        "test_offline_properties",
+    ),
+    *(
+        "test_large_schemas",
+        "test_ask",
+        "test_callers",
+        "test_llm_faults",
+        "test_offline_follow_ups",
+        "test_prompts",
+    ),
     *("test_waiting_kills", "test_waiting_shapes", "test_analysis", "test_value_lookup"),
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first, because at the end the other processes would wait for the one that runs a slow file.
+    """Puts slow files first, because at the end the other processes would wait for the one that
+    runs a slow file.
 
-    Those of the page come before all others, so that each process starts a browser and a service for them only once.
+    Those of the page come before all others, so that each process starts a browser and a service
+    for them only once.
     """
     items.sort(key=_turn)
 
@@ -107,7 +131,9 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture(autouse=True)
 def protocol_is_kept() -> Iterator[None]:
-    """Fails a test in which a scripted model refused a request, even if the code under test went on without it."""
+    """Fails a test in which a scripted model refused a request, even if the code under test went on
+    without it.
+    """
     yield
     problems = take_violations()
     if problems:
@@ -115,16 +141,18 @@ def protocol_is_kept() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def embedded_server() -> Iterator[Server]:
+def embedded_server() -> Iterator[DemoServer]:
     """The server; the last process that releases it stops it."""
     external = os.environ.get("CITU_TEST_ADMIN_URL")
     if external:
         yield ExternalServer(external)
         return
     server = EmbeddedServer.acquire(shared_data_dir())
-    # Nothing in it outlives the tests, and a process that is killed loses nothing that it gave to the kernel. Tests
-    # that need statistics run ANALYZE themselves.
-    switched_off = (f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "full_page_writes", "autovacuum"))
+    # Nothing in it outlives the tests, and a process that is killed loses nothing that it gave to
+    # the kernel. Tests that need statistics run ANALYZE themselves.
+    switched_off = (
+        f"ALTER SYSTEM SET {name} = off" for name in ("fsync", "full_page_writes", "autovacuum")
+    )
     execute(server.admin_url, *switched_off, "SELECT pg_reload_conf()")
     yield server
     server.release()
@@ -137,14 +165,16 @@ def shared_data_dir() -> Path:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Lets one process at a time in: roles belong to the whole server, and two can't alter one role at once."""
+    """Lets one process at a time in: roles belong to the whole server, and two can't alter one role
+    at once.
+    """
     with (Path(os.environ[_FOLDER]) / "roles.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 @pytest.fixture(scope="session")
-def make_app_database(embedded_server: Server) -> Iterator[Callable[[], str]]:
+def make_app_database(embedded_server: DemoServer) -> Iterator[Callable[[], str]]:
     """Makes a throwaway database for conversations and runs; gives its URL."""
     names: list[str] = []
 
@@ -159,23 +189,27 @@ def make_app_database(embedded_server: Server) -> Iterator[Callable[[], str]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def app_database_url(make_app_database: Callable[[], str]) -> Iterator[str]:
-    """Citu's own database for every test that names no other; processes that a test starts get it by environment."""
+    """Citu's own database for every test that names no other; processes that a test starts get it
+    by environment.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("APP_DATABASE_URL", make_app_database())
         yield os.environ["APP_DATABASE_URL"]
 
 
 @pytest.fixture(scope="session")
-def admin_url(embedded_server: Server) -> str:
+def admin_url(embedded_server: DemoServer) -> str:
     """A superuser's URL."""
     return embedded_server.admin_url
 
 
 @pytest.fixture(scope="session")
-def demo_url(embedded_server: Server) -> str:
-    """The demo database for the role that can only SELECT, with a sample of the rows of days before the last month.
+def demo_url(embedded_server: DemoServer) -> str:
+    """The demo database for the role that can only SELECT, with a sample of the rows of days before
+    the last month.
 
-    Every shop, area, day and month has figures, and a question costs a sixth of what it costs over all of them.
+    Every shop, area, day and month has figures, and a question costs a sixth of what it costs over
+    all of them.
     """
     with alone(), pytest.MonkeyPatch.context() as patch:
         # An external server keeps its demo after the tests, so it gets the complete one.
@@ -189,7 +223,9 @@ _COMPLETE_DAYS = 31
 _SHOPS_STEP, _AREAS_STEP = 10, 5  # earlier days have figures of one shop in 10, one area in 5
 
 
-def _sampled_revenue(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]) -> Iterator[str]:
+def _sampled_revenue(
+    day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]
+) -> Iterator[str]:
     return revenue_lines(day, areas, _sample(day, shops, _SHOPS_STEP))
 
 
@@ -204,16 +240,24 @@ def _sample(day: date, things: tuple[T, ...], step: int) -> tuple[T, ...]:
 
 
 @pytest.fixture(scope="session")
-def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
-    """Makes a throwaway database from DDL (any SQL, run by a superuser); gives its URL for a SELECT-only role."""
+def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]:
+    """Makes a throwaway database from DDL (any SQL, run by a superuser); gives its URL for a
+    SELECT-only role.
+    """
     names: list[str] = []
 
     def make(ddl_sql: str) -> str:
         names.append(f"citu_test_{uuid.uuid4().hex[:12]}")
-        # By default every page is written to the log as well, which takes four times as long; older servers always do.
+        # By default every page is written to the log as well, which takes four times as long; older
+        # servers always do.
         strategy = "" if isinstance(embedded_server, ExternalServer) else "STRATEGY FILE_COPY"
-        _administer(embedded_server, f"CREATE DATABASE {names[-1]} TEMPLATE template0 ENCODING 'UTF8' {strategy}")
-        with closing(psycopg2.connect(make_dsn(embedded_server.admin_url, dbname=names[-1]))) as admin:
+        _administer(
+            embedded_server,
+            f"CREATE DATABASE {names[-1]} TEMPLATE template0 ENCODING 'UTF8' {strategy}",
+        )
+        with closing(
+            psycopg2.connect(make_dsn(embedded_server.admin_url, dbname=names[-1]))
+        ) as admin:
             admin.autocommit = True
             with alone():
                 create_reader(admin)
@@ -231,8 +275,12 @@ def make_database(embedded_server: Server) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture(scope="session")
 def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str]:
-    """Gives the URL of a database of `fixtures/offline`; the tests of one process share it, and none changes it."""
-    return cache(lambda name: make_database((FIXTURES / "offline" / f"{name}.sql").read_text("utf-8")))
+    """Gives the URL of a database of `fixtures/offline`; the tests of one process share it, and
+    none changes it.
+    """
+    return cache(
+        lambda name: make_database((FIXTURES / "offline" / f"{name}.sql").read_text("utf-8"))
+    )
 
 
 @pytest.fixture(scope="module", params=list(PLACES))
@@ -240,6 +288,35 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """A server for a store, once for each adapter; the module's own, so that its tests may stop it."""
     with PLACES[request.param]() as place:
         yield place
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[OpenAiServer]:
+    """A model that says what a test tells it to."""
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def database(make_database: Callable[[str], str]) -> str:
+    """The URL of a database whose views keep statements running."""
+    return make_database(GAUGES)
+
+
+@pytest.fixture(scope="module")
+def watch(admin_url: str, database: str) -> Iterator[Watch]:
+    """A superuser's look at the module's database."""
+    with closing(Watch(admin_url, database)) as watch:
+        yield watch
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """The second that a question waits for what it can do without may be too short here."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (experience_service, follow_up_offers):
+            patch.setattr(module, "_PATIENCE_S", 20.0)
+        yield
 
 
 @pytest.fixture
@@ -256,7 +333,7 @@ def opened() -> Iterator[Opener]:
         database.close()
 
 
-def _administer(server: Server, statement: str) -> None:
+def _administer(server: DemoServer, statement: str) -> None:
     with closing(psycopg2.connect(server.admin_url)) as admin:
         admin.autocommit = True
         with admin.cursor() as cursor:

@@ -1,4 +1,5 @@
-"""Analyses the rows of a statement: it is run again inside statements that add up, order and compare its rows.
+"""Analyses the rows of a statement: it is run again inside statements that add up, order and
+compare its rows.
 
 Every statement passes the guard like any other, and is bound by the same limits.
 """
@@ -11,29 +12,46 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any
 
-from agent.analysis import changing, describing, predicting, sharing, statements
+from agent.analysis import analysis_sql, describing, predicting, series_changes, sharing
+from agent.analysis.analysis_limits import MOST_NAMED, MOST_PERIODS
+from agent.analysis.analysis_sql import AnalysedRows
 from agent.analysis.findings import Finding, filled
 from agent.analysis.forecasting import CannotForecast
-from agent.analysis.limits import MOST_NAMED, MOST_PERIODS
-from agent.analysis.periods import ALIGNED, Point, Series, Unit, fitting_unit, parsed, series_of, written_unit
-from agent.analysis.statements import Rows
-from agent.analysis.subject import Place, Subject, described_columns, subject_of
+from agent.analysis.series_periods import (
+    ALIGNED,
+    Point,
+    Series,
+    Unit,
+    fitting_unit,
+    parsed,
+    series_of,
+    written_unit,
+)
+from agent.analysis.subject import Subject, SubjectColumn, described_columns, subject_of
 from common.ports import Database
 from common.text import Lang, Text
 from common.values import ANALYSIS_KINDS, AnalysisKind
-from knowledge.result_columns import result_columns
+from knowledge.results.result_columns import result_columns
 
 What = AnalysisKind
 WHATS = ANALYSIS_KINDS
 _OVER_TIME: tuple[What, ...] = ("change", "forecast")
 _BY_DEFAULT: tuple[What, ...] = ("describe", "shares", "change", "outliers")
 
-_NO_MEASURE = Text("结果中没有可以分析的数值列。", "The result has no column of figures to analyse.")
-_NO_GROUP = Text("结果中没有可以分组的列，不能算占比。", "The result has no column of groups: no shares can be formed.")
-_NO_TIME = Text("结果中没有时间列，看不出变化。", "The result has no column of time: no change can be seen.")
+_NO_MEASURE = Text(
+    "结果中没有可以分析的数值列。", "The result has no column of figures to analyse."
+)
+_NO_GROUP = Text(
+    "结果中没有可以分组的列，不能算占比。",
+    "The result has no column of groups: no shares can be formed.",
+)
+_NO_TIME = Text(
+    "结果中没有时间列，看不出变化。", "The result has no column of time: no change can be seen."
+)
 _NOT_ADDED = Text(
     "“{name}”是平均值、比率或单价之类，相加没有意义，不能算占比。",
-    "{name} is an average, a rate, a price or the like, which can't be added up: no shares of it are formed.",
+    "{name} is an average, a rate, a price or the like, which can't be added up: no shares of it "
+    "are formed.",
 )
 _NOT_ADDED_OVER_TIME = Text(
     "“{name}”在一个周期中有多行，而且相加没有意义，看不出变化。",
@@ -45,17 +63,19 @@ _NO_SERIES = Text(
 )
 _SPARSE = Text(
     "“{name}”的时间太稀疏，大多数周期没有数据，不作为时间序列分析。",
-    "The times of {name} are too far apart: most periods between them have no figures, so they make no series.",
+    "The times of {name} are too far apart: most periods between them have no figures, so they "
+    "make no series.",
 )
 _HOLES = Text(
     "从第一个到最后一个周期之间有 {gaps:,} 个周期没有“{name}”的数据；跨越空缺的周期不作比较。",
-    "Periods without {name} between the first and the last: {gaps:,}; nothing is compared across a gap.",
+    "Periods without {name} between the first and the last: {gaps:,}; nothing is compared across "
+    "a gap.",
 )
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What somebody wants to know of rows.
+class AnalysisRequest:
+    """A request to analyse rows.
 
     Attributes:
         what: None: everything that costs only SQL and that the rows allow.
@@ -79,9 +99,9 @@ class Analyst:
         # One at a time: a forecast keeps a core busy, and a thread can't be stopped from outside.
         self._forecasts = ThreadPoolExecutor(1, thread_name_prefix="forecast")
 
-    async def analyse(self, sql: str, wish: Wish, database: Database) -> dict[str, Any]:
-        """What can be said of the rows of `sql`: columns, findings, a forecast where one was wanted and can be given,
-        warnings.
+    async def analyse(self, sql: str, wish: AnalysisRequest, database: Database) -> dict[str, Any]:
+        """What can be said of the rows of `sql`: columns, findings, a forecast where one was wanted
+        and can be given, warnings.
 
         Raises:
             InvalidRequest: the rows have no such measure or group.
@@ -92,13 +112,15 @@ class Analyst:
         result = await database.run(sql)
         columns = result_columns(sql, result, await database.catalog(), wish.lang)
         subject = subject_of(columns, result, wish.measure, wish.by)
-        work = _Work(wish, subject, Rows(statement, len(columns)), database)
+        work = _Work(wish, subject, AnalysedRows(statement, len(columns)), database)
         await work.do(self._forecasts)
         return {
             "columns": described_columns(columns, result),
             "findings": [finding.body() for finding in work.findings],
             **({"forecast": work.forecast} if work.forecast else {}),
-            "warnings": [notice.to(wish.lang) for notice in dict.fromkeys([*wish.notices, *work.notices])],
+            "warnings": [
+                notice.to(wish.lang) for notice in dict.fromkeys([*wish.notices, *work.notices])
+            ],
         }
 
 
@@ -106,9 +128,9 @@ class Analyst:
 class _Work:
     """One analysis; gathers what it finds."""
 
-    wish: Wish
+    wish: AnalysisRequest
     subject: Subject
-    rows: Rows
+    rows: AnalysedRows
     database: Database
     findings: list[Finding] = field(default_factory=list)
     notices: list[Text] = field(default_factory=list)
@@ -148,7 +170,7 @@ class _Work:
     async def _describe(self) -> None:
         measures, lang = self.subject.measures, self.wish.lang
         pairs = list(combinations(measures, 2))
-        sql = statements.described(self.rows, measures, pairs)
+        sql = analysis_sql.described(self.rows, measures, pairs)
         rows, *cells = (await self._fetch(sql, 1))[0]
         size = len(describing.FACTS)
         for number, measure in enumerate(measures):
@@ -168,8 +190,10 @@ class _Work:
             if not measure.adds_up:
                 self._miss("shares", filled(_NOT_ADDED, name=measure.label))
                 continue
-            sql = statements.shares(self.rows, measure, group)
-            found = sharing.shared(measure, group, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang)
+            sql = analysis_sql.shares(self.rows, measure, group)
+            found = sharing.shared(
+                measure, group, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang
+            )
             if isinstance(found, Text):
                 self._miss("shares", found)
             else:
@@ -178,14 +202,17 @@ class _Work:
     async def _find_outliers(self) -> None:
         names = [*self.subject.times[:1], *self.subject.groups[:2]]
         for measure in self.subject.measures:
-            sql = statements.outliers(self.rows, measure, names)
-            found = describing.outlying(measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang)
+            sql = analysis_sql.outliers(self.rows, measure, names)
+            found = describing.outlying(
+                measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang
+            )
             if isinstance(found, Text):
                 self._miss("outliers", found)
             else:
                 self.findings.append(found)
 
-    # ------------------------------------------------------------------------------------------------------- over time
+    # --------------------------------------------------------------------------
+    # over time
 
     async def _follow(self, forecasts: ThreadPoolExecutor, whats: Sequence[What]) -> None:
         if not self.subject.times:
@@ -195,7 +222,7 @@ class _Work:
         time = self.subject.times[0]
         unit = await self._unit(time) if time.is_timestamp else None
         for number, measure in enumerate(self.subject.measures):
-            sql = statements.series(self.rows, measure, time, unit)
+            sql = analysis_sql.series(self.rows, measure, time, unit)
             series = await self._series(measure, time, unit, sql)
             if isinstance(series, Text):
                 for what in _OVER_TIME:
@@ -204,15 +231,20 @@ class _Work:
             if series.gaps:
                 self.notices.append(filled(_HOLES, gaps=series.gaps, name=measure.label))
             if "change" in whats:
-                self.findings += changing.changes(measure, series, sql, self.wish.lang)
+                self.findings += series_changes.changes(measure, series, sql, self.wish.lang)
                 await self._contribute(measure, time, unit, series)
             if "forecast" in whats and number == 0:
                 await self._predict(measure, series, forecasts)
 
-    async def _unit(self, time: Place) -> Unit | None:
-        """The unit that the times are counted by; None when there are too many periods, or no times."""
-        count, first, last, *aligned = (await self._fetch(statements.grain(self.rows, time), 1))[0]
-        begins, ends = (parsed(text, "hour") if count else None for text in (first, last))
+    async def _unit(self, time: SubjectColumn) -> Unit | None:
+        """The unit that the times are counted by; None when there are too many periods, or no
+        times.
+        """
+        rows = await self._fetch(analysis_sql.grain(self.rows, time), 1)
+        count, first, last, *aligned = rows[0]
+        if not count:
+            return None
+        begins, ends = parsed(first, "hour"), parsed(last, "hour")
         if begins is None or ends is None:
             return None
         period = time.column.period
@@ -220,8 +252,10 @@ class _Work:
             aligned = [unit == period for unit in ALIGNED]
         return fitting_unit(begins, ends, aligned, MOST_PERIODS)
 
-    async def _series(self, measure: Place, time: Place, unit: Unit | None, sql: str) -> Series | Text:
-        """The measure's figures over time; a notice when they make no series."""
+    async def _series(
+        self, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None, sql: str
+    ) -> Series | Text:
+        """Return the measure's figures over time; a notice when they make no series."""
         none = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
         if time.is_timestamp and unit is None:
             return none
@@ -231,35 +265,38 @@ class _Work:
             return none
         if any(rows > 1 for _, rows, *_ in found) and not measure.adds_up:
             return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
-        points = []
-        for written, _, figures, value, _ in found:
-            start = parsed(written, unit)
-            if start is None:
-                return none
-            if figures:
-                points.append(Point(start, value, written))
+        points = _points(found, unit)
         if not points:
             return none
         series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
         is_sparse = time.column.period is None and series.gaps > len(series.points)
         return filled(_SPARSE, name=time.label) if is_sparse else series
 
-    async def _contribute(self, measure: Place, time: Place, unit: Unit | None, series: Series) -> None:
+    async def _contribute(
+        self, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None, series: Series
+    ) -> None:
         """Where the last change lies, if the result says who had a part in it."""
-        step = changing.last_step(series)
+        step = series_changes.last_step(series)
         if step is None or not self.subject.groups or not measure.adds_up:
             return
         group = self.subject.groups[0]
         kind = "timestamp " if time.is_timestamp else ""
         before, last = (f"{kind}'{point.written.replace('T', ' ')}'" for point in step)
-        sql = statements.contributions(
-            self.rows, measure, group, period=statements.period(time, unit), last=last, before=before
+        sql = analysis_sql.contributions(
+            self.rows,
+            measure,
+            group,
+            period=analysis_sql.period(time, unit),
+            last=last,
+            before=before,
         )
         rows = await self._fetch(sql, MOST_NAMED)
-        found = changing.contributed(measure, group, step, series, rows, sql, self.wish.lang)
+        found = series_changes.contributed(measure, group, step, series, rows, sql, self.wish.lang)
         self.findings += [found] if found else []
 
-    async def _predict(self, measure: Place, series: Series, forecasts: ThreadPoolExecutor) -> None:
+    async def _predict(
+        self, measure: SubjectColumn, series: Series, forecasts: ThreadPoolExecutor
+    ) -> None:
         horizon, notices = predicting.horizon_of(series, self.wish.horizon)
         work = asyncio.get_running_loop().run_in_executor(
             forecasts, predicting.predicted, measure, series, horizon, self.wish.lang
@@ -271,3 +308,15 @@ class _Work:
             return
         self.notices += notices
         self.findings.append(finding)
+
+
+def _points(rows: Sequence[Sequence[Any]], unit: Unit) -> list[Point]:
+    """Return a point for each period with figures; none at all if a period can't be read."""
+    points = []
+    for written, _, figures, value, _ in rows:
+        start = parsed(written, unit)
+        if start is None:
+            return []
+        if figures:
+            points.append(Point(start, value, written))
+    return points

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from common.text import Lang, Text
-from knowledge.naming import has_han
+from knowledge.language.cutting import has_han
 
 Number = int | float | Decimal
 Kind = Literal[
@@ -51,7 +51,12 @@ class Finding:
     def body(self) -> dict[str, Any]:
         """As the HTTP contract has it."""
         text = self.text[:1].upper() + self.text[1:]
-        body = {"kind": self.kind, "text": text, "method": self.method, "figures": dict(self.figures)}
+        body = {
+            "kind": self.kind,
+            "text": text,
+            "method": self.method,
+            "figures": dict(self.figures),
+        }
         return body | ({"sql": self.sql} if self.sql else {})
 
 

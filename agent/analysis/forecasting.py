@@ -1,7 +1,8 @@
-"""Forecasts of regular series by exponential smoothing, each with the error that it made on the series' own past.
+"""Forecasts of regular series by exponential smoothing, each with the error that it made on the
+series' own past.
 
-statsmodels is optional (`requirements-analysis.txt`) and is imported at the first forecast. Everything here blocks, and
-is called in a thread.
+statsmodels is optional (`requirements-analysis.txt`) and is imported at the first forecast.
+Everything here blocks, and is called in a thread.
 """
 
 import importlib.util
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent.analysis.limits import MOST_FITTED
+from agent.analysis.analysis_limits import MOST_FITTED
 from common.text import Text
 
 LEAST_PERIODS = 8
@@ -20,34 +21,43 @@ _MOST_SEASON = 24  # periods; longer ones have more parameters than such series 
 _ORIGINS = 8  # of the back-test
 _LEAST_TRAINING = 5
 _LEAST_ORIGINS = 3
-_LEAST_HEURISTIC = 10  # figures, from which the first level, trend and season are worked out and not estimated
+_LEAST_HEURISTIC = (
+    10  # figures, from which the first level, trend and season are worked out and not estimated
+)
 _MOST_ITERATIONS = 100  # of one fit
 _NOISE = 1e-9  # of the greatest figure: less comes from rounding while computing, and is nothing
-# Of the range of figures. The weight of the last figure ends at 0.9999 in a fit, so that a model misses a step by as
-# much more than the naive forecast, and is no worse for that.
+# Of the range of figures. The weight of the last figure ends at 0.9999 in a fit, so that a model
+# misses a step by as much more than the naive forecast, and is no worse for that.
 _TOLERANCE = 1e-4
 LEVELS = (80, 95)
 """Percent of the prediction intervals."""
 
 _ABSENT = Text(
     "没有安装预测所需的可选组件：pip install -r requirements-analysis.txt。",
-    "Forecasts need an optional part that is not installed: pip install -r requirements-analysis.txt.",
+    "Forecasts need an optional part that is not installed: pip install -r "
+    "requirements-analysis.txt.",
 )
 _SHORT = Text(
     "只有 {n} 个完整周期，至少需要 {least} 个才能预测。",
     "Complete periods: {n}; a forecast takes at least {least}.",
 )
 _CONSTANT = Text(
-    "各周期的数值完全相同，没有可以预测的变化。", "All periods have the same figure: there is nothing to forecast."
+    "各周期的数值完全相同，没有可以预测的变化。",
+    "All periods have the same figure: there is nothing to forecast.",
 )
 _WORSE = Text(
-    "不给出预测：回测 {tests} 次，模型的平均绝对误差（{mae:.4g}）大于“{naive}”的简单预测（{naive_mae:.4g}）。",
-    "No forecast is given: back-tested {tests} times, the model's mean absolute error ({mae:.4g}) is greater "
+    "不给出预测：回测 {tests} 次，模型的平均绝对误差（{mae:.4g}）"
+    "大于“{naive}”的简单预测（{naive_mae:.4g}）。",
+    "No forecast is given: back-tested {tests} times, the model's mean absolute error "
+    "({mae:.4g}) is greater "
     "than that of the naive forecast “{naive}” ({naive_mae:.4g}).",
 )
 _TOO_LONG = Text("预测超过时限，已停止。", "The forecast took longer than allowed and was stopped.")
 _UNFIT = Text("没有模型能拟合这个序列。", "No model fits this series.")
-_LAST, _SEASON_AGO = Text("与上一周期相同", "as the period before"), Text("与上一季节同期相同", "as a season before")
+_LAST, _SEASON_AGO = (
+    Text("与上一周期相同", "as the period before"),
+    Text("与上一季节同期相同", "as a season before"),
+)
 
 _TRENDS = {"straight": Text("趋势", "trend"), "damped": Text("阻尼趋势", "damped trend")}
 
@@ -73,12 +83,14 @@ class Model:
 
     @property
     def name(self) -> Text:
-        """What statisticians call it."""
+        """Return its name among statisticians."""
         sign = {"straight": "A", "damped": "Ad", None: "N"}[self.trend]
         form = f"ETS(A,{sign},{'A' if self.season else 'N'})"
         parts = [Text("水平", "level")]
         parts += [_TRENDS[self.trend]] if self.trend else []
-        parts += [Text(f"季节（{self.season} 期）", f"season of {self.season}")] if self.season else []
+        parts += (
+            [Text(f"季节（{self.season} 期）", f"season of {self.season}")] if self.season else []
+        )
         return Text(
             f"指数平滑 {form}：{'、'.join(part.zh for part in parts)}",
             f"exponential smoothing {form}: {', '.join(part.en for part in parts)}",
@@ -87,7 +99,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Backtest:
-    """How wrong the way of forecasting was on the past, from origins that know only what came before.
+    """How wrong the way of forecasting was on the past, from origins that know only what came
+    before.
 
     Attributes:
         tests: how many forecasts of single periods were compared.
@@ -105,7 +118,7 @@ class Backtest:
 
 
 @dataclass(frozen=True)
-class Step:
+class PeriodLength:
     """One forecast period: the figure, and the interval of each level."""
 
     mean: float
@@ -117,7 +130,7 @@ class Forecast:
     """Steps after the last period of a series."""
 
     model: Model
-    steps: tuple[Step, ...]
+    steps: tuple[PeriodLength, ...]
     backtest: Backtest
     is_clipped: bool
 
@@ -135,13 +148,15 @@ def forecast(values: Sequence[float], season: int, horizon: int, *, limit_s: flo
         limit_s: seconds it may take.
 
     Raises:
-        CannotForecast: the optional part is absent, the series is too short or constant, the back-test is worse than a
-            naive forecast, or the time is up.
+        CannotForecast: the optional part is absent, the series is too short or constant, the
+            back-test is worse than a naive forecast, or the time is up.
     """
     if not is_installed():
         raise CannotForecast(_ABSENT)
     if len(values) < LEAST_PERIODS:
-        raise CannotForecast(Text(*(form.format(n=len(values), least=LEAST_PERIODS) for form in _SHORT)))
+        raise CannotForecast(
+            Text(*(form.format(n=len(values), least=LEAST_PERIODS) for form in _SHORT))
+        )
     values = values[-MOST_FITTED:]
     if min(values) == max(values):
         raise CannotForecast(_CONSTANT)
@@ -160,15 +175,25 @@ class _Forecaster:
     def forecast(self) -> Forecast:
         model = self._chosen()
         backtest = self._backtest(model, self._origins(model))
-        if backtest.mae > backtest.naive_mae + _TOLERANCE * self._scale * (max(self._values) - min(self._values)):
+        if backtest.mae > backtest.naive_mae + _TOLERANCE * self._scale * (
+            max(self._values) - min(self._values)
+        ):
             said = {"tests": backtest.tests, "mae": backtest.mae, "naive_mae": backtest.naive_mae}
-            zh, en = (form.format(naive=naive, **said) for form, naive in zip(_WORSE, backtest.naive, strict=True))
+            zh, en = (
+                form.format(naive=naive, **said)
+                for form, naive in zip(_WORSE, backtest.naive, strict=True)
+            )
             raise CannotForecast(Text(zh, en))
         steps = self._predicted(model)
-        is_clipped = min(self._values) >= 0 and any(low < 0 for step in steps for low, _ in step.intervals)
+        is_clipped = min(self._values) >= 0 and any(
+            low < 0 for step in steps for low, _ in step.intervals
+        )
         if is_clipped:  # what never was below zero, such as a count, is not expected below it
             steps = tuple(
-                Step(max(0.0, one.mean), tuple((max(0.0, low), max(0.0, high)) for low, high in one.intervals))
+                PeriodLength(
+                    max(0.0, one.mean),
+                    tuple((max(0.0, low), max(0.0, high)) for low, high in one.intervals),
+                )
                 for one in steps
             )
         return Forecast(model, steps, backtest, is_clipped)
@@ -185,7 +210,11 @@ class _Forecaster:
         if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
             candidates += [Model(one.trend, self._season) for one in candidates]
         fitted = [(self._fit(model, self._values), model) for model in candidates]
-        scored = [(_aicc(result.llf, model, len(self._values)), model) for result, model in fitted if result]
+        scored = [
+            (_aicc(result.llf, model, len(self._values)), model)
+            for result, model in fitted
+            if result
+        ]
         return min(scored, key=lambda one: one[0])[1] if scored else candidates[0]
 
     def _fit(self, model: Model, training: Sequence[float]) -> Any:
@@ -204,7 +233,9 @@ class _Forecaster:
                     error="add",
                     trend="add" if model.trend else None,
                     damped_trend=model.trend == "damped",
-                    initialization_method="heuristic" if len(training) >= _LEAST_HEURISTIC else "estimated",
+                    initialization_method="heuristic"
+                    if len(training) >= _LEAST_HEURISTIC
+                    else "estimated",
                     **options,
                 )
                 return made.fit(disp=False, maxiter=_MOST_ITERATIONS, warn_convergence=False)
@@ -223,25 +254,39 @@ class _Forecaster:
                 raise CannotForecast(_UNFIT)
             errors.add([float(one) for one in fitted.forecast(len(truth))], truth)
             for _, naive, period in naives:
-                naive.add([self._values[known - period + step % period] for step in range(len(truth))], truth)
+                naive.add(
+                    [self._values[known - period + step % period] for step in range(len(truth))],
+                    truth,
+                )
         name, naive, _ = min(naives, key=lambda one: one[1].mae)
         scale = self._scale
         return Backtest(
-            len(origins), errors.count, errors.mae * scale, errors.mape, name, naive.mae * scale, naive.mape
+            len(origins),
+            errors.count,
+            errors.mae * scale,
+            errors.mape,
+            name,
+            naive.mae * scale,
+            naive.mape,
         )
 
-    def _predicted(self, model: Model) -> tuple[Step, ...]:
+    def _predicted(self, model: Model) -> tuple[PeriodLength, ...]:
         fitted = self._fit(model, self._values)
         if fitted is None:
             raise CannotForecast(_UNFIT)
         first = len(self._values)
         predicted = fitted.get_prediction(start=first, end=first + self._horizon - 1)
         frames = [predicted.summary_frame(alpha=1 - level / 100) * self._scale for level in LEVELS]
-        ends = [list(zip(frame["pi_lower"].tolist(), frame["pi_upper"].tolist(), strict=True)) for frame in frames]
+        ends = [
+            list(zip(frame["pi_lower"].tolist(), frame["pi_upper"].tolist(), strict=True))
+            for frame in frames
+        ]
         return tuple(
-            Step(
+            PeriodLength(
                 self._without_noise(mean),
-                tuple((self._without_noise(low), self._without_noise(high)) for low, high in intervals),
+                tuple(
+                    (self._without_noise(low), self._without_noise(high)) for low, high in intervals
+                ),
             )
             for mean, *intervals in zip(frames[0]["mean"].tolist(), *ends, strict=True)
         )
@@ -251,20 +296,28 @@ class _Forecaster:
 
 
 def _aicc(likelihood: float, model: Model, count: int) -> float:
-    """Akaike's criterion for small samples; infinite for a model with too many parameters for `count` figures.
+    """Akaike's criterion for small samples; infinite for a model with too many parameters for
+    `count` figures.
 
-    The first level, trend and season count as parameters however they are found, so that no model has them for nothing.
+    The first level, trend and season count as parameters however they are found, so that no model
+    has them for nothing.
     """
     states = 1 + (model.trend is not None) + max(0, model.season - 1)
     smoothing = 1 + {"straight": 1, "damped": 2, None: 0}[model.trend] + bool(model.season)
     parameters = states + smoothing + 1  # the variance
     if count - parameters - 1 <= 0 or not math.isfinite(likelihood):
         return math.inf
-    return 2 * parameters - 2 * likelihood + 2 * parameters * (parameters + 1) / (count - parameters - 1)
+    return (
+        2 * parameters
+        - 2 * likelihood
+        + 2 * parameters * (parameters + 1) / (count - parameters - 1)
+    )
 
 
 class _Errors:
-    """Absolute errors of forecasts, and how large they are beside the truth; figures are around one."""
+    """Absolute errors of forecasts, and how large they are beside the truth; figures are around
+    one.
+    """
 
     def __init__(self) -> None:
         self._errors: list[float] = []
@@ -284,7 +337,7 @@ class _Errors:
 
     @property
     def mae(self) -> float:
-        """Their mean."""
+        """Return the mean of the absolute errors."""
         return sum(self._errors) / len(self._errors)
 
     @property

@@ -1,13 +1,15 @@
-"""The forecast of a series as an answer has it: periods, figures, intervals, and how wrong it was on the past."""
+"""The forecast of a series as an answer has it: periods, figures, intervals, and how wrong it was
+on the past.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
+from agent.analysis.analysis_limits import FORECAST_S, MOST_FITTED, MOST_HORIZON
 from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.forecasting import LEVELS, CannotForecast, Forecast, forecast
-from agent.analysis.limits import FORECAST_S, MOST_FITTED, MOST_HORIZON
-from agent.analysis.periods import SEASONS, UNIT_NAMES, Series, Unit, later, named
-from agent.analysis.subject import Place
+from agent.analysis.series_periods import SEASONS, UNIT_NAMES, Series, Unit, later, named
+from agent.analysis.subject import SubjectColumn
 from common.text import Lang, Text
 
 _HORIZONS: dict[Unit, int] = {"hour": 24, "day": 7, "week": 4, "month": 3, "quarter": 2, "year": 2}
@@ -19,15 +21,20 @@ _SHORTENED = Text(
     "horizon 已减为 {horizon}：最多预测已有周期数的一半。",
     "horizon was cut to {horizon}: at most half as many periods as there are.",
 )
-_LATE = Text("预测会超出可表示的日期。", "The forecast would go beyond the dates that can be written.")
+_LATE = Text(
+    "预测会超出可表示的日期。", "The forecast would go beyond the dates that can be written."
+)
 _CLIPPED = Text(
     "历史数值从未低于零，所以预测值和区间中低于零的数值已改为零。",
-    " Figures below zero were cut to zero, in the forecast and its interval: there was none before.",
+    " Figures below zero were cut to zero, in the forecast and its interval: there was none "
+    "before.",
 )
 _METHOD = Text(
-    "{model}；模型按 AICc 选择，参数由 statsmodels 的最大似然估计得到（最近 {fitted:,} 个完整周期）；"
+    "{model}；模型按 AICc 选择，参数由 statsmodels 的最大似然估计得到（最近 {fitted:,} "
+    "个完整周期）；"
     "回测为滚动起点，每个起点只用此前的数据重新估计",
-    "{model}; chosen by AICc, fitted by maximum likelihood with statsmodels to the last {fitted:,} complete periods; "
+    "{model}; chosen by AICc, fitted by maximum likelihood with statsmodels to the last "
+    "{fitted:,} complete periods; "
     "back-tested from rolling origins, fitted anew at each to what came before",
 )
 
@@ -40,7 +47,9 @@ def horizon_of(series: Series, wanted: int | None) -> tuple[int, list[Text]]:
     return horizon, notices
 
 
-def predicted(measure: Place, series: Series, horizon: int, lang: Lang) -> tuple[dict[str, Any], Finding]:
+def predicted(
+    measure: SubjectColumn, series: Series, horizon: int, lang: Lang
+) -> tuple[dict[str, Any], Finding]:
     """The forecast and the sentence about it. Blocks for seconds.
 
     Raises:
@@ -51,16 +60,25 @@ def predicted(measure: Place, series: Series, horizon: int, lang: Lang) -> tuple
     values = [float(point.value) for point in series.points]
     made = forecast(values, SEASONS[series.unit], horizon, limit_s=FORECAST_S)
     try:
-        starts = [later(series.points[-1].start, series.unit, step) for step in range(1, horizon + 1)]
+        starts = [
+            later(series.points[-1].start, series.unit, step) for step in range(1, horizon + 1)
+        ]
     except OverflowError as exc:
         raise CannotForecast(_LATE) from exc
     body = _body(measure, series, made, [named(start, series.unit) for start in starts], lang)
     text = _text(measure, series, made, body["points"], lang)
-    figures = {"measure": measure.name, "unit": series.unit, "next": body["points"][0], "backtest": body["backtest"]}
+    figures = {
+        "measure": measure.name,
+        "unit": series.unit,
+        "next": body["points"][0],
+        "backtest": body["backtest"],
+    }
     return body, Finding("forecast", text, body["method"], figures)
 
 
-def _body(measure: Place, series: Series, made: Forecast, periods: Sequence[str], lang: Lang) -> dict[str, Any]:
+def _body(
+    measure: SubjectColumn, series: Series, made: Forecast, periods: Sequence[str], lang: Lang
+) -> dict[str, Any]:
     test = made.backtest
     points = [
         {"period": period, "value": step.mean}
@@ -91,7 +109,13 @@ def _body(measure: Place, series: Series, made: Forecast, periods: Sequence[str]
     }
 
 
-def _text(measure: Place, series: Series, made: Forecast, points: Sequence[dict[str, Any]], lang: Lang) -> str:
+def _text(
+    measure: SubjectColumn,
+    series: Series,
+    made: Forecast,
+    points: Sequence[dict[str, Any]],
+    lang: Lang,
+) -> str:
     unit, test, first = measure.column.unit, made.backtest, points[0]
 
     def said(value: float) -> str:
@@ -109,9 +133,13 @@ def _text(measure: Place, series: Series, made: Forecast, points: Sequence[dict[
         f"预测 {first['period']}{note.zh} 的“{measure.label}”约为 {said(first['value'])}，"
         f"95% 预测区间 {said(first['low_95'])} 到 {said(first['high_95'])}，"
         f"共预测 {len(points)} 个周期（按{UNIT_NAMES[series.unit].zh}）。{clipped.zh}"
-        f"回测 {test.tests} 次的平均绝对误差为 {error}{mape}，“{test.naive.zh}”的简单预测为 {naive}。",
-        f"{measure.label} in {first['period']}{note.en} is forecast at {said(first['value'])}, with a 95% prediction "
-        f"interval from {said(first['low_95'])} to {said(first['high_95'])}; periods forecast: {len(points)}."
-        f"{clipped.en} Back-tested {test.tests} times, the mean absolute error was {error}{in_percent}; that of the "
+        f"回测 {test.tests} 次的平均绝对误差为 {error}{mape}，“{test.naive.zh}”的简单预测为 "
+        f"{naive}。",
+        f"{measure.label} in {first['period']}{note.en} is forecast at {said(first['value'])}, "
+        f"with a 95% prediction "
+        f"interval from {said(first['low_95'])} to {said(first['high_95'])}; periods forecast: "
+        f"{len(points)}."
+        f"{clipped.en} Back-tested {test.tests} times, the mean absolute error was "
+        f"{error}{in_percent}; that of the "
         f"naive forecast “{test.naive.en}” was {naive}.",
     ).to(lang)

@@ -1,7 +1,9 @@
-"""Which chart shows a result best, as a small specification that any library can draw; None when a table is best.
+"""Which chart shows a result best, as a small specification that any library can draw; None when a
+table is best.
 
     one figure alone                                  number
-    figures over time                                 line; bar for fewer than three points; a line per group
+    figures over time                                 line; bar for fewer than three points; a line
+                                                      per group
     shares of a whole, up to six                      pie
     figures by what they belong to                    bar; coloured by the second grouping
     two figures of many things                        scatter
@@ -9,16 +11,16 @@
 Rows that are listed, not measured, are no chart, and neither are more bars than can be read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 from common.text import Lang, Text
 from common.values import QueryResult
-from knowledge.result_columns import ResultColumn
+from knowledge.results.result_columns import MOST_READ, ResultColumn
 
 Chart = dict[str, Any]
-"""`type` (number, line, bar, pie, scatter), `x`, `y`, `series` (names of columns or None), `title`, `unit`."""
+"""A chart's `type`, `title` and `unit`, and the names of the columns `x`, `y` and `series` or None."""
 
 LEAST_POINTS = 3  # of a line
 MOST_BARS = 50
@@ -26,7 +28,8 @@ MOST_SLICES = 6
 MOST_SERIES = 12  # lines or colours
 _LEAST_DOTS = 12  # of a scatter chart
 _MOST_LISTED = 2  # columns of rows that are shown as they are stored, and still make a chart
-_LARGEST = 1e300  # of a figure that an axis can show: close to the largest number, its ends are no numbers
+# The largest figure that is drawn: an axis of larger ones would end beyond the largest number.
+_LARGEST = 1e300
 _WHOLE = (99.0, 101.0)  # percent, rounding allowed
 
 OVER = Text("{y}（按{x}）", "{y} by {x}")
@@ -35,7 +38,9 @@ AGAINST = Text("{y}与{x}", "{y} against {x}")
 
 
 def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -> Chart | None:
-    """The chart for `result`, whose columns are `columns`."""
+    """Return the chart for `result`, whose columns are `columns`; None when a table is better."""
+    if len(columns) > MOST_READ:
+        return None
     table = Roles(columns, result)
     if not table.measures or not table.has_unique_names:
         return None
@@ -43,26 +48,35 @@ def chart_of(columns: Sequence[ResultColumn], result: QueryResult, lang: Lang) -
         return _number(table) if len(table.measures) == 1 else None
     if table.is_listing or result.is_limited:
         return None
-    return _compared(table, lang)
+    return _grouped_chart(table, lang)
 
 
 class Roles:
-    """A result by the roles of its columns."""
+    """A result by the roles of its first `MOST_READ` columns."""
 
     def __init__(self, columns: Sequence[ResultColumn], result: QueryResult) -> None:
         self._rows = result.rows
-        self._places = {column.output.name: place for place, column in enumerate(columns)}
-        self.has_unique_names = len(self._places) == len(columns)
+        self._positions = {column.output.name: index for index, column in enumerate(columns)}
+        self.has_unique_names = len(self._positions) == len(columns)
         self.columns = columns
-        self.times = [column for column in columns if column.role == "time"]
-        self.categories = _without_keys([column for column in columns if column.role == "category"])
-        self.measures = [column for column in columns if column.role == "measure" and self._varies(column)]
+        self.times: list[ResultColumn] = []
+        self.measures: list[ResultColumn] = []
+        categories: list[ResultColumn] = []
+        for column in columns[:MOST_READ]:
+            if column.role == "time":
+                self.times.append(column)
+            elif column.role == "category":
+                categories.append(column)
+            elif column.role == "measure" and self._varies(column):
+                self.measures.append(column)
+        self.categories = _without_keys(categories)
 
     @property
     def is_listing(self) -> bool:
-        """Whether rows are shown as they are stored: several facts of each, none of them worked out."""
-        is_raw = all(not one.output.function and not one.output.is_computed for one in self.measures)
-        return is_raw and len(self.columns) > _MOST_LISTED and not self._is_pair_of_figures
+        """Tell whether rows are shown as they are stored, several facts of each."""
+        if any(one.output.function or one.output.is_computed for one in self.measures):
+            return False
+        return len(self.columns) > _MOST_LISTED and not self._is_pair_of_figures
 
     @property
     def _is_pair_of_figures(self) -> bool:
@@ -70,29 +84,31 @@ class Roles:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
         return len(self._rows)
 
     def values(self, column: ResultColumn) -> list[Any]:
-        """The column's values, top down."""
-        place = self._places[column.output.name]
-        return [row[place] for row in self._rows]
+        """Return the column's values, top down."""
+        position = self._positions[column.output.name]
+        return [row[position] for row in self._rows]
 
     def distinct(self, *columns: ResultColumn) -> int:
-        """How many combinations of values the columns have."""
-        return len(set(zip(*(map(str, self.values(column)) for column in columns), strict=True)))
+        """Return how many combinations of values the columns have."""
+        texts = [map(str, self.values(column)) for column in columns]
+        return len(set(zip(*texts, strict=True)))
 
     def holds_figures(self, column: ResultColumn) -> bool:
-        """Whether all values are figures that can be drawn, and there are some."""
+        """Tell whether the column has values, all of them figures that can be drawn."""
         figures = [value for value in self.values(column) if value is not None]
         return bool(figures) and all(map(_is_figure, figures))
 
     def _varies(self, column: ResultColumn) -> bool:
-        """Whether there is something to see: a figure, and not only zeros."""
-        return self.holds_figures(column) and (any(self.values(column)) or self.count == 1)
+        if not self.holds_figures(column):
+            return False
+        has_only_zeros = not any(self.values(column))
+        return self.count == 1 or not has_only_zeros
 
 
-def _compared(table: Roles, lang: Lang) -> Chart | None:
+def _grouped_chart(table: Roles, lang: Lang) -> Chart | None:
     groups = [*table.times, *table.categories]
     y = main_measure(table)
     if len(groups) == 0:
@@ -106,70 +122,98 @@ def _compared(table: Roles, lang: Lang) -> Chart | None:
 
 
 def _by_one(table: Roles, x: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
-    if table.distinct(x) < table.count:  # several figures at one place, and nothing says which is which
+    # Several figures for one x can't be told apart.
+    if table.distinct(x) < table.count:
         return None
     title = OVER.to(lang).format(y=y.label, x=x.label)
     if x.role == "time":
-        return spec("line" if table.count >= LEAST_POINTS else "bar", x, y, None, title)
-    if _is_whole(table, y) and table.count <= MOST_SLICES:
+        kind = "line" if table.count >= LEAST_POINTS else "bar"
+        return spec(kind, x, y, None, title)
+    if table.count <= MOST_SLICES and _is_whole(table, y):
         return spec("pie", x, y, None, title)
-    if len(table.measures) == 2 and table.count >= _LEAST_DOTS and table.measures[0].unit != table.measures[1].unit:
+    if table.count >= _LEAST_DOTS and _has_two_units(table):
         return _scatter(table, lang)
-    return spec("bar", x, y, None, title) if table.count <= MOST_BARS else None
+    if table.count > MOST_BARS:
+        return None
+    return spec("bar", x, y, None, title)
 
 
-def _by_two(table: Roles, x: ResultColumn, series: ResultColumn, y: ResultColumn, lang: Lang) -> Chart | None:
+def _has_two_units(table: Roles) -> bool:
+    if len(table.measures) != 2:
+        return False
+    first, second = table.measures
+    return first.unit != second.unit
+
+
+def _by_two(
+    table: Roles, x: ResultColumn, series: ResultColumn, y: ResultColumn, lang: Lang
+) -> Chart | None:
     if table.distinct(x, series) < table.count:
         return None
     if x.role != "time" and table.distinct(series) > table.distinct(x):
         x, series = series, x
-    if table.distinct(x) == table.count:  # the second only says more of the first
+    x_count = table.distinct(x)
+    if x_count == table.count:  # the second only says more of the first
         return _by_one(table, x, y, lang)
-    if table.distinct(series) > MOST_SERIES or table.distinct(x) > 4 * MOST_BARS:
+    if table.distinct(series) > MOST_SERIES or x_count > 4 * MOST_BARS:
         return None
     title = SPLIT.to(lang).format(y=y.label, x=x.label, series=series.label)
     if x.role == "time":
-        return spec("line" if table.distinct(x) >= LEAST_POINTS else "bar", x, y, series, title)
-    return spec("bar", x, y, series, title) if table.distinct(x) <= MOST_BARS else None
+        kind = "line" if x_count >= LEAST_POINTS else "bar"
+        return spec(kind, x, y, series, title)
+    if x_count > MOST_BARS:
+        return None
+    return spec("bar", x, y, series, title)
 
 
 def _scatter(table: Roles, lang: Lang) -> Chart | None:
     x, y = table.measures
     if table.count < _LEAST_DOTS:
         return None
-    return spec("scatter", x, y, None, AGAINST.to(lang).format(y=y.label, x=x.label))
+    title = AGAINST.to(lang).format(y=y.label, x=x.label)
+    return spec("scatter", x, y, None, title)
 
 
 def _number(table: Roles) -> Chart:
-    return spec("number", None, table.measures[0], None, table.measures[0].label)
+    measure = table.measures[0]
+    return spec("number", None, measure, None, measure.label)
 
 
 def main_measure(table: Roles) -> ResultColumn:
-    """The share where there is one, because a count beside it only explains it; else the figure that was sorted by."""
-    shares = [one for one in table.measures if one.output.is_share]
-    if shares:
-        return shares[0]
-    ordered = [one for one in table.measures if _is_sorted(table.values(one))]
-    return ordered[0] if ordered else table.measures[0]
+    """Return the share if there is one, else the figure that was sorted by, else the first.
+
+    A count beside a share only explains it.
+    """
+    for measure in table.measures:
+        if measure.output.is_share:
+            return measure
+    for measure in table.measures:
+        if _is_sorted(table.values(measure)):
+            return measure
+    return table.measures[0]
 
 
 def _is_sorted(values: Sequence[Any]) -> bool:
     figures = [value for value in values if value is not None]
-    return figures in (sorted(figures), sorted(figures, reverse=True))
+    ascending = sorted(figures)
+    return figures in (ascending, ascending[::-1])
 
 
 def _is_whole(table: Roles, y: ResultColumn) -> bool:
-    """Whether the figures are all the shares of one whole."""
+    """Tell whether the figures are all the shares of one whole."""
     if not y.output.is_share:
         return False
     figures = [float(value or 0) for value in table.values(y)]
+    if min(figures) < 0:
+        return False
+    total = sum(figures)
+    percent = total if y.output.is_percent else total * 100
     least, most = _WHOLE
-    total = sum(figures) * (1 if y.output.is_percent else 100)
-    return min(figures) >= 0 and least <= total <= most
+    return least <= percent <= most
 
 
 def _without_keys(categories: list[ResultColumn]) -> list[ResultColumn]:
-    """Without numbers that identify rows which a name beside them identifies as well."""
+    """Leave keys out, unless there is nothing else that names the rows."""
     named = [one for one in categories if not _is_key(one)]
     return named or categories
 
@@ -178,18 +222,26 @@ def _is_key(column: ResultColumn) -> bool:
     table, stored = column.output.table, column.output.column
     if table is None or stored is None or column.output.function:
         return False
-    return stored.name in table.primary_key or any(stored.name in key.columns for key in table.foreign_keys)
+    if stored.name in table.primary_key:
+        return True
+    return any(stored.name in key.columns for key in table.foreign_keys)
 
 
 def _is_figure(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and -_LARGEST <= value <= _LARGEST
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return False
+    return -_LARGEST <= value <= _LARGEST
 
 
-def spec(kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str) -> Chart:
-    """The specification of a chart of these columns."""
-    names: Mapping[str, str | None] = {
+def spec(
+    kind: str, x: ResultColumn | None, y: ResultColumn, series: ResultColumn | None, title: str
+) -> Chart:
+    """Return the specification of a chart of these columns."""
+    return {
+        "type": kind,
         "x": x.output.name if x else None,
         "y": y.output.name,
         "series": series.output.name if series else None,
+        "title": title,
+        "unit": y.unit,
     }
-    return {"type": kind, **names, "title": title, "unit": y.unit}

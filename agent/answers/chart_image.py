@@ -1,4 +1,6 @@
-"""Draws an answer's chart as a PNG file, by matplotlib where it is installed (requirements-charts.txt)."""
+"""Draws an answer's chart as a PNG file, by matplotlib where it is installed
+(requirements-charts.txt).
+"""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -9,8 +11,8 @@ from typing import Any
 
 from common.text import Lang
 from common.values import QueryResult
-from knowledge.result_columns import ResultColumn, as_period
-from knowledge.written_values import written
+from knowledge.results.result_columns import ResultColumn, as_period
+from knowledge.results.written_values import written
 
 _MODULES = ("matplotlib", "matplotlib.backends.backend_agg", "matplotlib.font_manager")
 _INCHES, _DOTS = (9.0, 5.0), 120  # of the picture, and its dots per inch
@@ -18,7 +20,9 @@ _MOST_LABELS = 30  # along an axis; of more, some are left out
 _MOST_LEVEL = 6  # of more labels, all are slanted
 _LONGEST_LABEL = 20  # characters that are drawn
 _LARGEST_TEXT = 48  # points: the size of one figure alone
-_WIDEST_TEXT = 600  # points: characters times their size that fit side by side, though all are as wide as high
+_WIDEST_TEXT = (
+    600  # points: characters times their size that fit side by side, though all are as wide as high
+)
 # For each character the first that has it.
 _FONTS = (
     "Noto Sans CJK SC",
@@ -36,15 +40,22 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> bytes:
-    """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing takes.
+def drawn(
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
+) -> bytes:
+    """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing
+    takes.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    matplotlib, agg, fonts = map(import_module, _MODULES)  # at the first picture: they take a second
+    matplotlib, agg, fonts = map(
+        import_module, _MODULES
+    )  # at the first picture: they take a second
     # Text of the database may hold `$`, which matplotlib would take for a formula.
-    known = {font.name for font in fonts.fontManager.ttflist}  # it warns of every other, for every text
+    known = {
+        font.name for font in fonts.fontManager.ttflist
+    }  # it warns of every other, for every text
     settings = {
         "font.family": [name for name in _FONTS if name in known],
         "axes.unicode_minus": False,
@@ -56,13 +67,17 @@ def drawn(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Que
     return file.getvalue()
 
 
-def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> Any:
+def figure_of(
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
+) -> Any:
     """The chart as a figure of matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
     """
-    figure = import_module("matplotlib.figure").Figure(figsize=_INCHES, dpi=_DOTS, layout="constrained")
+    figure = import_module("matplotlib.figure").Figure(
+        figsize=_INCHES, dpi=_DOTS, layout="constrained"
+    )
     axes = figure.add_subplot()
     if chart["type"] == "number":
         _write(axes, _one_figure(chart, columns, result, lang))
@@ -74,7 +89,9 @@ def figure_of(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result:
     return figure
 
 
-def _one_figure(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang) -> str:
+def _one_figure(
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
+) -> str:
     """The figure as sentences have it; as a floating-point number it could lose digits."""
     return next(
         written(value, column, lang)
@@ -85,14 +102,24 @@ def _one_figure(chart: Mapping[str, Any], columns: Iterable[ResultColumn], resul
 
 def _write(axes: Any, text: str) -> None:
     axes.axis("off")
-    axes.text(0.5, 0.5, text, ha="center", va="center", fontsize=min(_LARGEST_TEXT, _WIDEST_TEXT / len(text)))
+    axes.text(
+        0.5,
+        0.5,
+        text,
+        ha="center",
+        va="center",
+        fontsize=min(_LARGEST_TEXT, _WIDEST_TEXT / len(text)),
+    )
 
 
 _Values = Mapping[str, list[Any]]
 
 
-def _values(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult) -> _Values:
-    """The values of the charted columns by their names; figures as numbers, everything else as text.
+def _values(
+    chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult
+) -> _Values:
+    """The values of the charted columns by their names; figures as numbers, everything else as
+    text.
 
     The text is whole, because values are told apart by it.
     """
@@ -100,7 +127,9 @@ def _values(chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: Q
     charted = (*figures, chart["x"], chart["series"])
     return {
         column.output.name: [
-            _figure(row[place]) if column.output.name in figures else _text(as_period(row[place], column.period))
+            _figure(row[place])
+            if column.output.name in figures
+            else _text(as_period(row[place], column.period))
             for row in result.rows
         ]
         for place, column in enumerate(columns)
@@ -122,8 +151,14 @@ def _label(text: str) -> str:
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    """Slices for the figures that there are, as shares: matplotlib's own numbers of slices end at 3e38."""
-    known = [(_label(x), y) for x, y in zip(values[chart["x"]], values[chart["y"]], strict=True) if not isnan(y)]
+    """Slices for the figures that there are, as shares: matplotlib's own numbers of slices end at
+    3e38.
+    """
+    known = [
+        (_label(x), y)
+        for x, y in zip(values[chart["x"]], values[chart["y"]], strict=True)
+        if not isnan(y)
+    ]
     whole = fsum(y for _, y in known)
     labels, shares = [x for x, _ in known], [y / whole for _, y in known]
     axes.pie(shares, labels=labels, autopct="%.1f%%", startangle=90, counterclock=False)
@@ -147,7 +182,10 @@ def _bars(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
 
 def _lines(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
     places, sets = _sets(chart, values)
-    drawings = [axes.plot(range(len(places)), figures, marker="o", markersize=3)[0] for figures in sets.values()]
+    drawings = [
+        axes.plot(range(len(places)), figures, marker="o", markersize=3)[0]
+        for figures in sets.values()
+    ]
     _dress(axes, places)
     _name(axes, drawings, sets)
 
@@ -157,7 +195,10 @@ _DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
     """The places along the axis, and for each value of `series` a figure for each of them."""
-    xs, names = values[chart["x"]], values.get(chart["series"] or "") or [""] * len(values[chart["x"]])
+    xs, names = (
+        values[chart["x"]],
+        values.get(chart["series"] or "") or [""] * len(values[chart["x"]]),
+    )
     places = sorted(set(xs)) if chart["type"] == "line" else list(dict.fromkeys(xs))
     at = {place: number for number, place in enumerate(places)}
     sets = {name: [float("nan")] * len(places) for name in dict.fromkeys(names)}
@@ -179,6 +220,8 @@ def _dress(axes: Any, places: list[str] | None = None) -> None:
 
 
 def _name(axes: Any, drawings: list[Any], names: Iterable[str]) -> None:
-    """The legend of several series; their names are given to it, because of drawings it leaves out names like `_a`."""
+    """The legend of several series; their names are given to it, because of drawings it leaves out
+    names like `_a`.
+    """
     if len(drawings) > 1:
         axes.legend(drawings, list(map(_label, names)))

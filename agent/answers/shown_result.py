@@ -1,12 +1,14 @@
-"""A result as the HTTP contract has it: rows, what their columns are called and measured in, and a chart."""
+"""A result as the HTTP contract has it: rows, what their columns are called and measured in, and a
+chart.
+"""
 
 from typing import Any
 
 from agent.answers.chart import chart_of
 from common.text import Lang
 from common.values import Catalog, QueryResult
-from knowledge.result_columns import result_columns
-from knowledge.written_values import format_of
+from knowledge.results.result_columns import result_columns
+from knowledge.results.written_values import format_of
 
 
 def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> dict[str, Any]:
@@ -18,7 +20,9 @@ def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) ->
         "labels": [column.label for column in columns],
         "units": [column.unit for column in columns],
         "periods": [column.period for column in columns],
-        "formats": [format_of(*column) for column in zip(columns, result.column_types, strict=True)],
+        "formats": [
+            format_of(*column) for column in zip(columns, result.column_types, strict=True)
+        ],
         "rows": list(result.rows),
         "row_count": result.row_count,
         "is_limited": result.is_limited,

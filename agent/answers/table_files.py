@@ -1,7 +1,8 @@
 """Rows as files, written piece by piece as the rows come.
 
-A spreadsheet takes a text that begins with `=` for a formula, and would run what a stranger has stored. CSV has no
-types, so such a text gets an apostrophe before it; in XLSX it is a text and stays as it is.
+A spreadsheet takes a text that begins with `=` for a formula, and would run what a stranger has
+stored. CSV has no types, so such a text gets an apostrophe before it; in XLSX it is a text and
+stays as it is.
 """
 
 import csv
@@ -27,7 +28,7 @@ class TableFile(Protocol):
     media_type: str
 
     def begin(self) -> bytes:
-        """What stands before the first row."""
+        """Return the bytes before the first row."""
 
     def rows(self, rows: Sequence[Row]) -> bytes:
         """Further rows; may be empty while the file is not complete."""
@@ -36,11 +37,13 @@ class TableFile(Protocol):
         """The rest. `is_limited`: whether there are more rows than were written."""
 
 
-# --------------------------------------------------------------------------------------------------------------- CSV
+# ------------------------------------------------------------------------------
+# CSV
 
 _BYTE_ORDER_MARK = "\ufeff"  # by which Excel knows UTF-8
 # Full-width forms as well, since spreadsheets in Chinese and Japanese take them for the same.
-_FORMULA = re.compile(r"[=+\-@＝＋－＠\t\r\n]")
+# Blanks before the sign are skipped by some.
+_FORMULA = re.compile(r"\A(?:[\t\r\n]|[\s\u00ad\u200b-\u200f\u2060\ufeff]*+[=+\-@＝＋－＠])")
 _PLAIN_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -53,17 +56,14 @@ class CsvFile:
         self._columns = columns
 
     def begin(self) -> bytes:
-        """See `TableFile.begin`."""
         return _BYTE_ORDER_MARK.encode() + self.rows([self._columns])
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        """See `TableFile.rows`."""
         text = io.StringIO()
         csv.writer(text).writerows([_csv_field(value) for value in row] for row in rows)
         return text.getvalue().encode("utf-8", "replace")
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - CSV can't say it
-        """See `TableFile.end`."""
         return iter(())
 
 
@@ -78,11 +78,14 @@ def _csv_field(value: Any) -> Any:
     return format(value, "f") if isinstance(value, Decimal) else value
 
 
-# -------------------------------------------------------------------------------------------------------------- JSON
+# ------------------------------------------------------------------------------
+# JSON
 
 
 class JsonFile:
-    """`{"columns", "column_types", "rows", "row_count", "is_limited"}`, as in an answer's `query_result`."""
+    """`{"columns", "column_types", "rows", "row_count", "is_limited"}`, as in an answer's
+    `query_result`.
+    """
 
     media_type = "application/json; charset=utf-8"
 
@@ -91,11 +94,9 @@ class JsonFile:
         self._count = 0
 
     def begin(self) -> bytes:
-        """See `TableFile.begin`."""
         return _utf8(to_json(self._head)[:-1] + ',"rows":[')
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        """See `TableFile.rows`."""
         if not rows:
             return b""
         separator = ",\n" if self._count else "\n"
@@ -103,7 +104,6 @@ class JsonFile:
         return _utf8(separator + ",\n".join(map(to_json, rows)))
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:
-        """See `TableFile.end`."""
         yield _utf8(f'],"row_count":{self._count},"is_limited":{to_json(is_limited)}}}\n')
 
 
@@ -111,7 +111,8 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-# -------------------------------------------------------------------------------------------------------------- XLSX
+# ------------------------------------------------------------------------------
+# XLSX
 
 _MOST_CHARS = 32_767  # a cell has
 _MOST_DIGITS = 15  # Excel's numbers keep; longer ones stay text
@@ -121,17 +122,21 @@ _FIRST_YEAR = 1901  # Excel's calendar has a day in 1900 that never was
 _DAY_ZERO = datetime(1899, 12, 30)  # from which Excel counts days
 _ROWS_END = "</sheetData>"
 _NO_ROWS = "<sheetData/>"  # of a book without columns
-# The cells that there are. It stands before the rows, when nobody knows how many will come; without it readers look.
+# The cells that there are. It stands before the rows, when nobody knows how many will come; without
+# it readers look.
 _DIMENSION = re.compile(r'<dimension ref="[^"]*"/>')
 _STYLE = re.compile(r'<c r="[A-Z]+2" s="(\d+)">')
 # What XML can't hold is written like this in a workbook; so is what only looks like it.
-_UNWRITABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_UNWRITABLE = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)"
+)
 
 
 class XlsxFile:
     """A workbook of one sheet, sent while its rows come.
 
-    XlsxWriter makes everything but the rows: it would need all of them before it can write the first byte.
+    XlsxWriter makes everything but the rows: it would need all of them before it can write the
+    first byte.
     """
 
     media_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -146,11 +151,14 @@ class XlsxFile:
         example = head.find('<row r="2"')
         self._head = head if example < 0 else head[:example]
         styles = iter(_STYLE.findall(head))
-        self._dates = {number: next(styles) for number, kind in enumerate(column_types) if kind in _DATE_FORMATS}
+        self._dates = {
+            number: next(styles)
+            for number, kind in enumerate(column_types)
+            if kind in _DATE_FORMATS
+        }
         self._sheet: IO[bytes]
 
     def begin(self) -> bytes:
-        """See `TableFile.begin`."""
         for name, text in self._parts.items():
             if name != self._sheet_name:
                 self._zip.writestr(name, text)
@@ -159,19 +167,19 @@ class XlsxFile:
         return self._written.taken()
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        """See `TableFile.rows`."""
         self._sheet.write("".join(map(self._row, rows)).encode())
         return self._written.taken()
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - a table of cells has no place for it
-        """See `TableFile.end`."""
         self._sheet.write(f"{_ROWS_END}{self._tail}".encode())
         self._sheet.close()
         self._zip.close()
         yield self._written.taken()
 
     def _row(self, row: Row) -> str:
-        return f"<row>{''.join(self._cell(number, value) for number, value in enumerate(row))}</row>"
+        return (
+            f"<row>{''.join(self._cell(number, value) for number, value in enumerate(row))}</row>"
+        )
 
     def _cell(self, number: int, value: Any) -> str:
         if value is None:
@@ -188,11 +196,15 @@ class XlsxFile:
 
 class _Zip(zipfile.ZipFile):
     def __del__(self) -> None:
-        """Not finished when it is thrown away: an export that was broken off has nobody left to read its end."""
+        """Not finished when it is thrown away: an export that was broken off has nobody left to
+        read its end.
+        """
 
 
 class _Outlet(io.RawIOBase):
-    """Collects what is written until it is taken; a ZIP file in it is written from the front to the back."""
+    """Collects what is written until it is taken; a ZIP file in it is written from the front to the
+    back.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -216,7 +228,9 @@ def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str
         for number, (name, kind) in enumerate(zip(columns, column_types, strict=True)):
             sheet.write_string(0, number, name[:_MOST_CHARS], head)
             if kind in _DATE_FORMATS:
-                sheet.write_number(1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]}))
+                sheet.write_number(
+                    1, number, 0, book.add_format({"num_format": _DATE_FORMATS[kind]})
+                )
     with zipfile.ZipFile(file) as book_file:
         return {name: book_file.read(name).decode() for name in book_file.namelist()}
 

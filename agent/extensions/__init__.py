@@ -1,9 +1,12 @@
-"""Where others add to Citu without changing it: the points (`points`), how extensions are registered (`loading`), and
-those that Citu brings, which are registered in the same way.
+"""Extensions add to Citu without changing it.
+
+`points` has the extension points, `loading` makes the extensions that the settings name. Citu's own
+extensions are registered in the same way.
 
 | module | point | what it does |
 |---|---|---|
-| `commands` | `WorkflowHandler` | `/help`, `/reset`, `/schema`, and fixed reports of the semantic file |
+| `commands` | `WorkflowHandler` | `/help`, `/reset`, `/schema`, and fixed reports of the semantic
+file |
 | `daily_quota` | `LifecycleHook` | questions of one user per day |
 | `second_model` | `LlmMiddleware` | asks another model when the first fails |
 | `response_cache` | `LlmMiddleware` | gives a reply again when the same messages come again |

@@ -1,4 +1,4 @@
-"""Commands such as `/help`, and the fixed reports of the semantic file, which are also asked by their names."""
+"""Commands such as `/help`, and the semantic file's fixed reports, also asked by their names."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -6,53 +6,67 @@ from typing import Any
 
 from agent.answers.shown_result import shown_result
 from agent.extensions.points import Provided
-from agent.flow import Question
+from agent.question import Question
 from common.audit import Occasion
 from common.inquiry import Inquiry
 from common.learning import same_question
 from common.meanings import Report
 from common.text import Lang, Text
-from knowledge.schema_desk import SchemaDesk
+from knowledge.tables.schema_service import SchemaService
 
 _COMMAND = re.compile(r"/(\w+)\s*(.*)", re.DOTALL)
 _MARKS = " ?？。.！!"  # that may end a report's name in a question
 _MOST_TABLES = 20
 _HELP = Text(
     "直接用中文或英文提问即可，例如“上个月各服务区的营业收入排行”。命令：\n{commands}{reports}",
-    "Ask in English or Chinese, for example “revenue by service area last month”. Commands:\n{commands}{reports}",
+    "Ask in English or Chinese, for example “revenue by service area last month”. "
+    "Commands:\n{commands}{reports}",
 )
 _REPORTS = Text(
-    "\n固定报表（直接输入名称或 /report 名称）：\n{names}", "\nReports, by their name or /report name:\n{names}"
+    "\n固定报表（直接输入名称或 /report 名称）：\n{names}",
+    "\nReports, by their name or /report name:\n{names}",
 )
 _NO_REPORTS = Text(
-    "没有固定报表：可以在语义文件的 reports 中定义。", "There are no reports; the semantic file can define some."
+    "没有固定报表：可以在语义文件的 reports 中定义。",
+    "There are no reports; the semantic file can define some.",
 )
 _UNKNOWN_REPORT = Text("没有名为“{name}”的报表。", "There is no report named {name}.")
-_UNKNOWN = Text("没有命令 /{name}。可用的命令：\n{commands}", "There is no command /{name}. Commands:\n{commands}")
-_RESET = Text("已清除本次会话的上下文，可以重新提问。", "What was said in this conversation is forgotten; ask anew.")
+_UNKNOWN = Text(
+    "没有命令 /{name}。可用的命令：\n{commands}",
+    "There is no command /{name}. Commands:\n{commands}",
+)
+_RESET = Text(
+    "已清除本次会话的上下文，可以重新提问。",
+    "What was said in this conversation is forgotten; ask anew.",
+)
 _NO_TABLES = Text("没有找到相关的数据表。", "No table was found.")
 _TABLES = Text("数据表（共 {count} 个）：\n{names}", "Tables ({count} in all):\n{names}")
 
 
 class Commands:
-    """`WorkflowHandler`."""
+    """The `WorkflowHandler` of commands and fixed reports."""
 
     def __init__(self, provided: Provided) -> None:
         self._provided = provided
-        self._schema = SchemaDesk(provided.database_of, samples=False)
+        self._schema = SchemaService(provided.database_of, samples=False)
         self._listed_reports: Sequence[Report] = ()
         self._by_name: Mapping[str, Report] = {}  # of these; every question is looked up in it
 
     def claims(self, question: Question) -> bool:
-        """A text that begins with a slash and a word, and the name of a report."""
-        return bool(_COMMAND.fullmatch(question.question.strip())) or self._report(question.question) is not None
+        """Claim a text that begins with a slash and a word, and the name of a report."""
+        return (
+            bool(_COMMAND.fullmatch(question.question.strip()))
+            or self._report(question.question) is not None
+        )
 
     async def answer(self, question: Question) -> Mapping[str, Any]:
-        """See `WorkflowHandler.answer`; a name that nothing has is answered by the names that there are."""
+        """Answer a command or a report; an unknown name is answered by the names that exist."""
         said = _COMMAND.fullmatch(question.question.strip())
         if said is None:
             report = self._report(question.question)
-            return await self._run(report, question) if report else self._listed(question)
+            if report is None:
+                return self._listed(question)
+            return await self._run(report, question)
         name, rest = said[1].casefold(), said[2].strip()
         for names, _, act in _COMMANDS:
             if name in names:
@@ -61,29 +75,30 @@ class Commands:
         return {"response": _UNKNOWN.to(lang).format(name=said[1], commands=_commands(lang))}
 
     async def help(self, _rest: str, question: Question) -> Mapping[str, Any]:
-        """What can be asked."""
-        lang, names = question.answer_lang, self._names(question.answer_lang)
+        lang = question.answer_lang
+        names = self._names(lang)
         reports = _REPORTS.to(lang).format(names=names) if names else ""
         return {"response": _HELP.to(lang).format(commands=_commands(lang), reports=reports)}
 
     async def reset(self, _rest: str, question: Question) -> Mapping[str, Any]:
-        """Forgets the conversation's turns."""
+        """Delete the conversation's turns."""
         await self._provided.store.conversations.clear(question.owner, question.conversation_id)
         return {"response": _RESET.to(question.answer_lang)}
 
     async def schema(self, rest: str, question: Question) -> Mapping[str, Any]:
-        """The tables that the user may read, or those that have to do with the words."""
+        """List the tables that the user may read, or those that the words of `rest` find."""
         actor, lang = question.actor, question.answer_lang
         if rest:
             found = await self._schema.search(rest, _MOST_TABLES, actor)
         else:
             found = await self._schema.tables(_MOST_TABLES, None, actor)
         names = "\n".join(f"- {_described(table)}" for table in found["tables"])
-        said = _TABLES.to(lang).format(count=found["table_count"], names=names) if names else _NO_TABLES.to(lang)
-        return {"response": said}
+        if not names:
+            return {"response": _NO_TABLES.to(lang)}
+        return {"response": _TABLES.to(lang).format(count=found["table_count"], names=names)}
 
     async def report(self, rest: str, question: Question) -> Mapping[str, Any]:
-        """The report of that name; without a name, the names of all."""
+        """Run the report of that name; without a name, list the names of all."""
         found = self._report(rest)
         if found is not None:
             return await self._run(found, question)
@@ -107,9 +122,11 @@ class Commands:
         return self._by_name.get(same_question(text.strip(_MARKS)))
 
     async def _run(self, report: Report, question: Question) -> Mapping[str, Any]:
-        """The report's rows as the user may see them."""
+        """Run the report as the user may, and answer with its rows."""
         lang = question.answer_lang
-        occasion = Occasion("ask", question.run_id, question.actor, question.conversation_id, question.question)
+        occasion = Occasion(
+            "ask", question.run_id, question.actor, question.conversation_id, question.question
+        )
         database = self._provided.open_database(occasion)
         await database.explain(report.sql)
         result = await database.run(report.sql)
@@ -129,19 +146,36 @@ _Act = Callable[[Commands, str, Question], Awaitable[Mapping[str, Any]]]
 # The names of each command, what it does, and the method that does it.
 _COMMANDS: tuple[tuple[tuple[str, ...], Text, _Act], ...] = (
     (("help", "帮助"), Text("帮助", "what can be asked"), Commands.help),
-    (("reset", "重置"), Text("忘记本次会话的上下文", "forget what was said in this conversation"), Commands.reset),
-    (("schema", "结构"), Text("数据表，可加关键词", "the tables; words narrow them down"), Commands.schema),
-    (("report", "报表"), Text("固定报表，可加名称", "the reports, or the one of that name"), Commands.report),
+    (
+        ("reset", "重置"),
+        Text("忘记本次会话的上下文", "forget what was said in this conversation"),
+        Commands.reset,
+    ),
+    (
+        ("schema", "结构"),
+        Text("数据表，可加关键词", "the tables; words narrow them down"),
+        Commands.schema,
+    ),
+    (
+        ("report", "报表"),
+        Text("固定报表，可加名称", "the reports, or the one of that name"),
+        Commands.report,
+    ),
 )
 
 
 def _by_name(reports: Sequence[Report]) -> Mapping[str, Report]:
-    """By all names; of two with one name the first counts."""
-    return {same_question(name): report for report in reversed(reports) for name in (report.name, *report.names.all)}
+    """Index the reports by all their names; of two with one name the first counts."""
+    return {
+        same_question(name): report
+        for report in reversed(reports)
+        for name in (report.name, *report.names.all)
+    }
 
 
 def _commands(lang: Lang) -> str:
-    return "\n".join(f"- /{names[1 if lang == 'zh' else 0]}: {what.to(lang)}" for names, what, _ in _COMMANDS)
+    at = 1 if lang == "zh" else 0
+    return "\n".join(f"- /{names[at]}: {what.to(lang)}" for names, what, _ in _COMMANDS)
 
 
 def _described(table: Mapping[str, Any]) -> str:
@@ -151,9 +185,10 @@ def _described(table: Mapping[str, Any]) -> str:
 
 def _titled(report: Report, lang: Lang) -> str:
     title = report.names.label(lang) or report.name
-    return f"{title}: {report.description.to(lang)}" if report.description else title
+    if not report.description:
+        return title
+    return f"{title}: {report.description.to(lang)}"
 
 
 def commands(provided: Provided) -> Commands:
-    """The extension."""
     return Commands(provided)

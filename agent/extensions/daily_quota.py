@@ -1,6 +1,7 @@
 """Bounds how many questions one user may ask in 24 hours, whichever key asks them.
 
-`RATE_LIMIT` counts the requests of a key. A key that acts for others asks for many users; this counts each of them.
+`RATE_LIMIT` counts the requests of a key. A key that acts for others asks for many users; this
+counts each of them.
 """
 
 import asyncio
@@ -8,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent.extensions.points import Ended, Provided
-from agent.flow import Question
+from agent.extensions.points import EndedRun, Provided
+from agent.question import Question
 from common.rate_limits import RateLimits
 
 
@@ -22,16 +23,20 @@ class DailyQuota:
     async def before_question(self, question: Question) -> None:
         """Counts the question. Raises `RateLimited` for one that is too many."""
         actor = replace(question.actor, user_id=question.owner)
-        await asyncio.to_thread(self._limits.count, actor, None)  # in a thread, because Redis may take a while
+        await asyncio.to_thread(
+            self._limits.count, actor, None
+        )  # in a thread, because Redis may take a while
 
-    async def after_question(self, question: Question, ended: Ended) -> None:
-        """Nothing."""
+    async def after_question(self, question: Question, ended: EndedRun) -> None:
+        """Do nothing: only questions are counted."""
 
-    async def before_tool(self, question: Question, name: str, arguments: Mapping[str, Any]) -> None:
-        """Nothing."""
+    async def before_tool(
+        self, question: Question, name: str, arguments: Mapping[str, Any]
+    ) -> None:
+        """Do nothing: only questions are counted."""
 
     async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
-        """Nothing."""
+        """Do nothing: only questions are counted."""
 
 
 def daily_quota(provided: Provided) -> DailyQuota | None:
@@ -41,5 +46,10 @@ def daily_quota(provided: Provided) -> DailyQuota | None:
         return None
     limits = f"{settings.questions_per_day}/day"
     return DailyQuota(
-        RateLimits(limits, redis_url=settings.redis_url, timeout_s=settings.store_timeout_s, counts="questions")
+        RateLimits(
+            limits,
+            redis_url=settings.redis_url,
+            timeout_s=settings.store_timeout_s,
+            counts="questions",
+        )
     )

@@ -1,4 +1,4 @@
-"""What has been learnt, with what enhancers add."""
+"""Adds the documents of enhancers to what has been learnt."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -8,19 +8,21 @@ from agent.extensions.points import LlmContextEnhancer
 from common.actor import Actor
 from common.inquiry import Inquiry
 from common.learning import Document, Example, Experience
-from knowledge.experience.desk import Reusable
+from knowledge.experience.experience_service import Reusable
 
 
 class EnhancedRecollection:
     """Implements `Recollection` around `inner`, for one actor."""
 
-    def __init__(self, inner: Recollection, enhancers: Sequence[LlmContextEnhancer], actor: Actor) -> None:
+    def __init__(
+        self, inner: Recollection, enhancers: Sequence[LlmContextEnhancer], actor: Actor
+    ) -> None:
         self._inner = inner
         self._enhancers = tuple(enhancers)
         self._actor = actor
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        """See `Recollection.recalled`; what enhancers give comes before other documents."""
+        """Return what may help; the documents of enhancers come before others."""
         added: list[Document] = []
         for enhancer in self._enhancers:
             added += await enhancer(inquiry.question, self._actor)
@@ -28,9 +30,7 @@ class EnhancedRecollection:
         return replace(found, documents=(*added, *found.documents))
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
-        """See `Recollection.reusable`."""
         return await self._inner.reusable(inquiry)
 
     def used(self, examples: Iterable[Example]) -> None:
-        """See `Recollection.used`."""
         self._inner.used(examples)

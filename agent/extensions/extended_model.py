@@ -5,13 +5,18 @@ from functools import partial
 from typing import cast
 
 from agent.extensions.points import AskModel, LlmMiddleware, ModelRequest, ObservabilityProvider
-from common.llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
+from llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
 
 
 class ExtendedModel:
     """Implements `ChatModel` around `inner`; a request passes the first middleware first."""
 
-    def __init__(self, inner: ChatModel, middlewares: Sequence[LlmMiddleware], observer: ObservabilityProvider) -> None:
+    def __init__(
+        self,
+        inner: ChatModel,
+        middlewares: Sequence[LlmMiddleware],
+        observer: ObservabilityProvider,
+    ) -> None:
         self.name = inner.name
         self._inner = inner
         self._observer = observer
@@ -29,29 +34,29 @@ class ExtendedModel:
         max_tokens: int | None = None,
         offer: ToolOffer | None = None,
     ) -> Completion:
-        """See `ChatModel.complete`."""
         return await self._ask(ModelRequest(messages, on_token, max_tokens, offer))
 
     async def _asked(self, request: ModelRequest) -> Completion:
         attributes = {"model": self.name}
         with self._observer.span("model_call", attributes):
             completion = await self._inner.complete(
-                request.messages, on_token=request.on_token, max_tokens=request.max_tokens, offer=request.offer
+                request.messages,
+                on_token=request.on_token,
+                max_tokens=request.max_tokens,
+                offer=request.offer,
             )
         self._observer.metric("prompt_tokens", completion.usage.prompt_tokens, attributes)
         self._observer.metric("completion_tokens", completion.usage.completion_tokens, attributes)
         return completion
 
     async def warm(self) -> None:
-        """See `ChatModel.warm`."""
         await self._inner.warm()
 
     async def ping(self) -> None:
-        """See `ChatModel.ping`."""
         await self._inner.ping()
 
     async def aclose(self) -> None:
-        """Closes the connections of the model, and those of middlewares that have a method `aclose`."""
+        """Close the connections of the model and of middlewares that have a method `aclose`."""
         await self._inner.aclose()
         for middleware in self._middlewares:
             close = getattr(middleware, "aclose", None)

@@ -36,21 +36,27 @@ class Extensions:
 
 
 def load_extensions(provided: Provided) -> Extensions:
-    """The extensions that `provided.settings` name.
+    """Make the extensions that `provided.settings` name.
 
     Raises:
         ExtensionError: one can't be imported or made, or is not what its setting is for.
     """
 
     def load(setting: str, given: str, point: Any) -> tuple[Any, ...]:
-        return tuple(
-            made
-            for address in (part.strip() for part in given.split(","))
-            if address and (made := _made(setting, address, point, provided)) is not None
-        )
+        extensions = []
+        for part in given.split(","):
+            address = part.strip()
+            if not address:
+                continue
+            extension = _made(setting, address, point, provided)
+            if extension is not None:
+                extensions.append(extension)
+        return tuple(extensions)
 
     settings = provided.settings
-    observers = load("OBSERVABILITY_PROVIDER", settings.observability_provider, ObservabilityProvider)
+    observers = load(
+        "OBSERVABILITY_PROVIDER", settings.observability_provider, ObservabilityProvider
+    )
     if len(observers) > 1:
         raise ExtensionError("OBSERVABILITY_PROVIDER names more than one; there can be one only.")
     return Extensions(
@@ -65,7 +71,7 @@ def load_extensions(provided: Provided) -> Extensions:
 
 
 def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:
-    """The extension; None when it says that these settings leave nothing for it to do."""
+    """Make the extension; None when it says that the settings leave nothing for it to do."""
     make = _factory(setting, address)
     try:
         made = make(provided)
@@ -73,7 +79,9 @@ def _made(setting: str, address: str, point: Any, provided: Provided) -> Any:
         raise ExtensionError(f"{setting}: {address} can't be made: {error}") from error
     # A Protocol of one call can't be told from any callable by its methods.
     if made is not None and not isinstance(made, point):
-        raise ExtensionError(f"{setting}: {address} gives a {type(made).__name__}, which is no {point.__name__}.")
+        raise ExtensionError(
+            f"{setting}: {address} gives a {type(made).__name__}, which is no {point.__name__}."
+        )
     return made
 
 

@@ -1,4 +1,4 @@
-"""The operator's notes about the business: a text file, of which prompts get the sections that fit the question."""
+"""The operator's notes: a text file, of which prompts get the sections that fit the question."""
 
 import logging
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from pathlib import Path
 from agent.extensions.points import Provided
 from common.actor import Actor
 from common.learning import Document
-from databases import DEFAULT
-from knowledge.experience.ranking import TextIndex, ranked
+from databases.datasources import DEFAULT
+from knowledge.experience.text_ranking import TextIndex, ranked
+from knowledge.language.terms import terms_with_roots
 from knowledge.learning.documents import documents_of_text
-from knowledge.terms import terms_with_roots
 
 _log = logging.getLogger(__name__)
 _MAX_BYTES = 1_000_000
@@ -35,12 +35,17 @@ class NotesFile:
             raise ValueError(f"{self._path} is larger than {_MAX_BYTES} bytes")
         text = self._path.read_text("utf-8")
         self._stamp = (found.st_mtime_ns, found.st_size)
-        self._documents = {one.document_id: one for one in documents_of_text(DEFAULT, self._path.name, text)}
-        words = {key: terms_with_roots(f"{one.title}\n{one.text}") for key, one in self._documents.items()}
+        self._documents = {
+            one.document_id: one for one in documents_of_text(DEFAULT, self._path.name, text)
+        }
+        words = {
+            key: terms_with_roots(f"{one.title}\n{one.text}")
+            for key, one in self._documents.items()
+        }
         self._index = TextIndex({key: frozenset(found) for key, found in words.items()})
 
     async def __call__(self, question: str, actor: Actor) -> Sequence[Document]:  # noqa: ARG002 - the point's
-        """The sections that share words with the question, those that share most first."""
+        """Return the sections that share words with the question, those that share most first."""
         try:
             found = self._path.stat()
             if (found.st_mtime_ns, found.st_size) != self._stamp:

@@ -1,8 +1,11 @@
-"""The extension points. An extension is registered by its setting as `module:name`; `name` is called with a `Provided`
-and gives the extension.
+"""The extension points.
 
-What an extension raises: a `CituError` is told to the user as it is. Anything else is a bug: before something is done
-it stops the question (`internal_error`), so that no check is skipped; afterwards it is logged and changes nothing.
+An extension is registered by its setting as `module:name`; `name` is called with a `Provided` and
+gives the extension.
+
+What an extension raises: a `CituError` is told to the user as it is. Anything else is a bug: before
+something is done it stops the question (`internal_error`), so that no check is skipped; afterwards
+it is logged and changes nothing.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,26 +13,27 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from agent.flow import Question
+from agent.question import Question
 from agent.thinking import Skills
 from common.actor import Actor
 from common.audit import Occasion
 from common.learning import Document
-from common.llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
 from common.meanings import Report
 from common.ports import Database
-from common.store import Store
 from common.values import Turn
+from llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
+from store import Store
 
 
 @dataclass(frozen=True)
 class Provided:
-    """What extensions are made from.
+    """The services that extensions are made from.
 
     Attributes:
         settings: an `app_config.Settings`.
         rules: the offline skills, which put rows into words.
-        database_of: the asked database as an actor may see it, for its catalogue and for judging statements.
+        database_of: the datasource as an actor may see it, for its catalogue and for judging
+            statements.
         open_database: the same for an occasion; its statements are audited.
         reports: the fixed reports of the semantic file, as it is now.
         open_model: opens another model; None when the settings it gets describe none.
@@ -46,17 +50,20 @@ class Provided:
 
 @runtime_checkable
 class WorkflowHandler(Protocol):
-    """Answers certain questions by itself, before any model. Whatever it claims, nobody else answers."""
+    """Answers certain questions itself, before any model; nobody else answers what it claims."""
 
     def claims(self, question: Question) -> bool:
-        """Whether it answers the question; must be quick."""
+        """Tell whether it answers the question; must be quick."""
 
     async def answer(self, question: Question) -> Mapping[str, Any]:
-        """Keys of the completed body: `response`, and with rows `sql` and `query_result`; see `docs/api.md`."""
+        """Return keys of the completed body: `response`, and with rows `sql` and `query_result`.
+
+        See `docs/api.md`.
+        """
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRun:
     """How a question ended.
 
     Attributes:
@@ -73,15 +80,20 @@ HOOK_S = 1.0
 
 @runtime_checkable
 class LifecycleHook(Protocol):
-    """Is told of questions and of tools' calls, before and after. What it raises before stops the question or call."""
+    """Is told of questions and of tools' calls, before and after.
+
+    An error that it raises before stops the question or call.
+    """
 
     async def before_question(self, question: Question) -> None:
         """Before anything is done for the question."""
 
-    async def after_question(self, question: Question, ended: Ended) -> None:
+    async def after_question(self, question: Question, ended: EndedRun) -> None:
         """When its last event is about to be shown; the answer waits for it."""
 
-    async def before_tool(self, question: Question, name: str, arguments: Mapping[str, Any]) -> None:
+    async def before_tool(
+        self, question: Question, name: str, arguments: Mapping[str, Any]
+    ) -> None:
         """Before a tool runs, with valid arguments."""
 
     async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
@@ -104,10 +116,10 @@ AskModel = Callable[[ModelRequest], Awaitable[Completion]]
 
 @runtime_checkable
 class LlmMiddleware(Protocol):
-    """Stands between Citu and the model: may change the request, answer it, ask again, or change the reply."""
+    """Stands between Citu and the model: may change, repeat or answer requests."""
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
-        """The reply to `request`; `ask` passes a request on."""
+        """Return the reply to `request`; `ask` passes a request on."""
 
 
 @runtime_checkable
@@ -115,7 +127,7 @@ class ConversationFilter(Protocol):
     """Decides what a question remembers of its conversation."""
 
     def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        """Of `turns`, oldest first, those that are remembered, as they are or shortened."""
+        """Return those of `turns` that are remembered, oldest first, as they are or shortened."""
 
 
 @runtime_checkable
@@ -123,15 +135,15 @@ class ToolContextEnricher(Protocol):
     """Adds to what tools know of the question."""
 
     def __call__(self, question: Question) -> Mapping[str, str]:
-        """Further `ToolContext.metadata`, which the audit log notes with each call and its statements."""
+        """Return `ToolContext.metadata`, which the audit log notes with calls and statements."""
 
 
 @runtime_checkable
 class LlmContextEnhancer(Protocol):
-    """Adds texts to what the model is told. They are shown to it as data beside the question, never as instructions."""
+    """Adds texts to the prompt, as data beside the question, never as instructions."""
 
     async def __call__(self, question: str, actor: Actor) -> Sequence[Document]:
-        """What may help, the most useful first; as much as the prompt has room for is used."""
+        """Return texts that may help, the most useful first; the prompt takes what fits."""
 
 
 @runtime_checkable
@@ -139,21 +151,24 @@ class ObservabilityProvider(Protocol):
     """Measures what Citu does. Must not block or raise."""
 
     def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Entered when a `question`, `model_call`, `tool` or `statement` (the `name`) begins, left when it ends."""
+        """Return a context that lasts as long as what it measures.
+
+        Args:
+            name: `question`, `model_call`, `tool` or `statement`.
+        """
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
-        """One measurement: `prompt_tokens`, `completion_tokens`, `rows`."""
+        """Take one measurement: `prompt_tokens`, `completion_tokens` or `rows`."""
 
 
 class Unobserved:
     """`ObservabilityProvider` that measures nothing."""
 
     def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
-        """Does nothing."""
         return _NOTHING
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
-        """Does nothing."""
+        """Do nothing with the measurement."""
 
 
 _NOTHING = nullcontext()

@@ -1,7 +1,8 @@
 """Gives a reply again when the same messages come again within a while.
 
-Whatever a reply may depend on stands in the messages: the question, the tables and values that the caller may see,
-earlier turns, the day. So two requests with equal messages come from callers who may know the same.
+Whatever a reply may depend on stands in the messages: the question, the tables and values that the
+caller may see, earlier turns, the day. So two requests with equal messages come from callers who
+may know the same.
 """
 
 import json
@@ -13,8 +14,8 @@ from hashlib import blake2b
 from typing import Any
 
 from agent.extensions.points import AskModel, ModelRequest, Provided
-from common.llm import Completion
 from common.values import Usage
+from llm import Completion
 
 
 class ResponseCache:
@@ -26,24 +27,35 @@ class ResponseCache:
         clock: seconds, monotonic.
     """
 
-    def __init__(self, size: int, ttl_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, size: int, ttl_s: float, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._size = size
         self._ttl_s = ttl_s
         self._clock = clock
         self._kept: OrderedDict[bytes, tuple[float, Completion]] = OrderedDict()
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
-        """The reply from before, at no cost, or the model's."""
+        """Return the reply from before, at no cost, or the model's."""
         key = _digest(request)
-        kept = self._kept.get(key)
-        if kept is not None and self._clock() < kept[0]:
-            self._kept.move_to_end(key)
-            if request.on_token is not None and kept[1].text:
-                request.on_token(kept[1].text)
-            return kept[1]
+        kept = self._find(key)
+        if kept is not None:
+            if request.on_token is not None and kept.text:
+                request.on_token(kept.text)
+            return kept
         reply = await ask(request)
-        if reply.finish_reason == "stop" and reply.text.strip() and not reply.tool_calls:
+        is_whole = reply.finish_reason == "stop" and bool(reply.text.strip())
+        if is_whole and not reply.tool_calls:
             self._keep(key, replace(reply, usage=Usage()))
+        return reply
+
+    def _find(self, key: bytes) -> Completion | None:
+        if key not in self._kept:
+            return None
+        expires_at, reply = self._kept[key]
+        if self._clock() >= expires_at:
+            return None
+        self._kept.move_to_end(key)
         return reply
 
     def _keep(self, key: bytes, reply: Completion) -> None:
@@ -56,7 +68,11 @@ class ResponseCache:
 def _digest(request: ModelRequest) -> bytes:
     offer = request.offer
     offered = (
-        [offer.choice, offer.parallel, [[tool.name, tool.description, tool.parameters] for tool in offer.tools]]
+        [
+            offer.choice,
+            offer.parallel,
+            [[tool.name, tool.description, tool.parameters] for tool in offer.tools],
+        ]
         if offer
         else None
     )
@@ -67,4 +83,8 @@ def _digest(request: ModelRequest) -> bytes:
 def response_cache(provided: Provided) -> ResponseCache | None:
     """The extension, unless `LLM_CACHE_SIZE` is 0."""
     settings: Any = provided.settings
-    return ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s) if settings.llm_cache_size else None
+    return (
+        ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s)
+        if settings.llm_cache_size
+        else None
+    )

@@ -6,15 +6,15 @@ from typing import Any
 
 from agent.extensions.points import AskModel, ModelRequest, Provided
 from common.errors import LlmUnavailable, PromptTooLong
-from common.llm import ChatModel, Completion, OnToken
-from common.llm.providers import check_address
+from llm import ChatModel, Completion, OnToken
+from llm.providers import check_address
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class _Endpoint:
-    """The second model, as `common.llm.ModelSettings` wants settings."""
+    """The second model, as `llm.ModelSettings` wants settings."""
 
     openai_api_key: str
     openai_base_url: str
@@ -23,6 +23,7 @@ class _Endpoint:
     llm_max_retries: int
     llm_max_tokens: int
     llm_max_in_flight: int
+    caller_share: float
     azure_openai_api_key: str = ""
     azure_openai_endpoint: str = ""
     azure_openai_api_version: str = ""
@@ -43,13 +44,21 @@ class _Spoken:
 
 
 class SecondModel:
-    """`LlmMiddleware`. What the first model wrote before it failed is shown already; the second begins a paragraph."""
+    """The `LlmMiddleware` that asks the second model.
+
+    The text that the first model wrote before it failed is shown already, so the second model
+    begins a paragraph.
+    """
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
-        """The first model's reply, else the second's. A prompt that is too long is left to whoever wrote it."""
+        """Return the first model's reply, else the second's.
+
+        Raises:
+            PromptTooLong: whoever wrote the prompt has to shorten it.
+        """
         spoken = _Spoken(request.on_token)
         try:
             return await ask(replace(request, on_token=spoken if request.on_token else None))
@@ -60,11 +69,14 @@ class SecondModel:
         if spoken.is_heard:
             spoken("\n\n")
         return await self._model.complete(
-            request.messages, on_token=request.on_token, max_tokens=request.max_tokens, offer=request.offer
+            request.messages,
+            on_token=request.on_token,
+            max_tokens=request.max_tokens,
+            offer=request.offer,
         )
 
     async def aclose(self) -> None:
-        """Closes the second model's connections."""
+        """Close the second model's connections."""
         await self._model.aclose()
 
 
@@ -84,6 +96,7 @@ def second_model(provided: Provided) -> SecondModel | None:
             llm_max_retries=settings.llm_max_retries,
             llm_max_tokens=settings.llm_max_tokens,
             llm_max_in_flight=settings.llm_max_in_flight,
+            caller_share=settings.caller_share,
         )
     )
     if model is None:

@@ -1,4 +1,4 @@
-"""Writes a line to the log for each span and metric, for services without a system that collects them."""
+"""Logs each span and metric, for services without a system that collects them."""
 
 import logging
 import time
@@ -12,11 +12,11 @@ _log = logging.getLogger(__name__)
 
 
 class SpanLog:
-    """`ObservabilityProvider`."""
+    """The `ObservabilityProvider` that writes to the log."""
 
     @contextmanager
     def span(self, name: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """Logs how long the span took, and whether it failed."""
+        """Log how long the span took, and whether it failed."""
         started = time.perf_counter()
         outcome = "failed"
         try:
@@ -24,18 +24,19 @@ class SpanLog:
             outcome = "done"
         finally:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            _log.info("span", extra={"span": name, "outcome": outcome, "ms": milliseconds, **_fields(attributes)})
+            _log.info(
+                "span",
+                extra={"span": name, "outcome": outcome, "ms": milliseconds, **_fields(attributes)},
+            )
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:
-        """Logs the measurement."""
         _log.info("metric", extra={"metric": name, "value": value, **_fields(attributes)})
 
 
 def _fields(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The attributes under names that a log record does not use itself."""
+    """Return the attributes under names that a log record does not use itself."""
     return {f"of_{name}": value for name, value in attributes.items()}
 
 
 def span_log(_provided: Provided) -> SpanLog:
-    """The extension."""
     return SpanLog()

@@ -1,9 +1,9 @@
-"""Names the request in which a tool is called, so that what the call causes elsewhere can be found again."""
+"""Adds the request's id to tool calls, so that what they cause elsewhere can be traced."""
 
 from collections.abc import Mapping
 
 from agent.extensions.points import Provided, ToolContextEnricher
-from agent.flow import Question
+from agent.question import Question
 from common.logs import request_id
 
 
@@ -13,5 +13,4 @@ def trace_of(question: Question) -> Mapping[str, str]:  # noqa: ARG001 - the poi
 
 
 def trace(_provided: Provided) -> ToolContextEnricher:
-    """The extension."""
     return trace_of

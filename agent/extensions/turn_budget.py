@@ -1,9 +1,9 @@
 """Bounds how far a question looks back."""
 
 from agent.extensions.points import Provided
-from agent.flow import Question
-from common.llm.tokens import estimated_tokens
+from agent.question import Question
 from common.values import Turn
+from llm.tokens import estimated_tokens
 
 
 class TurnBudget:
@@ -11,7 +11,8 @@ class TurnBudget:
 
     Args:
         turns: most turns.
-        tokens: most tokens of their questions, SQL and answers together, estimated; 0: no such bound.
+        tokens: most tokens of their questions, SQL and answers together, estimated; 0: no such
+            bound.
     """
 
     def __init__(self, turns: int, tokens: int) -> None:
@@ -19,14 +20,15 @@ class TurnBudget:
         self._tokens = tokens
 
     def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:  # noqa: ARG002 - the point's
-        """The latest of `turns`."""
         kept = turns[-self._turns :]
         if not self._tokens:
             return kept
-        left, first = self._tokens, len(kept)
-        while first and (left := left - _size(kept[first - 1])) >= 0:
-            first -= 1
-        return kept[first:]
+        tokens = 0
+        for number, turn in enumerate(reversed(kept)):
+            tokens += _size(turn)
+            if tokens > self._tokens:
+                return kept[len(kept) - number :]
+        return kept
 
 
 def _size(turn: Turn) -> int:

@@ -1,6 +1,7 @@
 """The events of a run: any number of events about its steps, then a last one.
 
-The last one ends the run, or it asks the user something and the run waits; after the answer more events follow.
+The last one ends the run, or it asks the user something and the run waits; after the answer more
+events follow.
 
 An event is the content of one frame of the stream; the sync answer is the terminal event alone.
 """
@@ -12,13 +13,13 @@ from typing import Any, Literal
 
 import simplejson
 
-from agent.kept_turns import failed_turn
+from agent.flows.kept_turns import failed_turn
 from agent.runs.pauses import Pause
 from common import timestamps
 from common.envelope import error_data, to_bytes
 from common.errors import CituError
-from common.store import Frame, RunHead
 from common.values import Turn
+from store import EventFrame, RunHead
 
 EventType = Literal["progress", "token", "tool", "result", "question", "completed", "error"]
 
@@ -28,8 +29,8 @@ class Event:
     """One event.
 
     Attributes:
-        content: makes `data` without its `type`; called only when somebody reads the event, because a sync answer
-            shows no progress.
+        content: makes `data` without its `type`; called only when somebody reads the event, because
+            a sync answer shows no progress.
         code: HTTP status the sync endpoint answers with when the event is the last one.
         turn: what the run adds to its conversation, when the event ends it.
         pause: where a run stands that asks the user something.
@@ -44,25 +45,30 @@ class Event:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it ends the run."""
+        """True when it ends the run."""
         return self.type in ("completed", "error")
 
     @property
     def is_last(self) -> bool:
-        """Whether no event follows it for now: the run has ended, or waits for the user."""
+        """True when no event follows for now: the run has ended, or waits for the user."""
         return self.is_terminal or self.type == "question"
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """What the HTTP contract calls `data`."""
+        """The `data` of the HTTP contract."""
         return {"type": self.type, **self.content()}
 
     def envelope(self) -> dict[str, Any]:
-        """The event as a stream sends it."""
-        return {"code": self.code, "success": self.type != "error", "message": self.message, "data": self.data}
+        """Return the event as a stream sends it."""
+        return {
+            "code": self.code,
+            "success": self.type != "error",
+            "message": self.message,
+            "data": self.data,
+        }
 
     def sync_envelope(self) -> dict[str, Any]:
-        """The terminal event as the sync endpoint answers it: `type` says what kind of answer it is."""
+        """Return the terminal event for the sync endpoint; `type` is the kind of answer."""
         return {**self.envelope(), "data": {**self.data, "type": self._sync_type}}
 
     @cached_property
@@ -71,8 +77,9 @@ class Event:
         return to_bytes(self.envelope())
 
     def sync_rendered(self) -> bytes:
-        """`sync_envelope` in JSON, UTF-8; reuses the bytes of `rendered`, from which it differs only in the type."""
-        return self._up_to_type(self._sync_type) + self.rendered[len(self._up_to_type(self.type)) :]
+        """Return `sync_envelope` in JSON, UTF-8, from the bytes of `rendered` after the type."""
+        after_type = self.rendered[len(self._up_to_type(self.type)) :]
+        return self._up_to_type(self._sync_type) + after_type
 
     def _up_to_type(self, type_: str) -> bytes:
         return to_bytes({**self.envelope(), "data": {"type": type_}}).removesuffix(b"}}")
@@ -83,7 +90,7 @@ class Event:
 
 
 def stored_event(data: bytes) -> Event:
-    """The event whose rendered envelope is `data`."""
+    """Return the event whose rendered envelope is `data`."""
     envelope = simplejson.loads(data, use_decimal=True)
     content = envelope["data"]
     return Event(content.pop("type"), envelope["message"], lambda: content, envelope["code"])
@@ -92,20 +99,30 @@ def stored_event(data: bytes) -> Event:
 _RESULT = to_bytes({"type": "result"}).strip(b"{}")
 
 
-def is_result(frame: Frame) -> bool:
-    """Whether the frame may be that of a `result`; reading it to find out would take long where there are many rows."""
+def is_result(frame: EventFrame) -> bool:
+    """Tell whether the frame may be a `result`, without parsing its rows."""
     return _RESULT in frame.data
 
 
 def with_warning(event: Event, warning: str) -> Event:
-    """The completed event with `warning` added."""
-    return replace(event, content=lambda: {**(said := event.content()), "warnings": [*said["warnings"], warning]})
+    """Return the completed event with `warning` added."""
+
+    def content() -> dict[str, Any]:
+        said = event.content()
+        return {**said, "warnings": [*said["warnings"], warning]}
+
+    return replace(event, content=content)
 
 
 def error_event(error: CituError, head: RunHead) -> Event:
-    """The terminal event of a run that ends in `error` without its flow."""
+    """Return the terminal event of a run that ends in `error` without its flow."""
     ids = {"node": None, "conversation_id": head.conversation_id, "run_id": head.run_id}
-    data = {**error_data(error, head.lang), **ids, "request_id": None, "timestamp": timestamps.now()}
+    data = {
+        **error_data(error, head.lang),
+        **ids,
+        "request_id": None,
+        "timestamp": timestamps.now(),
+    }
     message = error.title.to(head.lang)
     turn = failed_turn(head.run_id, head.question, head.started_at, message, data)
     return Event("error", message, lambda: data, error.code, turn=turn)

@@ -1,8 +1,9 @@
-"""Leases: how a worker says that it still works on its runs, and what becomes of the runs of one that died.
+"""Leases: how a worker says that it works on its runs, and what becomes of a dead worker's runs.
 
-A worker renews the leases of its runs. A run whose lease ran out is an orphan: the first worker that notices ends it
-with an error, so that nobody waits for an answer that will never come. A run that went on after the user's answer is
-taken over instead, because its graph is in the store and the user's answer would be lost otherwise.
+A worker renews the leases of its runs. A run whose lease ran out is abandoned: the first worker
+that notices ends it with an error, so that nobody waits for an answer that will never come. A run
+that went on after the user's answer is taken over instead, because its graph is in the store and
+the user's answer would be lost otherwise.
 """
 
 import asyncio
@@ -13,33 +14,34 @@ from agent.runs.events import error_event
 from agent.runs.live_run import LiveRun
 from agent.runs.pauses import GivenAnswer, Resumption
 from common.errors import StoreUnavailable, WorkerLost
-from common.store import Frame, RunRecord, Runs
-from common.store.journal import Journal
+from store import EventFrame, RunRecord, Runs
+from store.journal import Journal
 
 _log = logging.getLogger(__name__)
 
-_BEAT_S = 1.0  # at most, between two renewals; a cancellation from another worker may take as long to arrive
+# At most, between two renewals; a cancellation from another worker may take as long to arrive
+_BEAT_S = 1.0
 _BEATS_PER_LEASE = 4  # at least
 
 
 def lease_for(cut_off_s: float) -> float:
-    """The lease, in seconds, with which a dead worker's run ends within `cut_off_s`, not counting store accesses.
+    """Return the lease, in seconds, with which a dead worker's run ends within `cut_off_s`.
 
-    It takes a lease and the time between two renewals until the run is seen to be an orphan, and as much again until it
-    is declared lost.
+    Store accesses are not counted. It takes a lease and the time between two renewals until the
+    run is seen to be abandoned, and as much again until it is declared lost.
     """
     return cut_off_s / (2 * (1 + 1 / _BEATS_PER_LEASE))
 
 
 class Leases:
-    """Renews the leases of this process's runs, and takes care of orphans.
+    """Renews the leases of this process's runs, and takes care of abandoned runs.
 
     Args:
         live: this process's runs by their ids.
         worker_id: this process in the store.
-        lease_s: seconds without renewal after which the store counts a run as an orphan.
+        lease_s: seconds without renewal after which the store counts a run as abandoned.
         knows: whether there is a flow of that name.
-        go_on: goes on with an orphan that this process has adopted.
+        go_on: goes on with an abandoned run that this process has taken over.
     """
 
     def __init__(
@@ -62,15 +64,16 @@ class Leases:
         self._knows = knows
         self._go_on = go_on
         self._beating: asyncio.Task[None] | None = None
-        self._suspects: dict[str, float] = {}  # by the loop's clock, when each orphan was first seen
+        # By the loop's clock, when each abandoned run was first seen.
+        self._suspects: dict[str, float] = {}
 
     def start(self) -> None:
-        """Starts renewing leases and looking for orphans, unless started; call it on the loop."""
+        """Start renewing leases and looking for abandoned runs; call it on the event loop."""
         if self._beating is None:
             self._beating = asyncio.create_task(self._beat())
 
     def stop(self) -> None:
-        """Stops both; `start` starts them again."""
+        """Stop both; `start` starts them again."""
         if self._beating is not None:
             self._beating.cancel()
             self._beating = None
@@ -79,7 +82,7 @@ class Leases:
         while True:
             try:
                 await self._renew()
-                await self._look_for_orphans()
+                await self._look_for_abandoned()
             except StoreUnavailable as exc:
                 self._journal.fail(exc)
             except Exception:  # noqa: BLE001 - without this task runs that live would pass for dead
@@ -89,54 +92,69 @@ class Leases:
     async def _renew(self) -> None:
         if not self._live or self._journal.is_failing:
             return
-        for run_id in await self._runs.renew(tuple(self._live), self._worker_id):
+        to_cancel = await self._runs.renew(tuple(self._live), self._worker_id)
+        for run_id in to_cancel:
             if run_id in self._live:
                 self._live[run_id].cancel()
         for run in tuple(self._live.values()):
             run.catch_up()
 
-    async def _look_for_orphans(self) -> None:
+    async def _look_for_abandoned(self) -> None:
         if self._journal.is_failing:
             return
-        found = {record.head.run_id: record for record in await self._runs.orphans()}
-        self._suspects = {run_id: since for run_id, since in self._suspects.items() if run_id in found}
+        abandoned = await self._runs.abandoned()
+        found = {record.head.run_id: record for record in abandoned}
+        self._suspects = {
+            run_id: since for run_id, since in self._suspects.items() if run_id in found
+        }
         for record in found.values():
             await self.take_care_of(record)
 
     async def take_care_of(self, record: RunRecord) -> bool:
-        """Goes on with a lost run that was working on a user's answer, and ends any other; false: it is not lost."""
+        """Take over a lost run that was working on a user's answer, and end any other lost run.
+
+        Return false when the run is not lost.
+        """
         if not self._is_lost(record):
             return False
         resumed = self._resumption(record)
         if resumed is None:
-            await self._bury(record)
+            await self._mark_lost(record)
         elif await self._runs.adopt(record.head.run_id, self._worker_id):
-            _log.warning("a run's worker is gone; going on with it", extra={"run_id": record.head.run_id})
+            _log.warning(
+                "a run's worker is gone; going on with it", extra={"run_id": record.head.run_id}
+            )
             await self._go_on(record, resumed)
         return True
 
     def _is_lost(self, record: RunRecord) -> bool:
-        """Whether the run's worker could have renewed the lease and did not.
+        """Tell whether the run's worker could have renewed the lease and did not.
 
-        While the store was down no worker could renew, so an orphan gets one more lease from when it is first seen.
+        While the store was down no worker could renew, so an abandoned run gets one more lease
+        from when it is first seen.
         """
         if not record.is_orphaned or record.head.run_id in self._live:
             return False
         now = asyncio.get_running_loop().time()
-        return now - self._suspects.setdefault(record.head.run_id, now) >= self._lease_s
+        first_seen = self._suspects.setdefault(record.head.run_id, now)
+        return now - first_seen >= self._lease_s
 
     def _resumption(self, record: RunRecord) -> Resumption | None:
-        """Where the run goes on; None: it was working on no answer, or on one that this version can't read."""
+        """Return where the run goes on; None without an answer that this version can read."""
         asked = record.waiting
         if asked is None or not self._knows(asked.flow):
             return None
         try:
             return Resumption.of(asked.request, GivenAnswer.from_json(record.answer))
-        except Exception:  # noqa: BLE001 - whatever another version wrote, the run must end, and others be looked at
-            _log.exception("what a run goes on from can't be read", extra={"run_id": record.head.run_id})
+        # Whatever another version wrote, the run must end, and others be looked at.
+        except Exception:  # noqa: BLE001
+            _log.exception(
+                "what a run goes on from can't be read", extra={"run_id": record.head.run_id}
+            )
             return None
 
-    async def _bury(self, record: RunRecord) -> None:
+    async def _mark_lost(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
-        if await self._runs.end_orphan(record.head, Frame(record.last_seq + 1, event.rendered), event.turn):
+        frame = EventFrame(record.last_seq + 1, event.rendered)
+        if await self._runs.end_orphan(record.head, frame, event.turn):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})

@@ -1,7 +1,8 @@
-"""One run in the process that answers it: collects its events, keeps them in the store and shows them to readers.
+"""One run in the process that answers it: its events are stored and shown to readers.
 
-A frame is shown only after it is kept, so that another worker can show a client the same bytes again. When the store
-fails, frames are shown as they come, and the whole run is kept as soon as the store is back.
+A frame is shown only after it is kept, so that another worker can show a client the same bytes
+again. When the store fails, frames are shown as they come, and the whole run is kept as soon as the
+store is back.
 """
 
 import asyncio
@@ -13,24 +14,38 @@ from agent.runs.events import Event, error_event, stored_event, with_warning
 from agent.runs.pauses import Pause
 from common import runtime
 from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
-from common.store import Frame, RunEnd, RunHead, RunRecord, Runs, RunState, RunWrite, Unkept, Waiting
-from common.store.journal import Journal
 from common.text import Text
+from store import (
+    EventFrame,
+    RunEnd,
+    RunHead,
+    RunRecord,
+    Runs,
+    RunState,
+    RunWrite,
+    Unkept,
+    Waiting,
+)
+from store.journal import Journal
 
 _log = logging.getLogger(__name__)
 
-# Nobody reads the frames of a sync answer, so the first write waits: a short answer is kept in one write with its end.
+# Nobody reads the frames of a sync answer, so the first write waits: a short answer is kept in one
+# write with its end.
 _LINGER_S = 0.25
-_GATHER_S = 0.02  # least time from the beginning, and between two writes; frames that come meanwhile go into one write
+# Least time from the beginning, and between two writes; frames that come meanwhile go into one
+# write
+_GATHER_S = 0.02
 _PATIENCE_S = 600.0  # how long a run that ended while the store was down is tried to be kept
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.25, 60.0  # between those tries
 _NOT_KEPT = Text(
-    "会话存储暂时不可用，本轮对话可能不会被保存。", "The conversation store is unavailable; this turn may not be kept."
+    "会话存储暂时不可用，本轮对话可能不会被保存。",
+    "The conversation store is unavailable; this turn may not be kept.",
 )
 
 
 class LiveRun:
-    """A question being answered. Used on the event loop only; made by `RunDesk.begin`.
+    """A question being answered; used on the event loop only, made by `RunService.begin`.
 
     Attributes:
         readers: how many read it; a reader adds one when it comes and calls `leave` when it goes.
@@ -48,12 +63,13 @@ class LiveRun:
         grace_s: float = 0.0,
         on_end: Callable[[], None],
         on_kept: Callable[[], None],
-        earlier: Sequence[Frame] = (),
+        earlier: Sequence[EventFrame] = (),
     ) -> None:
-        """Starts answering, or goes on after the user's answer.
+        """Start answering, or go on after the user's answer.
 
         Args:
-            answer: answers the question, passing events on as they happen; they end in a last event.
+            answer: answers the question, passing events on as they happen; they end in a last
+                event.
             is_watched: whether somebody may read frames before the end.
             outlives_readers: whether it goes on when its last reader has left.
             grace_s: otherwise, seconds in which another reader may come before it is cancelled.
@@ -69,11 +85,12 @@ class LiveRun:
         self._is_watched = is_watched
         self._outlives_readers = outlives_readers
         self._grace_s = grace_s
-        self._loneliness: asyncio.TimerHandle | None = None
+        self._no_readers_timer: asyncio.TimerHandle | None = None
         self._on_end = on_end
         self._on_kept = on_kept
         self._events = [stored_event(frame.data) for frame in earlier]
-        self._frames = list(earlier)  # for the first events; the others are rendered when they are kept or shown
+        # For the first events; the others are rendered when they are kept or shown.
+        self._frames = list(earlier)
         self._kept = self._shown = len(earlier)
         self._failures = journal.failures
         self._ending: asyncio.Task[None] | None = None
@@ -93,21 +110,23 @@ class LiveRun:
     @property
     def record(self) -> RunRecord:
         """The run as far as its events are shown."""
-        return RunRecord(self.head, _state_of(self._last) if self._last else "running", self._shown)
+        state: RunState = _state_of(self._last) if self._last else "running"
+        return RunRecord(self.head, state, self._shown)
 
     @property
-    def last_frame(self) -> Frame | None:
+    def last_frame(self) -> EventFrame | None:
         """The frame of the last event; None until it is shown."""
         return self._frames[-1] if self.is_over else None
 
     @property
     def is_over(self) -> bool:
-        """Whether its last event is shown: it has ended, or waits for the user."""
+        """True when its last event is shown: it has ended, or waits for the user."""
         return self._last is not None
 
     def cancel(self) -> None:
-        """Stops the model call and the SQL; the flow's last event ends the run. No effect after the end."""
-        # Later, not now: a task that is cancelled before its first step never runs, so it would send no last event.
+        """Stop the model call and the SQL; the flow's last event ends the run."""
+        # Later, not now: a task that is cancelled before its first step never runs, so it would
+        # send no last event.
         self._loop.call_soon(self._cancel)
 
     def _cancel(self) -> None:
@@ -115,19 +134,19 @@ class LiveRun:
             self._task.cancel()
 
     def leave(self) -> None:
-        """One reader has left."""
+        """Note that one reader has left."""
         self.readers -= 1
         if self.readers == 0 and not self._outlives_readers:
-            if self._loneliness is not None:
-                self._loneliness.cancel()
-            self._loneliness = self._loop.call_later(self._grace_s, self._cancel_alone)
+            if self._no_readers_timer is not None:
+                self._no_readers_timer.cancel()
+            self._no_readers_timer = self._loop.call_later(self._grace_s, self._cancel_unread)
 
-    def _cancel_alone(self) -> None:
+    def _cancel_unread(self) -> None:
         if self.readers == 0:
             self._cancel()
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Frame]:
-        """The frames beyond number `after`, then each as soon as it is shown, to the last one of this process."""
+    async def follow(self, after: int = 0) -> AsyncIterator[EventFrame]:
+        """Yield the frames after number `after`, then each as soon as it is shown."""
         while True:
             while after < self._shown:
                 frame = self._frames[after]
@@ -138,7 +157,7 @@ class LiveRun:
             await self._change()
 
     async def last(self) -> Event:
-        """Waits for the last event."""
+        """Wait for the last event."""
         while self._last is None:
             await self._change()
         return self._last
@@ -151,7 +170,8 @@ class LiveRun:
         finally:
             self._watchers.discard(watcher)
 
-    # --------------------------------------------------------------------------------------------------- producing
+    # --------------------------------------------------------------------------
+    # producing
 
     async def _answer(self) -> None:
         try:
@@ -161,8 +181,12 @@ class LiveRun:
                 await self._ending
 
     def _is_left_behind(self, event: Event) -> bool:
-        """Whether the process ends while the run works on an answer: another worker adopts it and loses nothing."""
-        return self._is_resumed and event.type == "error" and event.code == Cancelled.code and runtime.is_ending()
+        """Tell whether the process ends while the run works on an answer.
+
+        Another worker then takes the run over and loses nothing.
+        """
+        is_cancelled = event.type == "error" and event.code == Cancelled.code
+        return self._is_resumed and is_cancelled and runtime.is_ending()
 
     def _take(self, event: Event) -> None:
         if event.is_last:
@@ -180,17 +204,23 @@ class LiveRun:
             self._write_soon()
 
     def catch_up(self) -> None:
-        """Once the store is back, writes what was shown while it was down and what its crash may have lost."""
-        if self._failures != self._journal.failures and self._writing is None and not self._journal.is_failing:
-            self._failures, self._kept = self._journal.failures, 0
-        if self._kept < self._shown and self._is_producing and not self._journal.is_failing:
+        """Write what was shown while the store was down and what its crash may have lost."""
+        if self._journal.is_failing:
+            return
+        has_failed = self._failures != self._journal.failures
+        if has_failed and self._writing is None:
+            self._failures = self._journal.failures
+            self._kept = 0
+        if self._kept < self._shown and self._is_producing:
             self._write_soon()
 
     def _write_soon(self) -> None:
         self._is_watched = True
-        is_idle = self._writing is None and self._gathering is None
-        if is_idle and self._is_producing and self._kept < len(self._events):
-            self._gathering = self._loop.call_at(self._written_at + _GATHER_S, self._begin_to_write)
+        if self._writing is not None or self._gathering is not None:
+            return
+        if self._is_producing and self._kept < len(self._events):
+            at = self._written_at + _GATHER_S
+            self._gathering = self._loop.call_at(at, self._begin_to_write)
 
     def _begin_to_write(self) -> None:
         self._gathering = None
@@ -198,7 +228,7 @@ class LiveRun:
         self._writing = self._loop.create_task(self._write())
 
     async def _write(self) -> None:
-        """Keeps the new events, then shows them. Events that come meanwhile go into the next write."""
+        """Keep the new events, then show them; later ones wait for the next write."""
         count = len(self._events)
         try:
             unkept = await self._journal.keep(self._new(count))
@@ -226,9 +256,9 @@ class LiveRun:
             return RunWrite(self.head, frames, waiting=_waiting(last.pause))
         return RunWrite(self.head, frames, RunEnd(_state_of(last), last.turn))
 
-    def _rendered(self, count: int) -> list[Frame]:
+    def _rendered(self, count: int) -> list[EventFrame]:
         for number in range(len(self._frames), count):
-            self._frames.append(Frame(number + 1, self._events[number].rendered))
+            self._frames.append(EventFrame(number + 1, self._events[number].rendered))
         return self._frames[:count]
 
     def _show(self, count: int) -> None:
@@ -241,7 +271,8 @@ class LiveRun:
             if not watcher.done():
                 watcher.set_result(None)
 
-    # ------------------------------------------------------------------------------------------------------ ending
+    # --------------------------------------------------------------------------
+    # ending
 
     async def _finish(self, event: Event) -> None:
         for timer in (self._linger, self._gathering):
@@ -260,12 +291,17 @@ class LiveRun:
             if is_ours:
                 self._end(event)
             else:
-                await self._adopt()
+                await self._end_as_stored()
 
     async def _is_ended(self, count: int, last: Event) -> bool:
-        """Keeps the run's last event; false when another worker has taken the run. Raises StoreUnavailable."""
-        while (unkept := await self._journal.keep(self._new(count, last))) == "lost":
+        """Keep the run's last event; return false when another worker has taken the run.
+
+        Raises StoreUnavailable.
+        """
+        unkept = await self._journal.keep(self._new(count, last))
+        while unkept == "lost":
             self._kept = 0  # write the whole run again, so that no frame is missing
+            unkept = await self._journal.keep(self._new(count, last))
         return unkept is None
 
     def _end(self, event: Event) -> None:
@@ -277,14 +313,15 @@ class LiveRun:
         if not task.cancelled() and task.exception() is not None:
             _log.error("a run broke", exc_info=task.exception(), extra={"run_id": self.head.run_id})
         if not self.is_over and not self._is_abandoned:
-            del self._events[len(self._frames) :]  # an event that can't be rendered must not break the end as well
+            # An event that can't be rendered must not break the end as well.
+            del self._events[len(self._frames) :]
             self._events.append(error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
             self._end(self._events[-1])
         runtime.untrack(self)
         self._on_kept()
 
     def _unkept(self, event: Event, count: int) -> Event:
-        """The last event of a run that is not kept; an answer gets a warning."""
+        """Return the last event of a run that is not kept; an answer gets a warning."""
         if event.type == "completed":
             event = with_warning(event, _NOT_KEPT.to(self.head.lang))
             self._events[count - 1] = event
@@ -305,25 +342,33 @@ class LiveRun:
                     await self._journal.recovery()
                     with suppress(StoreUnavailable):
                         return await self._is_ended(count, last)
-                    # Pause: a write that the store always refuses fails other runs' writes in the same batch too.
+                    # Pause: a write that the store always refuses fails other runs' writes in the
+                    # same batch too.
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _LAST_PAUSE_S)
         return False
 
-    async def _adopt(self) -> None:
-        """Takes over the end from the store, because another worker has ended the run."""
+    async def _end_as_stored(self) -> None:
+        """End with the events from the store, because another worker has ended the run."""
         del self._events[self._shown :], self._frames[self._shown :]
-        kept: tuple[Frame, ...] = ()
+        kept: tuple[EventFrame, ...] = ()
         with suppress(StoreUnavailable):
             kept = await self._runs.frames(self.head.user_id, self.head.run_id, self._kept, 1000)
         for frame in kept[self._shown - self._kept :]:
             self._events.append(stored_event(frame.data))
             self._frames.append(frame)
-        if not (self._events and self._events[-1].is_last):  # more frames were shown than the store has
-            last = stored_event(kept[-1].data) if kept else None
-            is_end = last is not None and last.is_last
-            self._events.append(last if last and is_end else error_event(InternalError(INTERNAL_ERROR_TEXT), self.head))
+        # More frames may have been shown than the store has.
+        if not self._events or not self._events[-1].is_last:
+            self._events.append(self._stored_end(kept))
         self._end(self._events[-1])
+
+    def _stored_end(self, kept: Sequence[EventFrame]) -> Event:
+        """Return the last of the stored frames, or an error when it does not end the run."""
+        if kept:
+            last = stored_event(kept[-1].data)
+            if last.is_last:
+                return last
+        return error_event(InternalError(INTERNAL_ERROR_TEXT), self.head)
 
 
 def _state_of(event: Event) -> RunState:

@@ -1,8 +1,8 @@
 """Runs a flow: one question in, events out.
 
-`Runner.answer` never raises and ends in exactly one last event, whatever the graph does: an answer, an error, or a
-question to the user; the run goes on when they answer. It catches every exception, because a client must always get its
-last event.
+`Runner.answer` never raises and ends in exactly one last event, whatever the graph does: an answer,
+an error, or a question to the user; the run goes on when they answer. It catches every exception,
+because a client must always get its last event.
 """
 
 import asyncio
@@ -16,10 +16,18 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
-from agent.extensions.points import HOOK_S, UNOBSERVED, Ended, LifecycleHook, ObservabilityProvider
-from agent.extensions.workflow_flow import WorkflowFlow
-from agent.flow import Described, Failure, Flow, Question, StepResult, ToolStep, checkpointer_of
-from agent.kept_turns import failed_turn
+from agent.extensions.points import (
+    HOOK_S,
+    UNOBSERVED,
+    EndedRun,
+    LifecycleHook,
+    ObservabilityProvider,
+)
+from agent.flows.flow import Flow, FlowFailure, StepDescription, checkpointer_of
+from agent.flows.kept_turns import failed_turn
+from agent.flows.workflow_flow import WorkflowFlow
+from agent.progress import StepResult, ToolStep
+from agent.question import Question
 from agent.runs.events import Event
 from agent.runs.pauses import Pause, Resumption, mark_of
 from common import timestamps
@@ -82,11 +90,11 @@ class Runner:
         self._observer = observer
 
     def keeps_state(self, question: Question) -> bool:
-        """Whether the question's graph keeps its state in the store while it runs."""
+        """Tell whether the question's graph keeps its state in the store while it runs."""
         return checkpointer_of(self._flow_of(question)) is not None
 
     def knows(self, flow: str) -> bool:
-        """Whether there is a flow of that name."""
+        """Tell whether there is a flow of that name."""
         return flow in self._flows
 
     def _flow_of(self, question: Question) -> Flow:
@@ -94,11 +102,13 @@ class Runner:
             return self._workflow
         return self._flows[question.agent or self._default]
 
-    async def answer(self, question: Question, show: Show, resumed: Resumption | None = None) -> None:
-        """Shows events while the question is answered; never raises, ends in exactly one last event.
+    async def answer(
+        self, question: Question, show: Show, resumed: Resumption | None = None
+    ) -> None:
+        """Show events while the question is answered; never raise, end in exactly one last event.
 
-        The last event is shown as soon as the last node is done, before the graph cleans up. Cancelling the task stops
-        the model call and the SQL; the last event then says `cancelled`.
+        The last event is shown as soon as the last node is done, before the graph cleans up.
+        Cancelling the task stops the model call and the SQL; the last event then says `cancelled`.
 
         Args:
             resumed: the answer with which a waiting run goes on; None for a new run.
@@ -120,20 +130,14 @@ class Runner:
         try:
             async with asyncio.timeout(flow.deadline_s):
                 await self._observed(run, question, resumed)
-        except TimeoutError:
-            error = QueryTimeout(_TOO_LONG)
-        except asyncio.CancelledError:
-            error = ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
-        except CituError as exc:
-            error = exc
-        except Exception:  # noqa: BLE001 - a client must always get its last event
-            _log.exception("unexpected failure", extra={"run_id": question.run_id, "node": run.node})
-            error = InternalError(INTERNAL_ERROR_TEXT)
+        # A client must always get its last event.
+        except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
+            error = _shown_error(exc, question.run_id, run.node)
         if error is not None and not run.is_over:
             await end(run.failed(error, run.node))
 
     async def _observed(self, run: "_Run", question: Question, resumed: Resumption | None) -> None:
-        """Runs it, with hooks around it."""
+        """Run the flow within a span, with the hooks before it."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
             if resumed is None:
                 for hook in self._hooks:
@@ -141,16 +145,19 @@ class Runner:
             await run.go(resumed)
 
     async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
-        """Tells hooks that the question has ended; what they raise changes nothing any more."""
+        """Tell hooks that the question has ended; their errors change nothing any more."""
         if not self._hooks:
             return
-        ended = Ended(event.data.get("error_type") if event.type == "error" else None, run.milliseconds)
+        error_type = event.data.get("error_type") if event.type == "error" else None
+        ended = EndedRun(error_type, run.milliseconds)
         for hook in self._hooks:
             try:
                 async with asyncio.timeout(HOOK_S):
                     await hook.after_question(question, ended)
             except Exception:  # noqa: BLE001 - the answer is there
-                _log.exception("a hook failed after the question", extra={"run_id": question.run_id})
+                _log.exception(
+                    "a hook failed after the question", extra={"run_id": question.run_id}
+                )
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,12 @@ class _Run:
         end: Callable[[Event], Awaitable[None]],
         timings_ms: Mapping[str, float],
     ) -> None:
-        """`end` shows the last event; `timings_ms` is the time the run took before it waited for the user."""
+        """Prepare the run.
+
+        Args:
+            end: shows the last event.
+            timings_ms: of its nodes before the run waited for the user.
+        """
         self._flow = flow
         self._question = question
         self._show = show
@@ -189,7 +201,7 @@ class _Run:
         self.is_over = False
 
     async def go(self, resumed: Resumption | None) -> None:
-        """Runs the graph, showing its progress and the last event; raises what nodes raise."""
+        """Run the graph, showing its progress and the last event; raise what nodes raise."""
         config, begin = await self._beginning(resumed)
         interrupts: tuple[Interrupt, ...] = ()
         parts = self._flow.graph.astream(
@@ -210,11 +222,19 @@ class _Run:
                 self._show(progress)
         if not self.is_over:
             self.is_over = True
-            # Without an interrupt, the graph had ended before: its worker died before it could send the last event.
-            await self._end(await self._asked(interrupts[0], resumed, config) if interrupts else self._terminal())
+            # Without an interrupt, the graph had ended before: its worker died before it could send
+            # the last event.
+            await self._end(
+                await self._asked(interrupts[0], resumed, config)
+                if interrupts
+                else self._terminal()
+            )
 
     async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig, Any]:
-        """The graph's configuration and input: the question, an answer, or None to go on from its checkpoint."""
+        """Return the graph's configuration and input.
+
+        The input is the question, an answer, or None to go on from its checkpoint.
+        """
         saver = checkpointer_of(self._flow)
         # LangGraph counts a step more than there are nodes.
         config: RunnableConfig = {"recursion_limit": self._flow.most_steps + 1}
@@ -225,7 +245,8 @@ class _Run:
             return config, self._state
         if resumed.pause.mark == await mark_of(saver, config):
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
-        return config, None  # the graph has the answer already: another worker gave it before it died
+        # The graph has the answer already: another worker gave it before it died.
+        return config, None
 
     @property
     def flow_name(self) -> str:
@@ -238,20 +259,22 @@ class _Run:
         return _milliseconds_since(self._started)
 
     async def _steps_done(self) -> None:
-        """Shows each node that is done, once the state has its update, and the run's end after the last node."""
+        """Show the nodes whose updates the state has now, and the run's end after the last node."""
         finished, self._finished = self._finished, []
         for node in finished:
-            face = self._flow.faces[node.name]
-            self._current_step = face.done
-            status: Literal["failed", "done"] = "failed" if face.has_failed(node.update) else "done"
-            self._show(self._progress(node.name, status, partial(face.describe, node.update)))
+            label = self._flow.labels[node.name]
+            self._current_step = label.done
+            status: Literal["failed", "done"] = (
+                "failed" if label.has_failed(node.update) else "done"
+            )
+            self._show(self._progress(node.name, status, partial(label.describe, node.update)))
             if node.name == self._flow.last_node:
                 self.is_over = True
                 await self._end(self._terminal())
 
     def _terminal(self) -> Event:
         ending = self._flow.ending(self._state)
-        if isinstance(ending, Failure):
+        if isinstance(ending, FlowFailure):
             return self.failed(ending.error, ending.node)
         body = ending.body
         notices = [notice.to(self._lang) for notice in self._question.notices]
@@ -267,52 +290,70 @@ class _Run:
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
     def _all_timings(self) -> dict[str, float]:
-        """Milliseconds per node and in total; a node that asked the user ran twice, and both runs count."""
+        """Return milliseconds per node and in total; a node that asked the user counts twice."""
         now = {**self._timings_ms, "total": _milliseconds_since(self._started)}
         names = dict.fromkeys([*self._earlier_ms, *now])
         del names["total"]
-        return {name: round(self._earlier_ms.get(name, 0.0) + now.get(name, 0.0), 1) for name in [*names, "total"]}
+        return {
+            name: round(self._earlier_ms.get(name, 0.0) + now.get(name, 0.0), 1)
+            for name in [*names, "total"]
+        }
 
     def failed(self, error: CituError, node: str | None) -> Event:
-        """The last event of a question that ends in `error`."""
+        """Return the last event of a question that ends in `error`."""
         data = {
             **error_data(error, self._lang),
             "node": node,
             **self._ids(),
             "request_id": request_id.get(),
-            "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
+            "state_summary": {
+                "current_step": self._current_step,
+                **self._flow.summary(self._state),
+            },
             "timestamp": timestamps.now(),
         }
         question, message = self._question, error.title.to(self._lang)
         turn = failed_turn(question.run_id, question.question, question.asked_at, message, data)
         return Event("error", message, lambda: data, error.code, turn=turn)
 
-    async def _asked(self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig) -> Event:
-        """The last event of a run that waits for the user."""
+    async def _asked(
+        self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig
+    ) -> Event:
+        """Return the last event of a run that waits for the user."""
         saver = checkpointer_of(self._flow)
         assert saver is not None, "only a graph with a checkpointer can be interrupted"
         answers = resumed.pause.answers + 1 if resumed else 0
         question = replace(self._question, agent=self._flow.name)
-        pause = Pause(question, asked.id, answers, await mark_of(saver, config), self._all_timings())
+        pause = Pause(
+            question, asked.id, answers, await mark_of(saver, config), self._all_timings()
+        )
         data = {
             **asked.value,
             "interrupt_id": pause.interrupt_id,
             "node": self._askers.get(asked.id, self.node),
             **self._ids(),
             "timestamp": timestamps.now(),
-            "state_summary": {"current_step": self._current_step, **self._flow.summary(self._state)},
+            "state_summary": {
+                "current_step": self._current_step,
+                **self._flow.summary(self._state),
+            },
         }
         return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
 
     def _task(self, task: dict[str, Any]) -> Event | None:
-        """A node's start has `input`; its end has `result`, and `error` when it raised."""
+        """Take LangGraph's note of a node and return the event for it, if it has one now.
+
+        A node's start has `input`; its end has `result`, and `error` when it raised.
+        """
         name = task["name"]
-        face = self._flow.faces[name]
+        label = self._flow.labels[name]
         if "input" in task:
             self.node, self._node_started = name, time.perf_counter()
-            self._current_step = face.running
-            return self._progress(name, "running", lambda: face.while_running)
-        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + _milliseconds_since(self._node_started)
+            self._current_step = label.running
+            return self._progress(name, "running", lambda: label.while_running)
+        self._timings_ms[name] = self._timings_ms.get(name, 0.0) + _milliseconds_since(
+            self._node_started
+        )
         if (error := task["error"]) is not None:
             return self._progress(name, "failed", lambda: _failure(error))
         for asked in task["interrupts"]:
@@ -323,18 +364,24 @@ class _Run:
         return None
 
     def _progress(
-        self, node: str, status: Literal["running", "done", "failed"], describe: Callable[[], Described]
+        self,
+        node: str,
+        status: Literal["running", "done", "failed"],
+        describe: Callable[[], StepDescription],
     ) -> Event:
         # Copy these now: the run goes on before `content` is called.
-        face, state, current_step, now = self._flow.faces[node], self._state, self._current_step, timestamps.now()
+        label = self._flow.labels[node]
+        state = self._state
+        current_step = self._current_step
+        now = timestamps.now()
 
         def content() -> dict[str, Any]:
             said = describe()
             return {
                 "node": node,
                 "status": status,
-                "display_name": face.display_name.to(self._lang),
-                "icon": face.icon,
+                "display_name": label.display_name.to(self._lang),
+                "icon": label.icon,
                 "details": said.details.to(self._lang),
                 "sub_status": said.sub_status.to(self._lang),
                 **self._ids(),
@@ -342,11 +389,13 @@ class _Run:
                 "state_summary": {"current_step": current_step, **self._flow.summary(state)},
             }
 
-        message = Text(f"正在执行: {face.display_name.zh}", f"In progress: {face.display_name.en}")
+        message = Text(
+            f"正在执行: {label.display_name.zh}", f"In progress: {label.display_name.en}"
+        )
         return Event("progress", message.to(self._lang), content)
 
     def _write(self, written: str | ToolStep | StepResult) -> None:
-        """Shows what a node writes while it runs."""
+        """Show what a node writes while it runs."""
         if not self.is_over:
             self._show(self._written(written))
 
@@ -389,10 +438,22 @@ class _Run:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
 
 
-def _failure(error: BaseException) -> Described:
+def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError:
+    """Return the error that the user is told; log the exception when it is a bug."""
+    if isinstance(exc, TimeoutError):
+        return QueryTimeout(_TOO_LONG)
+    if isinstance(exc, asyncio.CancelledError):
+        return ServiceEnding(ENDING_TEXT) if is_ending() else Cancelled(CANCELLED_TEXT)
+    if isinstance(exc, CituError):
+        return exc
+    _log.error("unexpected failure", exc_info=exc, extra={"run_id": run_id, "node": node})
+    return InternalError(INTERNAL_ERROR_TEXT)
+
+
+def _failure(error: BaseException) -> StepDescription:
     if isinstance(error, CituError):
-        return Described(error.title, error.text)
-    return Described(InternalError.title, INTERNAL_ERROR_TEXT)
+        return StepDescription(error.title, error.text)
+    return StepDescription(InternalError.title, INTERNAL_ERROR_TEXT)
 
 
 def _milliseconds_since(start: float) -> float:

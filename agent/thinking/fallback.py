@@ -1,12 +1,14 @@
 """Goes on by rules when the model fails, and warns that it did.
 
-One instance belongs to one question. After the first failure the model is not asked again for that question, so that
-nobody waits for a dead endpoint twice. If the rules have no statement either, the question ends in the model's error:
-the user can act on "the model is down", while the rules' message would blame the question.
+One instance belongs to one question. After the first failure the model is not asked again for that
+question, so that nobody waits for a dead endpoint twice. If the rules have no statement either, the
+question ends in the model's error: the user can act on "the model is down", while the rules'
+message would blame the question.
 
-When the model fails in the middle of a text, pieces of it have been emitted and can't be taken back. The rules' text is
-emitted after them as a new paragraph, and only the rules' text is returned (and so stands in the terminal event).
-Clients show the terminal event's text in place of the collected pieces.
+When the model fails in the middle of a text, pieces of it have been emitted and can't be taken
+back. The rules' text is emitted after them as a new paragraph, and only the rules' text is returned
+(and so stands in the terminal event). Clients show the terminal event's text in place of the
+collected pieces.
 """
 
 import logging
@@ -18,18 +20,21 @@ from agent.thinking import Skills
 from common.errors import InvalidSql, LlmUnavailable
 from common.inquiry import Emit, Inquiry
 from common.text import Lang, Text
-from common.values import Classification, Draft, NoSql, QueryResult, Thought, Usage
+from common.values import Classification, Draft, NoSql, QueryResult, SkillResult, Usage
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _FALLEN_BACK = Text(
-    "大模型不可用，本回答由离线规则生成。", "The language model is unavailable; offline rules produced this answer."
+    "大模型不可用，本回答由离线规则生成。",
+    "The language model is unavailable; offline rules produced this answer.",
 )
 
 
 class FallbackSkills:
-    """`Skills` of `primary`, and of `backup` after the first `LlmUnavailable`; `name` is that of the one in use."""
+    """`Skills` of `primary`, and of `backup` after the first `LlmUnavailable`; `name` is that of
+    the one in use.
+    """
 
     def __init__(self, primary: Skills, backup: Skills) -> None:
         self.name = primary.name
@@ -38,33 +43,41 @@ class FallbackSkills:
         self._failure: LlmUnavailable | None = None
         self._has_warned = False
 
-    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
-        """See `Skills.classify`."""
+    async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
         return await self._either(lambda skills: skills.classify(inquiry), inquiry.lang)
 
-    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
+    async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
         """See `Skills.write_sql`. Raises the model's error when the backup has no statement."""
-        return self._written(await self._either(lambda skills: skills.write_sql(inquiry), inquiry.lang))
+        return self._written(
+            await self._either(lambda skills: skills.write_sql(inquiry), inquiry.lang)
+        )
 
-    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
         """See `Skills.repair_sql`. Raises the model's error when the backup has no statement."""
-        return self._written(await self._either(lambda skills: skills.repair_sql(inquiry, sql, error), inquiry.lang))
+        return self._written(
+            await self._either(lambda skills: skills.repair_sql(inquiry, sql, error), inquiry.lang)
+        )
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
-    ) -> Thought[str]:
+    ) -> SkillResult[str]:
         """See `Skills.summarize`, and the module's docstring about text that was begun."""
         pieces = _Pieces(emit)
         return await self._either(
-            lambda skills: skills.summarize(inquiry, sql, result, pieces.emit_for(skills)), inquiry.lang
+            lambda skills: skills.summarize(inquiry, sql, result, pieces.emit_for(skills)),
+            inquiry.lang,
         )
 
-    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
         """See `Skills.chat`, and the module's docstring about text that was begun."""
         pieces = _Pieces(emit)
-        return await self._either(lambda skills: skills.chat(inquiry, pieces.emit_for(skills)), inquiry.lang)
+        return await self._either(
+            lambda skills: skills.chat(inquiry, pieces.emit_for(skills)), inquiry.lang
+        )
 
-    async def _either(self, think: Callable[[Skills], Awaitable[Thought[T]]], lang: Lang) -> Thought[T]:
+    async def _either(
+        self, think: Callable[[Skills], Awaitable[SkillResult[T]]], lang: Lang
+    ) -> SkillResult[T]:
         failed_calls = 0
         if self._failure is None:
             try:
@@ -78,13 +91,19 @@ class FallbackSkills:
             raise self._failure from None
         return self._marked(thought, failed_calls, lang)
 
-    def _marked(self, thought: Thought[T], failed_calls: int, lang: Lang) -> Thought[T]:
-        """Adds the cost of the failed call to `thought`, and the warning unless it was given before."""
+    def _marked(self, thought: SkillResult[T], failed_calls: int, lang: Lang) -> SkillResult[T]:
+        """Adds the cost of the failed call to `thought`, and the warning unless it was given
+        before.
+        """
         warning = () if self._has_warned else (_FALLEN_BACK.to(lang),)
         self._has_warned = True
-        return replace(thought, usage=thought.usage + Usage(failed_calls), warnings=(*warning, *thought.warnings))
+        return replace(
+            thought,
+            usage=thought.usage + Usage(failed_calls),
+            warnings=(*warning, *thought.warnings),
+        )
 
-    def _written(self, thought: Thought[Draft]) -> Thought[Draft]:
+    def _written(self, thought: SkillResult[Draft]) -> SkillResult[Draft]:
         if self._failure is not None and isinstance(thought.value, NoSql):
             raise self._failure
         return thought

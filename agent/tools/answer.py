@@ -1,4 +1,4 @@
-"""The body of an answer of a flow with tools: words, the result they rest on, and where each figure comes from."""
+"""The body of an answer of a flow with tools: words, their result, and the figures' sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 from agent.answers.figure_tracing import FigureSource, Traced, traced_figures, tracing_warnings
 from agent.thinking import Skills
 from agent.tools.session import ToolSession
-from agent.tools.tool import Found, ToolResult
+from agent.tools.tool import ToolFindings, ToolResult
 from common.errors import InvalidSql
 from common.inquiry import Emit, Inquiry
 from common.text import Lang, Text
@@ -21,7 +21,8 @@ _QUERIED = Text("智能体查询了数据库", "The agent queried the database")
 _TALKED = Text("智能体没有查询数据库", "The agent did not query the database")
 _STOPPED = Text(
     "{limit}回答在完成之前停止，内容由规则根据已有的查询结果生成。",
-    "{limit} The answer was stopped before it was complete; rules wrote it from the results so far.",
+    "{limit} The answer was stopped before it was complete; rules wrote it from the results so "
+    "far.",
 )
 _STOPPED_EMPTY = Text(
     "在限制之内没有得到答案，也没有查询到任何结果。请缩小问题的范围后重试。",
@@ -31,7 +32,7 @@ _SO_FAR = Text("到目前为止查询到：", "Found so far: ")
 
 
 @dataclass(frozen=True)
-class Ended:
+class ToolAnswer:
     """How a question to a flow with tools ended.
 
     Attributes:
@@ -46,8 +47,8 @@ class Ended:
     warnings: Sequence[str] = field(default_factory=tuple)
 
 
-def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[str, Any]:
-    """The body, without ids and times."""
+def completed_body(ended: ToolAnswer, session: ToolSession, *, today: date) -> dict[str, Any]:
+    """Return the body, without ids and times."""
     lang = ended.inquiry.lang
     traced = _traced(ended, session, today)
     resting_on = _resting_on(session, traced)
@@ -70,14 +71,14 @@ def completed_body(ended: Ended, session: ToolSession, *, today: date) -> dict[s
 
 
 def limit_warning(limit: Text, lang: Lang) -> str:
-    """What the user is told of an answer that a limit has stopped."""
+    """Return the warning of an answer that a limit has stopped."""
     return Text(_STOPPED.zh.format(limit=limit.zh), _STOPPED.en.format(limit=limit.en)).to(lang)
 
 
 async def found_so_far(
     inquiry: Inquiry, session: ToolSession, rules: Skills, told: str = "", emit: Emit | None = None
 ) -> str:
-    """What the results so far say, by rules: the answer of a question that a limit has stopped.
+    """Return the answer of a question that a limit has stopped: rules put the results into words.
 
     Args:
         told: what the user has read of the answer; the text begins with it.
@@ -94,11 +95,13 @@ async def found_so_far(
     return told + added
 
 
-def _traced(ended: Ended, session: ToolSession, today: date) -> Traced:
+def _traced(ended: ToolAnswer, session: ToolSession, today: date) -> Traced:
     queried = {found.call_id for found in _queried(session)}
-    gave = {key: one for key, one in session.results.items() if one.error_type is None}  # an error says no figures
-    results = {key: one for key, one in gave.items() if one.found is None or key in queried}
-    sources = [_figure_source(call_id, result) for call_id, result in results.items()]
+    sources = []
+    for call_id, result in session.results.items():
+        shows_rows_again = result.found is not None and call_id not in queried
+        if result.error_type is None and not shows_rows_again:  # an error says no figures
+            sources.append(_figure_source(call_id, result))
     inquiry = ended.inquiry
     return traced_figures(ended.text, sources, inquiry.question, inquiry.history, today=today)
 
@@ -109,33 +112,42 @@ def _figure_source(call_id: str, result: ToolResult) -> FigureSource:
     return FigureSource(call_id, result.found.result, result.found.sql)
 
 
-def _resting_on(session: ToolSession, traced: Traced) -> Found | None:
-    """The result that the answer rests on: the one that a chart was asked of, else the last one that a figure of the
-    text comes from, else the last one with rows."""
+def _resting_on(session: ToolSession, traced: Traced) -> ToolFindings | None:
+    """Return the result that the answer rests on.
+
+    It is the last that was shown again as a chart, else the last that a figure of the text comes
+    from, else the last with rows.
+    """
     queried = {found.call_id for found in _queried(session)}
-    shown_again = [found for found in session.found.values() if found.call_id not in queried]
-    if shown_again:
-        return shown_again[-1]
     named = {call_id for _, call_id in traced.sources}
-    used = [found for found in session.found.values() if found.call_id in named]
-    return used[-1] if used else _latest_with_rows(session)
+    latest_first = list(session.found.values())[::-1]
+    for found in latest_first:
+        if found.call_id not in queried:
+            return found
+    for found in latest_first:
+        if found.call_id in named:
+            return found
+    return _latest_with_rows(session)
 
 
-def _queried(session: ToolSession) -> list[Found]:
-    """The results, without those that show the rows of an earlier one again, as a chart does."""
-    first: dict[int, Found] = {}
+def _queried(session: ToolSession) -> list[ToolFindings]:
+    """Return the results, without those that show the rows of an earlier one again."""
+    first: dict[int, ToolFindings] = {}
     for found in session.found.values():
         first.setdefault(id(found.result), found)
     return list(first.values())
 
 
-def _latest_with_rows(session: ToolSession) -> Found | None:
-    """The last result with rows, else the last one."""
-    found = list(session.found.values())
-    return next((one for one in reversed(found) if one.result.rows), found[-1] if found else None)
+def _latest_with_rows(session: ToolSession) -> ToolFindings | None:
+    """Return the last result with rows, else the last one."""
+    latest_first = list(session.found.values())[::-1]
+    for found in latest_first:
+        if found.result.rows:
+            return found
+    return latest_first[0] if latest_first else None
 
 
-def _shown(found: Found, text: str) -> dict[str, Any]:
+def _shown(found: ToolFindings, text: str) -> dict[str, Any]:
     return {
         "sql": found.sql,
         **found.shown,
@@ -144,8 +156,13 @@ def _shown(found: Found, text: str) -> dict[str, Any]:
     }
 
 
-def _source(found: Found) -> dict[str, Any]:
-    return {"call_id": found.call_id, "tool": found.tool, "sql": found.sql, "row_count": found.result.row_count}
+def _source(found: ToolFindings) -> dict[str, Any]:
+    return {
+        "call_id": found.call_id,
+        "tool": found.tool,
+        "sql": found.sql,
+        "row_count": found.result.row_count,
+    }
 
 
 def _classification(kind: QuestionType, lang: Lang) -> dict[str, Any]:
@@ -154,7 +171,7 @@ def _classification(kind: QuestionType, lang: Lang) -> dict[str, Any]:
 
 
 def _is_repaired(results: Iterable[ToolResult]) -> bool:
-    """Whether a statement that PostgreSQL refused was followed by one that it ran."""
+    """Tell whether a refused statement was followed by one that PostgreSQL ran."""
     was_refused = False
     for result in results:
         if result.found is not None and was_refused:

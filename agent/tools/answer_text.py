@@ -1,17 +1,18 @@
 """The text of an answer while a model writes it.
 
-A reply may say something before it calls tools ("Let me look at the regions first"), and that is known only when the
-call comes. So the beginning of each reply is held back, and passed on when the reply turns out to be the answer or has
-become longer than what is said on the way. A longer text before calls has been read by then, so it stays a part of the
-answer: what is passed on is always what the answer begins with, whether anybody watches or not.
+A reply may say something before it calls tools ("Let me look at the regions first"), and that is
+known only when the call comes. So the beginning of each reply is held back, and passed on when the
+reply turns out to be the answer or has become longer than what is said on the way. A longer text
+before calls has been read by then, so it stays a part of the answer: what is passed on is always
+what the answer begins with, whether anybody watches or not.
 """
 
 from agent.thinking.llm.reasoning import VisibleText, visible_text
 from agent.thinking.llm.replies import WITHHELD
 from common.inquiry import Emit
-from common.llm import Completion
-from common.llm.tokens import PER_TOKEN, weight
 from common.text import Lang
+from llm import Completion
+from llm.tokens import PER_TOKEN, weight
 
 _HELD = 60 * PER_TOKEN  # weight of what is said on the way
 _BETWEEN = "\n\n"
@@ -32,17 +33,17 @@ class AnswerText:
         self.restart()
 
     def restart(self) -> bool:
-        """Forgets what was held back, for another reply in place of this one; gives whether nothing was passed on."""
+        """Forget what was held back, for another reply; tell whether nothing was passed on."""
         self._visible = VisibleText()
         self._held = ""
         return not self._is_open
 
     def feed(self, piece: str) -> None:
-        """Takes a piece of the reply."""
+        """Take a piece of the reply."""
         self._pass_on(self._visible.feed(piece))
 
     def on_the_way(self, reply: Completion) -> str:
-        """What the user has read of the answer, now that the reply has called tools."""
+        """Return what the user has read of the answer, now that the reply has called tools."""
         text = visible_text(reply.text, "")
         if weight(text) <= _HELD and not self._is_open:
             return self._before
@@ -50,7 +51,7 @@ class AnswerText:
         return self._joined(text)
 
     def answer(self, reply: Completion, lang: Lang) -> str:
-        """The whole answer, now that the reply has called nothing."""
+        """Return the whole answer, now that the reply has called nothing."""
         text = visible_text(reply.text, reply.reasoning)
         if not text and reply.is_withheld:
             text = WITHHELD.to(lang)
@@ -59,7 +60,6 @@ class AnswerText:
         return self._joined(text + mark)
 
     def _finish(self, text: str, mark: str = "") -> None:
-        """Passes on what was not yet."""
         if self._is_open:
             self._say(self._visible.finish() + mark)
         else:

@@ -1,8 +1,8 @@
 """Writes the JSON Schema of a tool's arguments as every endpoint takes it.
 
-Strict endpoints refuse keywords that they don't know, properties that are not required, and objects that allow more.
-So an argument that may be left out is required and may be null, and limits of a value are not in the schema: its
-description has to name them, and pydantic checks them.
+Strict endpoints refuse keywords that they don't know, properties that are not required, and objects
+that allow more. So an argument that may be left out is required and may be null, and limits of a
+value are not in the schema: its description has to name them, and pydantic checks them.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,25 @@ from typing import Any
 
 from pydantic import BaseModel
 
-_KEPT = frozenset({"type", "description", "enum", "items", "properties", "required", "anyOf", "additionalProperties"})
+_KEPT = frozenset(
+    {
+        "type",
+        "description",
+        "enum",
+        "items",
+        "properties",
+        "required",
+        "anyOf",
+        "additionalProperties",
+    }
+)
 _REFERENCE = "#/$defs/"
 _MOST_NESTING = 10
 
 
 @cache  # it takes milliseconds, and some flows make tools for each question
 def argument_schema(arguments: type[BaseModel]) -> dict[str, Any]:
-    """The schema of the arguments, without what costs tokens and says nothing; the same object for all who ask.
+    """Return the schema of the arguments without what says nothing; one object for all callers.
 
     Raises:
         ValueError: the arguments hold themselves, or are nested too deeply.
@@ -42,24 +53,29 @@ def _written(node: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> d
         return _alternatives(written, [_written(one, known, depth + 1) for one in node["anyOf"]])
     if node.get("type") == "object":
         properties = node.get("properties", {})
-        written["properties"] = {name: _written(one, known, depth + 1) for name, one in properties.items()}
+        written["properties"] = {
+            name: _written(one, known, depth + 1) for name, one in properties.items()
+        }
         written["required"] = list(properties)
         written["additionalProperties"] = False
     return written
 
 
 def _resolved(node: Mapping[str, Any], known: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The node with what it refers to; its own words stand before those of the reference."""
+    """Return the node with what it refers to; its own keys replace those of the reference."""
     if "$ref" not in node:
         return node
-    return {**known[node["$ref"].removeprefix(_REFERENCE)], **{key: one for key, one in node.items() if key != "$ref"}}
+    referred = known[node["$ref"].removeprefix(_REFERENCE)]
+    own = {key: value for key, value in node.items() if key != "$ref"}
+    return {**referred, **own}
 
 
 def _alternatives(written: dict[str, Any], branches: list[dict[str, Any]]) -> dict[str, Any]:
-    """One type or null as one node, as strict endpoints document it; other alternatives as they are."""
-    others = [branch for branch in branches if branch.get("type") != "null"]
+    """Return one type or null as one node, as strict endpoints document it; others as they are."""
     said = {key: value for key, value in written.items() if key != "anyOf"}
-    if len(others) != 1 or len(others) == len(branches) or not isinstance(others[0].get("type"), str):
+    others = [branch for branch in branches if branch.get("type") != "null"]
+    is_nullable = len(others) == 1 and len(branches) > 1
+    if not is_nullable or not isinstance(others[0].get("type"), str):
         return {**said, "anyOf": branches}
     only = others[0]
     nullable = {**only, **said, "type": [only["type"], "null"]}

@@ -1,32 +1,34 @@
-"""What Citu and a model say to each other in one question, and the step that both flows with tools take: asking it."""
+"""What Citu and a model say to each other in one question, and the step that both flows with tools
+take: asking it.
+"""
 
 from dataclasses import dataclass, replace
 
-from agent.flow import Write
+from agent.progress import Write
 from agent.token_batches import emitting
 from agent.tools.answer_text import AnswerText
-from agent.tools.opening import Opening
+from agent.tools.first_prompt import FirstPrompt
 from agent.tools.session import ToolSession
 from agent.tools.transcript import Exchange, Transcript
 from common.errors import PromptTooLong
 from common.inquiry import Emit
-from common.llm import Completion, OnToken, ToolOffer
+from llm import Completion, OnToken, ToolOffer
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What was said so far.
+    """The dialogue so far, as the state keeps it.
 
     Attributes:
         told: what the user has read of the answer.
     """
 
-    opening: Opening
+    opening: FirstPrompt
     transcript: Transcript
     told: str = ""
 
     @classmethod
-    def begin(cls, opening: Opening) -> "Dialogue":
+    def begin(cls, opening: FirstPrompt) -> "Dialogue":
         """Nothing but the opening."""
         return cls(opening, Transcript(opening.messages))
 
@@ -39,18 +41,24 @@ class Dialogue:
         if self.opening.shortened is None:
             return None
         opening = self.opening.shortened()
-        return replace(self, opening=opening, transcript=self.transcript.shortened(opening.messages))
+        return replace(
+            self, opening=opening, transcript=self.transcript.shortened(opening.messages)
+        )
 
 
 @dataclass(frozen=True)
-class Replied:
-    """A reply of the model, and the dialogue that it answers; without calls, `dialogue.told` is the answer."""
+class ModelReply:
+    """A reply of the model, and the dialogue that it answers; without calls, `dialogue.told` is the
+    answer.
+    """
 
     reply: Completion
     dialogue: Dialogue
 
 
-async def reply_to(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Write) -> Replied:
+async def reply_to(
+    dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Write
+) -> ModelReply:
     """The model's reply; its text is shown while it is written, as far as it is the answer.
 
     A dialogue that the model finds too long is sent once more, shortened, once per question.
@@ -60,7 +68,8 @@ async def reply_to(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | 
 
     Raises:
         LimitReached: the question may not call the model again.
-        LlmUnavailable: the model can't be reached, its reply was empty twice, or the dialogue is still too long.
+        LlmUnavailable: the model can't be reached, its reply was empty twice, or the dialogue is
+            still too long.
     """
     with emitting(session.question.stream_tokens, write) as emit:
         try:
@@ -72,9 +81,15 @@ async def reply_to(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | 
             return await _replied(shorter, session, offer, emit)
 
 
-async def _replied(dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, emit: Emit | None) -> Replied:
+async def _replied(
+    dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, emit: Emit | None
+) -> ModelReply:
     text = AnswerText(dialogue.told, emit)
     on_token: OnToken | None = text.feed if emit else None
     reply = await session.ask(dialogue.transcript, offer, on_token, text.restart)
-    told = text.on_the_way(reply) if reply.tool_calls else text.answer(reply, session.question.answer_lang)
-    return Replied(reply, replace(dialogue, told=told))
+    told = (
+        text.on_the_way(reply)
+        if reply.tool_calls
+        else text.answer(reply, session.question.answer_lang)
+    )
+    return ModelReply(reply, replace(dialogue, told=told))

@@ -1,11 +1,13 @@
-"""`export`: a link to the rows of an earlier call as a file, which is made when somebody fetches it."""
+"""`export`: a link to the rows of an earlier call as a file, which is made when somebody fetches
+it.
+"""
 
 from typing import Literal
 from urllib.parse import urlencode
 
 from pydantic import Field
 
-from agent.flow import Question
+from agent.question import Question
 from agent.tools.found_rows import CALL_ID, rows_of
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.text import Text
@@ -14,7 +16,7 @@ Format = Literal["csv", "json", "xlsx"]
 
 
 class ExportRows(Arguments):
-    """What `export` takes."""
+    """The arguments of `export`."""
 
     call_id: str = Field(description=CALL_ID)
     format: Format
@@ -32,16 +34,20 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
         url = _link(found.call_id, arguments.format, context.question)
         offer = {"call_id": found.call_id, "format": arguments.format, "url": url}
         told = (
-            f"The answer shows the user a link to the file: {url}. It can be fetched once the question is answered, "
+            f"The answer shows the user a link to the file: {url}. It can be fetched once the "
+            f"question is answered, "
             f"and holds up to {max_rows} rows as they are then."
         )
         name = arguments.format
-        return ToolResult(told, Text(f"{name} 文件的链接", f"Link to the {name} file"), shown={"exports": [offer]})
+        return ToolResult(
+            told, Text(f"{name} 文件的链接", f"Link to the {name} file"), shown={"exports": [offer]}
+        )
 
     return Tool(
         "export",
         Text("导出结果", "Export rows"),
-        "Offers the user all rows of an earlier call as a file. Use it when the user asks for a file or for more rows "
+        "Offers the user all rows of an earlier call as a file. Use it when the user asks for a "
+        "file or for more rows "
         "than are shown.",
         ExportRows,
         run,

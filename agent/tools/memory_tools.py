@@ -1,7 +1,8 @@
-"""`search_memory` and `save_memory`: what has been learnt about the database, and a candidate for it.
+"""`search_memory` and `save_memory`: what has been learnt about the database, and a candidate for
+it.
 
-What people wrote is data: it is told in the same tags as in prompts, and none of it can close them. A candidate that a
-model saves is neither told nor reused until a person has looked at it.
+What people wrote is data: it is told in the same tags as in prompts, and none of it can close them.
+A candidate that a model saves is neither told nor reused until a person has looked at it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,12 +17,12 @@ from common.actor import Actor
 from common.errors import Forbidden, InvalidRequest
 from common.inquiry import Inquiry
 from common.learning import MAX_QUESTION_CHARS, MAX_SQL_CHARS, Experience
-from common.llm.tokens import PromptBudget
 from common.ports import Definitions
-from common.store.learned import Added, Learned
 from common.text import Text, language_of
-from knowledge.experience.desk import is_unseen
+from knowledge.experience.experience_service import is_unseen
 from knowledge.learning.intake import Intake
+from llm.tokens import PromptBudget
+from store.learned import Added, Learned
 
 _MOST_SAVED = 3  # by one question
 _MOST_CANDIDATES = 50  # of one user that nobody has looked at
@@ -36,32 +37,39 @@ _DEPENDS = Text(
     "The question can't be understood without the conversation: write it so that it stands alone.",
 )
 _BECAME = {
-    "added": Text("已保存为候选，审核后才会使用", "Kept as a candidate; it is used once a person has approved it"),
+    "added": Text(
+        "已保存为候选，审核后才会使用",
+        "Kept as a candidate; it is used once a person has approved it",
+    ),
     "known": Text("之前已保存过", "The same is kept already"),
-    "full": Text("没有保存：待审核的候选已达上限", "Not kept: as many candidates wait for a review as may"),
+    "full": Text(
+        "没有保存：待审核的候选已达上限", "Not kept: as many candidates wait for a review as may"
+    ),
 }
 
 
 class SearchMemory(Arguments):
-    """What `search_memory` takes."""
+    """The arguments of `search_memory`."""
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="The question.")
 
 
 class SaveMemory(Arguments):
-    """What `save_memory` takes."""
+    """The arguments of `save_memory`."""
 
     question: str = Field(
         min_length=1,
         max_length=MAX_QUESTION_CHARS,
         description="The question, complete in itself.",
     )
-    sql: str = Field(min_length=1, max_length=MAX_SQL_CHARS, description="The SQL that answered it.")
+    sql: str = Field(
+        min_length=1, max_length=MAX_SQL_CHARS, description="The SQL that answered it."
+    )
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What has been learnt about one datasource.
+    """The knowledge that has been learnt about one datasource.
 
     Attributes:
         recollection_of: gives what an actor may see of it.
@@ -83,18 +91,25 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
 
     async def run(context: ToolContext, arguments: SearchMemory) -> ToolResult:
         recollection = memory.recollection_of(context.question.actor)
-        experience = _verified(await recollection.recalled(await _inquiry(arguments.question, context)))
+        experience = _verified(
+            await recollection.recalled(await _inquiry(arguments.question, context))
+        )
         recollection.used(experience.examples)
         parts = "".join(experience_parts(experience, _BUDGET).values()).strip()
         count = len(experience.examples)
         if not parts:
-            return ToolResult("Nothing is kept about such questions.", Text("没有相关记录", "Nothing is kept"))
-        return ToolResult(f"{_DATA}\n{parts}", Text(f"找到 {count} 个已验证的例子", f"Verified examples: {count}"))
+            return ToolResult(
+                "Nothing is kept about such questions.", Text("没有相关记录", "Nothing is kept")
+            )
+        return ToolResult(
+            f"{_DATA}\n{parts}", Text(f"找到 {count} 个已验证的例子", f"Verified examples: {count}")
+        )
 
     return Tool(
         "search_memory",
         Text("查找经验", "Search memory"),
-        "Gives verified pairs of question and SQL, known mistakes and documentation for questions like this one. "
+        "Gives verified pairs of question and SQL, known mistakes and documentation for "
+        "questions like this one. "
         "Use it before writing SQL.",
         SearchMemory,
         run,
@@ -116,7 +131,8 @@ def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
     return Tool(
         "save_memory",
         Text("保存经验", "Save to memory"),
-        "Keeps a question with the SQL that answered it as a candidate for a person to approve. Use it when the answer "
+        "Keeps a question with the SQL that answered it as a candidate for a person to approve. "
+        "Use it when the answer "
         "is surely right.",
         SaveMemory,
         run,

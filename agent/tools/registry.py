@@ -3,22 +3,31 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
 from agent.extensions.points import HOOK_S, UNOBSERVED, LifecycleHook, ObservabilityProvider
-from agent.flow import Question
-from agent.tools.tool import Arguments, Found, Tool, ToolContext, ToolResult, failed
+from agent.question import Question
+from agent.tools.tool import Arguments, Tool, ToolContext, ToolFindings, ToolResult, failed
 from common.actor import Actor
 from common.audit import Audit, CallOutcome, Occasion
 from common.errors import Cancelled, CituError, Forbidden, InternalError
-from common.llm import InvalidArguments, ToolCall
 from common.ports import Database
 from common.text import Text
-from knowledge.safe_text import one_line
+from knowledge.language.safe_text import one_line
+from llm import InvalidArguments, ToolCall
 
 A = TypeVar("A", bound=Arguments)
 _log = logging.getLogger(__name__)
@@ -34,31 +43,46 @@ _UNKNOWN_SUMMARY = Text("没有这个工具", "There is no such tool")
 _INVALID_SUMMARY = Text("参数无效", "The arguments are not valid")
 _BROKEN = Text("工具运行出错", "The tool failed")
 _MOST_PROBLEMS = 5  # of the arguments, that the model is told
-_MOST_PLACE = 80  # characters of the name of an argument
+_MOST_LOCATION = 80  # characters of the name of an argument
 
 Transform = Callable[[Tool[Any], Arguments, ToolContext], Awaitable[Arguments]]
-"""Changes the arguments of a call, or raises `Forbidden` to refuse it; the next transform gets what this one gave."""
+"""Changes the arguments of a call for the next transform, or raises `Forbidden` to refuse it."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a call is made for.
+    """The question that a call belongs to.
 
     Attributes:
-        occasion: of the question, with what enrichers add; the call's own has tool and call id as well.
+        occasion: of the question, with what enrichers add; the call's own has tool and call id as
+            well.
         found: see `ToolContext`.
     """
 
     question: Question
     occasion: Occasion
-    found: Mapping[str, Found] = field(default_factory=dict)
+    found: Mapping[str, ToolFindings] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _PreparedCall:
+    tool: Tool[Any]
+    arguments: Arguments
+    context: ToolContext
+
+
+@dataclass
+class _Outcome:
+    """How a tool's run has ended; until it has, as one that broke."""
+
+    error_type: str | None = InternalError.error_type
 
 
 class ToolRegistry:
     """The tools of a service.
 
     Args:
-        open_database: gives the asked database for an occasion; its statements are audited.
+        open_database: gives the datasource for an occasion; its statements are audited.
         audit: takes note of every call, also of those that are refused.
         transforms: run on every call before its tool.
         hooks: are told of every call with valid arguments.
@@ -93,7 +117,7 @@ class ToolRegistry:
         more: Sequence[Tool[Any]] = (),
         transforms: Sequence[Transform] = (),
     ) -> "ToolRegistry":
-        """A registry without some of the tools and with others, for one flow or one question.
+        """Return a registry without some of the tools and with others, for a flow or a question.
 
         Args:
             transforms: run after those that there are.
@@ -112,42 +136,66 @@ class ToolRegistry:
         )
 
     def find(self, name: str, actor: Actor) -> Tool[Any] | None:
-        """The tool of that name; None if there is none or the actor may not call it."""
+        """Return the tool of that name; None if there is none or the actor may not call it."""
         tool = self._tools.get(name)
-        return tool if tool is not None and tool.is_allowed(actor.groups) else None
+        if tool is None or not tool.is_allowed(actor.groups):
+            return None
+        return tool
 
     def groups(self, name: str) -> frozenset[str]:
-        """Who may call the tool of that name; nobody, if there is none. Tools of a flow that do the same take these."""
+        """Return who may call the tool of that name; nobody, if there is none.
+
+        Tools of a flow that do the same take these groups.
+        """
         tool = self._tools.get(name)
         return tool.groups if tool is not None else frozenset()
 
     def allowed(self, actor: Actor) -> tuple[Tool[Any], ...]:
-        """The tools that the actor may call."""
+        """Return the tools that the actor may call."""
         return tuple(tool for tool in self._tools.values() if tool.is_allowed(actor.groups))
 
-    async def execute(self, call: ToolCall, use: Use, offered: Collection[str] | None = None) -> ToolResult:
-        """What the call gives; a failure is a result, too.
+    async def execute(
+        self, call: ToolCall, use: Use, offered: Collection[str] | None = None
+    ) -> ToolResult:
+        """Return the result of the call; a failure is a result, too.
 
         A tool that does not exist and one that the actor may not call get the same answer.
 
         Args:
-            offered: names of the tools that the model was offered; a call of another is not run. None: all.
+            offered: names of the tools that the model was offered; a call of another is not run.
+                None: all.
 
         Raises:
             asyncio.CancelledError: the question was cancelled; the call is noted.
         """
         occasion = replace(use.occasion, tool=call.name, call_id=call.id)
         started = time.perf_counter()
+        prepared = self._prepared(call, use, occasion, offered)
+        if isinstance(prepared, ToolResult):
+            self._note(call, occasion, started, prepared.error_type)
+            return prepared
+        tool, context = prepared.tool, prepared.context
         try:
-            result = await self._answered(call, use, occasion, offered)
+            arguments = await self.transformed(tool, prepared.arguments, context)
+            async with self._observed(tool, arguments, context) as outcome:
+                result: ToolResult = await tool.run(context, arguments)
+                outcome.error_type = result.error_type
+        except CituError as error:
+            result = failed(error)
         except asyncio.CancelledError:
-            self._note(call, occasion, started, "cancelled")
+            self._note(call, occasion, started, Cancelled.error_type)
             raise
+        except Exception:  # noqa: BLE001 - the model must get a result for each of its calls
+            run_id = use.question.run_id
+            _log.exception("a tool failed", extra={"tool": tool.name, "run_id": run_id})
+            result = _broken()
         self._note(call, occasion, started, result.error_type)
         return result
 
     async def transformed(self, tool: Tool[A], arguments: A, context: ToolContext) -> A:
-        """The arguments as all transforms leave them; for tools that do a part of what another one does, as that one.
+        """Return the arguments as all transforms leave them.
+
+        A tool that does a part of what `tool` does may call it for its own arguments.
 
         Raises:
             CituError: a transform refuses the call.
@@ -157,9 +205,10 @@ class ToolRegistry:
             changed = await transform(tool, changed, context)
         return cast(A, changed)
 
-    async def _answered(
+    def _prepared(
         self, call: ToolCall, use: Use, occasion: Occasion, offered: Collection[str] | None
-    ) -> ToolResult:
+    ) -> "_PreparedCall | ToolResult":
+        """Return the call with its tool and arguments, or the result that refuses it."""
         tool = self.find(call.name, use.question.actor)
         if tool is None:
             return self._unknown(use.question.actor)
@@ -168,36 +217,32 @@ class ToolRegistry:
         arguments = parsed_arguments(tool, call)
         if isinstance(arguments, ToolResult):
             return arguments
-        context = ToolContext(use.question, call.id, self._open_database(occasion), use.found, occasion.metadata)
-        try:
-            return await self._run(tool, context, await self.transformed(tool, arguments, context))
-        except CituError as error:
-            return failed(error)
-        except Exception:  # noqa: BLE001 - the model must get a result for each of its calls
-            _log.exception("a tool failed", extra={"tool": tool.name, "run_id": use.question.run_id})
-            return ToolResult("internal_error: the tool failed.", _BROKEN, InternalError.error_type)
+        database = self._open_database(occasion)
+        context = ToolContext(use.question, call.id, database, use.found, occasion.metadata)
+        return _PreparedCall(tool, arguments, context)
 
-    async def _run(self, tool: Tool[Any], context: ToolContext, arguments: Arguments) -> ToolResult:
-        """Runs the tool; hooks are told before, and may stop it, and after."""
+    @asynccontextmanager
+    async def _observed(
+        self, tool: Tool[Any], arguments: Arguments, context: ToolContext
+    ) -> AsyncIterator["_Outcome"]:
+        """Tell hooks before the tool runs in this context, where they may stop it, and after."""
         for hook in self._hooks:
             await hook.before_tool(context.question, tool.name, arguments.model_dump())
-        error_type: str | None = InternalError.error_type
+        outcome = _Outcome()
         try:
             with self._observer.span("tool", {"tool": tool.name, "call_id": context.call_id}):
-                result: ToolResult = await tool.run(context, arguments)
-            error_type = result.error_type
+                yield outcome
         except CituError as error:
-            error_type = error.error_type
+            outcome.error_type = error.error_type
             raise
         except asyncio.CancelledError:
-            error_type = Cancelled.error_type
+            outcome.error_type = Cancelled.error_type
             raise
         finally:
-            await self._ended(context.question, tool.name, error_type)
-        return result
+            await self._ended(context.question, tool.name, outcome.error_type)
 
     async def _ended(self, question: Question, name: str, error_type: str | None) -> None:
-        """Tells hooks that the tool has run; what they raise changes nothing any more, and they are not waited for."""
+        """Tell hooks that the tool has run; an error or a slow hook changes nothing any more."""
         for hook in self._hooks:
             try:
                 async with asyncio.timeout(HOOK_S):
@@ -206,7 +251,7 @@ class ToolRegistry:
                 _log.exception("a hook failed after a tool", extra={"tool": name})
 
     def note_refused(self, call: ToolCall, occasion: Occasion, error_type: str) -> None:
-        """Notes a call that is not run, whatever it calls: it is one too many, or was made before.
+        """Note a call that is not run: it is one too many, or was made before.
 
         Args:
             occasion: of the question.
@@ -218,14 +263,20 @@ class ToolRegistry:
         names = _listed(tool.name for tool in self.allowed(actor))
         return ToolResult(f"There is no such tool. Tools: {names}.", _UNKNOWN_SUMMARY, _UNKNOWN)
 
-    def _note(self, call: ToolCall, occasion: Occasion, started: float, error_type: str | None) -> None:
+    def _note(
+        self, call: ToolCall, occasion: Occasion, started: float, error_type: str | None
+    ) -> None:
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        self._audit.record_call(occasion, _arguments(call), CallOutcome.of(error_type, milliseconds, _REFUSALS))
+        self._audit.record_call(
+            occasion, _arguments(call), CallOutcome.of(error_type, milliseconds, _REFUSALS)
+        )
 
 
 def _arguments(call: ToolCall) -> Any:
-    """As the model gave them."""
-    return call.arguments.text if isinstance(call.arguments, InvalidArguments) else dict(call.arguments)
+    """Return the arguments as the model gave them."""
+    if isinstance(call.arguments, InvalidArguments):
+        return call.arguments.text
+    return dict(call.arguments)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -233,25 +284,30 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def parsed_arguments(tool: Tool[Any], call: ToolCall) -> Arguments | ToolResult:
-    """The arguments of the call as the tool takes them, or the result that tells the model what is wrong with them."""
+    """Return the arguments as the tool takes them, or the result that says what is wrong."""
     if isinstance(call.arguments, InvalidArguments):
         return _invalid(call.arguments.problem)
     try:
         arguments: Arguments = tool.arguments.model_validate(call.arguments)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False)[:_MOST_PROBLEMS]
-        return _invalid("; ".join(f"{_place(one['loc'])}: {one['msg']}" for one in problems))
+        return _invalid("; ".join(f"{_location(one['loc'])}: {one['msg']}" for one in problems))
     return arguments
 
 
-def _place(loc: Sequence[int | str]) -> str:
-    """Where a problem is; names of unknown arguments are the model's own and may be long."""
-    return one_line(".".join(map(str, loc)), _MOST_PLACE) or "arguments"
+def _location(loc: Sequence[int | str]) -> str:
+    """Return where a problem is; unknown arguments' names are the model's own and may be long."""
+    return one_line(".".join(map(str, loc)), _MOST_LOCATION) or "arguments"
 
 
 def _not_now(call: ToolCall, offered: Collection[str]) -> ToolResult:
-    said = f"{one_line(call.name, _MOST_PLACE)} can't be called now. Call one of: {_listed(offered)}."
+    name = one_line(call.name, _MOST_LOCATION)
+    said = f"{name} can't be called now. Call one of: {_listed(offered)}."
     return ToolResult(said, _NOT_NOW, NOT_OFFERED)
+
+
+def _broken() -> ToolResult:
+    return ToolResult("internal_error: the tool failed.", _BROKEN, InternalError.error_type)
 
 
 def _invalid(problem: str) -> ToolResult:

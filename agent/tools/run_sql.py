@@ -7,16 +7,16 @@ from pydantic import Field
 from agent.answers.shown_result import shown_result
 from agent.thinking.llm.repair_hints import error_text
 from agent.thinking.llm.rows_text import extent, row_line, rows_text
-from agent.tools.tool import EVERYONE, Arguments, Found, Tool, ToolContext, ToolResult
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolFindings, ToolResult
 from common.errors import InvalidSql
 from common.ports import Database
 from common.text import Text
 from common.values import Catalog, QueryResult
-from knowledge.near_names import with_suggestions
-from knowledge.personal_data import open_values
-from knowledge.safe_text import identifier, one_line
-from knowledge.second_look import looks_empty, unfounded
-from knowledge.spelling import alike
+from knowledge.language.safe_text import identifier, one_line
+from knowledge.language.spelling import alike
+from knowledge.tables.near_names import with_suggestions
+from knowledge.values.personal_data import open_values
+from knowledge.values.second_look import looks_empty, unfounded
 
 NAME = "run_sql"
 
@@ -31,7 +31,7 @@ _MORE_ROWS = Text("查询到超过 {} 行，已截断", "More than {} rows; only
 
 
 class RunSql(Arguments):
-    """What `run_sql` takes."""
+    """The arguments of `run_sql`."""
 
     sql: str = Field(description="One PostgreSQL SELECT statement.")
 
@@ -49,8 +49,10 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
     return Tool(
         NAME,
         Text("执行查询", "Run SQL"),
-        "Runs one read-only SQL query on the connected PostgreSQL database and gives the first rows. Aggregate, filter "
-        "and sort in SQL instead of fetching many rows. Look at the schema first: never guess names of tables, columns "
+        "Runs one read-only SQL query on the connected PostgreSQL database and gives the first "
+        "rows. Aggregate, filter "
+        "and sort in SQL instead of fetching many rows. Look at the schema first: never guess "
+        "names of tables, columns "
         "or stored values.",
         RunSql,
         run,
@@ -58,7 +60,9 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
     )
 
 
-async def queried(tool: str, sql: str, context: ToolContext, *, samples: bool, is_planned: bool = False) -> ToolResult:
+async def queried(
+    tool: str, sql: str, context: ToolContext, *, samples: bool, is_planned: bool = False
+) -> ToolResult:
     """The rows of `sql` as the call's result, or what is wrong with it.
 
     Args:
@@ -79,13 +83,20 @@ async def queried(tool: str, sql: str, context: ToolContext, *, samples: bool, i
         return await not_valid(error, sql, database)
     catalog = await database.catalog()
     shown = shown_result(sql, result, catalog, context.question.answer_lang)
-    found = Found(context.call_id, tool, sql, result, shown)
-    told = "\n".join([result_text(result), *(_why_empty(sql, catalog, samples=samples) if looks_empty(result) else ())])
+    found = ToolFindings(context.call_id, tool, sql, result, shown)
+    told = "\n".join(
+        [
+            result_text(result),
+            *(_why_empty(sql, catalog, samples=samples) if looks_empty(result) else ()),
+        ]
+    )
     return ToolResult(told, _summary(result), found=found)
 
 
 async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResult:
-    """The result of a call whose SQL PostgreSQL refused: what, where, and which names may have been meant."""
+    """The result of a call whose SQL PostgreSQL refused: what, where, and which names may have been
+    meant.
+    """
     catalog = await database.catalog()
     told = f"{error.error_type}: {error_text(error, sql, catalog)}"
     return ToolResult(told, with_suggestions(error, sql, catalog).text, error.error_type)
@@ -101,7 +112,9 @@ def result_text(result: QueryResult) -> str:
         f"columns and rows:\n{rows}",
     ]
     if result.cut_columns:
-        lines.insert(1, f"Cut, because too long: cells of {row_line(result.cut_columns)[:_MOST_CHARS]}")
+        lines.insert(
+            1, f"Cut, because too long: cells of {row_line(result.cut_columns)[:_MOST_CHARS]}"
+        )
     return "\n".join(lines)
 
 
@@ -114,6 +127,8 @@ def _why_empty(sql: str, catalog: Catalog, *, samples: bool) -> Iterator[str]:
     for comparison in list(unfounded(sql, catalog))[:_MOST_UNFOUNDED]:
         table, column = comparison.table, comparison.column
         said = one_line(comparison.text, _MOST_VALUE_CHARS)
-        line = f"No row has {row_line([said])} in {identifier(table.name)}.{identifier(column.name)}."
+        line = (
+            f"No row has {row_line([said])} in {identifier(table.name)}.{identifier(column.name)}."
+        )
         near = alike(comparison.text, open_values(table, column))[:_MOST_SIMILAR] if samples else ()
         yield f"{line} Similar stored values: {row_line(near)}" if near else line

@@ -1,4 +1,6 @@
-"""`search_schema` and `describe_table`: what the connected database holds, as the one who asks may see it."""
+"""`search_schema` and `describe_table`: what the connected database holds, as the one who asks may
+see it.
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -9,15 +11,15 @@ from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.actor import Actor
-from common.llm.tokens import estimated_tokens
 from common.text import Text
 from common.values import Catalog, Column, Table
-from knowledge.index import CatalogIndex, Part
-from knowledge.personal_data import open_values
-from knowledge.safe_text import identifier, one_line
-from knowledge.schema_desk import ExamplesFor, table_named
-from knowledge.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
-from knowledge.table_vectors import Nearest
+from knowledge.index import CatalogIndex, IndexPart
+from knowledge.language.safe_text import identifier, one_line
+from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
+from knowledge.tables.schema_service import ExamplesFor, table_named
+from knowledge.tables.table_vectors import Nearest
+from knowledge.values.personal_data import open_values
+from llm.tokens import estimated_tokens
 
 _FOUND_BY_DEFAULT = 8
 _MOST_FOUND = 30
@@ -30,7 +32,7 @@ _MOST_REFERENCES = 30  # of other tables to this one
 
 
 class SearchSchema(Arguments):
-    """What `search_schema` takes."""
+    """The arguments of `search_schema`."""
 
     words: str = Field(min_length=1, description="What to look for, in the words of the question.")
     limit: int | None = Field(
@@ -42,7 +44,7 @@ class SearchSchema(Arguments):
 
 
 class DescribeTable(Arguments):
-    """What `describe_table` takes."""
+    """The arguments of `describe_table`."""
 
     table: str = Field(min_length=1, description="Name of the table, with or without its schema.")
 
@@ -52,16 +54,19 @@ class SchemaReader:
 
     Args:
         samples: whether stored values are shown and searched, those of personal columns never.
-        nearest: the tables that mean what words mean, as far as that is known; None: words alone rank tables.
+        nearest: the tables that mean what words mean, as far as that is known; None: words alone
+            rank tables.
         examples: gives what answered similar questions, as an actor may see it.
     """
 
-    def __init__(self, *, samples: bool, nearest: Nearest | None = None, examples: ExamplesFor | None = None) -> None:
+    def __init__(
+        self, *, samples: bool, nearest: Nearest | None = None, examples: ExamplesFor | None = None
+    ) -> None:
         self.samples = samples
         self._nearest = nearest
         self._examples = examples
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
-        self._described = Part(self._describe)
+        self._described = IndexPart(self._describe)
 
     def _describe(self, index: CatalogIndex) -> SchemaText:
         schema = SchemaText(index.catalog, samples=self.samples)
@@ -72,7 +77,9 @@ class SchemaReader:
         """The description of the catalogue."""
         return await self._described.ready(catalog)
 
-    async def found(self, words: str, most: int, catalog: Catalog, actor: Actor | None = None) -> list[Table]:
+    async def found(
+        self, words: str, most: int, catalog: Catalog, actor: Actor | None = None
+    ) -> list[Table]:
         """The tables that have to do with the words, the most relevant first.
 
         Args:
@@ -86,7 +93,7 @@ class SchemaReader:
 
 
 def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[DescribeTable]]:
-    """The two tools."""
+    """Return `search_schema` and `describe_table`."""
 
     async def search(context: ToolContext, arguments: SearchSchema) -> ToolResult:
         catalog = await context.database.catalog()
@@ -110,7 +117,8 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
         Tool(
             "search_schema",
             Text("查找数据表", "Search the schema"),
-            "Finds tables by what a question is about, and gives their columns, types, comments, keys and known "
+            "Finds tables by what a question is about, and gives their columns, types, comments, "
+            "keys and known "
             "values. Use it before writing SQL.",
             SearchSchema,
             search,
@@ -119,7 +127,8 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
         Tool(
             "describe_table",
             Text("查看表结构", "Describe a table"),
-            "Gives all columns of one table with types, comments, keys, known values and which tables refer to it. Use "
+            "Gives all columns of one table with types, comments, keys, known values and which "
+            "tables refer to it. Use "
             "it when search_schema left out columns, or a name is already known.",
             DescribeTable,
             describe,
@@ -133,7 +142,9 @@ def _searched(schema: SchemaText, tables: Sequence[Table], words: str) -> str:
     if not total:
         return "No table may be read."
     if not tables:
-        return f"No table has to do with these words. The tables:\n{schema.overview(words, _BUDGET)}"
+        return (
+            f"No table has to do with these words. The tables:\n{schema.overview(words, _BUDGET)}"
+        )
     text, left_out = schema.some(tables, words, _BUDGET)
     lines = [f"{len(tables)} of {total} tables, the most relevant first:", text]
     if left_out:
@@ -142,7 +153,8 @@ def _searched(schema: SchemaText, tables: Sequence[Table], words: str) -> str:
     return "\n".join(filter(None, lines))
 
 
-# ------------------------------------------------------------------------------------------------------- one table
+# ------------------------------------------------------------------------------
+# one table
 
 
 def _told_of(table: Table, schema: SchemaText, *, samples: bool) -> str:
@@ -157,7 +169,9 @@ def _told_of(table: Table, schema: SchemaText, *, samples: bool) -> str:
 def _named(columns: Sequence[Column]) -> Iterator[str]:
     """The columns for whose lines there is no room, with their types alone."""
     if columns:
-        named = list(within(_BUDGET, (f"{identifier(column.name)} {column.type}" for column in columns)))
+        named = list(
+            within(_BUDGET, (f"{identifier(column.name)} {column.type}" for column in columns))
+        )
         more = f", and {len(columns) - len(named)} more" if len(named) < len(columns) else ""
         yield f"  -- further columns: {', '.join(named)}{more}"
 
@@ -170,15 +184,28 @@ def _referring(table: Table, schema: SchemaText) -> Iterator[str]:
         if key.target == table.key
     ]
     if references:
-        more = f", and {len(references) - _MOST_REFERENCES} more" if len(references) > _MOST_REFERENCES else ""
+        more = (
+            f", and {len(references) - _MOST_REFERENCES} more"
+            if len(references) > _MOST_REFERENCES
+            else ""
+        )
         yield f"Referred to by: {', '.join(references[:_MOST_REFERENCES])}{more}"
 
 
 def _many_values(table: Table) -> Iterator[str]:
     """The known values of columns that have more than a line of the description shows."""
     for column in table.columns:
-        if column.is_complete and len(column.values) > MAX_VALUES and not column.allowed and not column.period:
-            values = [value for value in open_values(table, column) if one_line(value, _MOST_VALUE_CHARS) == value]
+        if (
+            column.is_complete
+            and len(column.values) > MAX_VALUES
+            and not column.allowed
+            and not column.period
+        ):
+            values = [
+                value
+                for value in open_values(table, column)
+                if one_line(value, _MOST_VALUE_CHARS) == value
+            ]
             more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
             if values:
                 yield f"Values of {identifier(column.name)}: {row_line(values[:_MOST_VALUES])}{more}"

@@ -1,4 +1,4 @@
-"""`search_values`: the stored values behind words, so that a query compares with what is really stored."""
+"""`search_values`: the stored values behind words, so that queries compare with what is stored."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,15 +16,15 @@ from common.errors import Forbidden, NotFound
 from common.ports import Database
 from common.text import Text
 from common.values import Catalog, Column, Table
-from knowledge.atoms import atoms_of, normalise
-from knowledge.personal_data import Privacy, open_values, privacy_of
-from knowledge.safe_text import identifier, one_line
-from knowledge.schema_desk import table_named
-from knowledge.spelling import alike, closest, same
-from knowledge.stored_values import labelled_values, meant_values
-from knowledge.value_matching import Place, may_be_told
-from knowledge.value_patterns import Stretch
-from knowledge.value_search import MOST_COLUMNS, ValueSearch, Wanted, searched
+from knowledge.language.atoms import atoms_of, normalise
+from knowledge.language.safe_text import identifier, one_line
+from knowledge.language.spelling import alike, closest, same
+from knowledge.tables.schema_service import table_named
+from knowledge.values.personal_data import Privacy, open_values, privacy_of
+from knowledge.values.stored_values import labelled_values, meant_values
+from knowledge.values.value_matching import Place, may_be_told
+from knowledge.values.value_patterns import Stretch
+from knowledge.values.value_search import MOST_COLUMNS, ValueRequest, ValueSearch, searched
 
 _MOST_WORDS = 200  # characters; no stored value that a question names is longer
 _MOST_TABLES = 20  # by what the words have to do with
@@ -32,18 +32,21 @@ _MOST_FOUND = 30
 _MOST_NEAR = 3  # of one column
 _MOST_VALUE_CHARS = 200
 _LEAST_LIKENESS = 0.6  # of a column that may have been meant
-_PERSONAL = Text("列 {} 的值属于个人信息，不能查找。", "The values of {} are personal and can't be searched.")
+_PERSONAL = Text(
+    "列 {} 的值属于个人信息，不能查找。", "The values of {} are personal and can't be searched."
+)
 _NO_COLUMN = Text("没有名为 {} 的列。", "There is no column named {}.")
 _MEANT = Text("您是不是要找：{}？", " Did you mean: {}?")
 
 
 class SearchValues(Arguments):
-    """What `search_values` takes."""
+    """The arguments of `search_values`."""
 
     words: str = Field(
         min_length=1,
         max_length=_MOST_WORDS,
-        description="One name, code or word as the question has it, such as a product, a city or a status.",
+        description="One name, code or word as the question has it, "
+        "such as a product, a city or a status.",
     )
     table: str | None = Field(default=None, description="Search this table only.")
     column: str | None = Field(default=None, description="Search columns of this name only.")
@@ -55,7 +58,7 @@ _BEST_FIRST: tuple[How, ...] = get_args(How)
 
 @dataclass(frozen=True)
 class _Hit:
-    """A stored value, and how it is found: `exact` (the same but for case, width and the like), `called so`, `near`."""
+    """A stored value, and how it is found; `exact` ignores case, width and the like."""
 
     table: Table
     column: str
@@ -65,7 +68,11 @@ class _Hit:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where to search: columns with their tables, the likeliest first; `is_named`: the caller said so."""
+    """The columns to search with their tables, the likeliest first.
+
+    Attributes:
+        is_named: the caller named them.
+    """
 
     columns: Sequence[tuple[Table, Column]]
     is_named: bool
@@ -80,7 +87,9 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
         known = await asyncio.to_thread(lambda: list(_known(arguments.words, scope)))
         places = [held.place for held in islice(searched(_places(scope), catalog), MOST_COLUMNS)]
         looked_up = await _looked_up(arguments.words, places, search, catalog, context.database)
-        hits = sorted(dict.fromkeys((*known, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how))
+        hits = sorted(
+            dict.fromkeys((*known, *looked_up)), key=lambda hit: _BEST_FIRST.index(hit.how)
+        )
         schema = await reader.described(catalog)
         lines = [_line(hit, schema.name(hit.table)) for hit in hits[:_MOST_FOUND]]
         told = "\n".join([_headline(hits, scope, is_searched=search.is_on), *lines])
@@ -89,15 +98,17 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
     return Tool(
         "search_values",
         Text("查找取值", "Search stored values"),
-        "Finds how names, codes and words of a question are stored, and in which column: the same text written "
-        "differently, or nearly the same. Use it before comparing a column with a text. Personal data is never found.",
+        "Finds how names, codes and words of a question are stored, and in which column: "
+        "the same text written differently, or nearly the same. "
+        "Use it before comparing a column with a text. Personal data is never found.",
         SearchValues,
         run,
         frozenset({EVERYONE}),
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- where
+# ------------------------------------------------------------------------------
+# where
 
 
 async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader) -> _Scope:
@@ -120,12 +131,13 @@ async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader
 
 
 async def _likely(words: str, catalog: Catalog, reader: SchemaReader) -> Sequence[Table]:
-    """Tables that have to do with the words, then those with such a value, then the others."""
+    """Return the tables to search, those with such a value first, then those about the words."""
     found = await reader.found(words, _MOST_TABLES, catalog)
     values = await NAMED_VALUES.ready(catalog)
-    holding = [catalog.by_key[named.table.key] for named in await asyncio.to_thread(values.find, words)]
-    keys = dict.fromkeys(table.key for table in (*holding, *found, *catalog.tables[:_MOST_TABLES]))
-    return [catalog.by_key[key] for key in keys]
+    named_values = await asyncio.to_thread(values.find, words)
+    keys = [named.table.key for named in named_values]
+    keys += [table.key for table in (*found, *catalog.tables[:_MOST_TABLES])]
+    return [catalog.by_key[key] for key in dict.fromkeys(keys)]
 
 
 def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Column]]:
@@ -143,41 +155,51 @@ def _columns_named(name: str, tables: Iterable[Table]) -> list[tuple[Table, Colu
 
 
 def _no_column(name: str, near: Sequence[str]) -> Text:
-    meant = [said.format(", ".join(near)) if near else "" for said in (_MEANT.zh, _MEANT.en)]
-    return Text(_NO_COLUMN.zh.format(name) + meant[0], _NO_COLUMN.en.format(name) + meant[1])
+    zh, en = _NO_COLUMN.zh.format(name), _NO_COLUMN.en.format(name)
+    if near:
+        listed = ", ".join(near)
+        zh += _MEANT.zh.format(listed)
+        en += _MEANT.en.format(listed)
+    return Text(zh, en)
 
 
 def _places(scope: _Scope) -> Iterator[Place]:
     return ((table.key, column.name) for table, column in scope.columns)
 
 
-# ---------------------------------------------------------------------------------------------------------------- what
+# ------------------------------------------------------------------------------
+# what
 
 
 def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
-    """What the catalogue knows; of personal columns nothing."""
+    """Yield what the catalogue knows; of personal columns nothing."""
     for table, column in scope.columns:
-        if privacy_of(table, column) is Privacy.OPEN:
-            yield from (_Hit(table, column.name, value, how) for value, how in _values_for(words, table, column))
+        if privacy_of(table, column) is not Privacy.OPEN:
+            continue
+        for value, how in _values_for(words, table, column):
+            yield _Hit(table, column.name, value, how)
 
 
 def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, How]]:
-    """The values of an open column that the words stand for; without any, those that resemble them."""
+    """Return the values of an open column that the words stand for, else those that resemble them."""
     values = open_values(table, column) or column.allowed
-    exact: list[tuple[str, How]] = [(value, "exact") for value in values if same(words, value)]
-    named = (*meant_values(column), *labelled_values(column))
-    called: list[tuple[str, How]] = [(value, "called so") for value, name, _ in named if same(words, name)]
-    return [*exact, *called] or [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
+    found: list[tuple[str, How]] = [(value, "exact") for value in values if same(words, value)]
+    for value, name, _ in (*meant_values(column), *labelled_values(column)):
+        if same(words, name):
+            found.append((value, "called so"))
+    if found:
+        return found
+    return [(value, "near") for value in alike(words, values)[:_MOST_NEAR]]
 
 
 async def _looked_up(
     words: str, places: Sequence[Place], search: ValueSearch, catalog: Catalog, database: Database
 ) -> list[_Hit]:
-    """What is found in columns of which not all values are known."""
+    """Return what is found in columns of which not all values are known."""
     stretch = _stretch(words)
     if not places or not stretch.atoms:
         return []
-    found = await search.find(Wanted((stretch,), lambda: places), catalog, database)
+    found = await search.find(ValueRequest((stretch,), lambda: places), catalog, database)
     hits = []
     for one in found:
         table = catalog.by_key[one.table]
@@ -188,14 +210,20 @@ async def _looked_up(
 
 
 def _stretch(words: str) -> Stretch:
-    """The words as something that nothing explains; all of them are one name where no part may be one."""
+    """Return the words as something that nothing explains.
+
+    Where no part of them may be a name, all of them are one.
+    """
     text = normalise(words)
     atoms = atoms_of(text)
     loose = Stretch(text, atoms, (True,) * len(atoms))
-    return loose if loose.spans else Stretch(text, atoms, loose.unexplained, is_quoted=True)
+    if loose.spans:
+        return loose
+    return Stretch(text, atoms, loose.unexplained, is_quoted=True)
 
 
-# --------------------------------------------------------------------------------------------------------------- words
+# ------------------------------------------------------------------------------
+# words
 
 
 def _headline(hits: Sequence[_Hit], scope: _Scope, *, is_searched: bool) -> str:
@@ -203,10 +231,11 @@ def _headline(hits: Sequence[_Hit], scope: _Scope, *, is_searched: bool) -> str:
         return "Stored values; use them in SQL exactly as written:"
     if not is_searched:
         return "No known value matches; columns with many values were not searched."
+    if scope.is_named:
+        return "No stored value matches there."
     return (
-        "No stored value matches there."
-        if scope.is_named
-        else ("No stored value matches in the likeliest columns. Give a table or a column to search elsewhere.")
+        "No stored value matches in the likeliest columns. "
+        "Give a table or a column to search elsewhere."
     )
 
 

@@ -1,4 +1,6 @@
-"""`statistics`: figures about all rows of an earlier call's statement, worked out by SQL, each with its method."""
+"""`statistics`: figures about all rows of an earlier call's statement, worked out by SQL, each with
+its method.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,31 +8,36 @@ from typing import Any
 import simplejson
 from pydantic import Field
 
-from agent.analysis.analysing import Analyst, What, Wish
-from agent.analysis.limits import MOST_HORIZON
+from agent.analysis.analysing import AnalysisRequest, Analyst, What
+from agent.analysis.analysis_limits import MOST_HORIZON
 from agent.tools.found_rows import CALL_ID, rows_of
 from agent.tools.run_sql import not_valid
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.errors import InvalidSql
 from common.text import Text
-from knowledge.safe_text import one_line
+from knowledge.language.safe_text import one_line
 
 _MOST_CHARS = 6_000  # of one result
 _MOST_LINE = 1_500
 
 
 class Analyse(Arguments):
-    """What `statistics` takes."""
+    """The arguments of `statistics`."""
 
     call_id: str = Field(description=CALL_ID)
     what: What = Field(
         description="describe: totals, mean, quartiles; shares: by group; change: over time, and where it comes "
         "from; outliers; forecast: the next periods."
     )
-    measure: str | None = Field(default=None, description="Column of figures; null: the first ones.")
+    measure: str | None = Field(
+        default=None, description="Column of figures; null: the first ones."
+    )
     by: str | None = Field(default=None, description="Column of groups or times; null: the first.")
     horizon: int | None = Field(
-        default=None, ge=1, le=MOST_HORIZON, description=f"Periods to forecast, 1 to {MOST_HORIZON}; null: a few."
+        default=None,
+        ge=1,
+        le=MOST_HORIZON,
+        description=f"Periods to forecast, 1 to {MOST_HORIZON}; null: a few.",
     )
 
 
@@ -40,7 +47,9 @@ def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
     async def run(context: ToolContext, arguments: Analyse) -> ToolResult:
         sql = rows_of(arguments.call_id, context).sql
         lang = context.question.answer_lang
-        wish = Wish(lang, (arguments.what,), arguments.measure, arguments.by, arguments.horizon)
+        wish = AnalysisRequest(
+            lang, (arguments.what,), arguments.measure, arguments.by, arguments.horizon
+        )
         try:
             analysis = await analyst.analyse(sql, wish, context.database)
         except InvalidSql as error:
@@ -51,7 +60,8 @@ def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
     return Tool(
         "statistics",
         Text("统计分析", "Statistics"),
-        "Works out figures about all rows of an earlier call, by SQL: describe, shares, change, outliers, or a "
+        "Works out figures about all rows of an earlier call, by SQL: describe, shares, change, "
+        "outliers, or a "
         "forecast of rows over time. Name the method when you tell its figures.",
         Analyse,
         run,
@@ -87,4 +97,6 @@ def _bounded(line: str) -> str:
 
 
 def _json(value: Any) -> str:
-    return simplejson.dumps(value, ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str)
+    return simplejson.dumps(
+        value, ensure_ascii=False, use_decimal=True, ignore_nan=True, default=str
+    )

@@ -1,4 +1,4 @@
-"""Who may use which tool, as the operator says it: `run_sql: analysts, leads; export: everyone; save_memory:`."""
+"""Reads who may use which tool: `run_sql: analysts, leads; export: everyone; save_memory:`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,16 +15,19 @@ class InvalidToolGroups(ValueError):
 
 
 def groups_of(setting: str) -> GroupsOf:
-    """The groups that the setting names. `app_config` has checked its form."""
-    entries = (entry.partition(":") for entry in setting.split(";") if entry.strip())
-    return {
-        name.strip(): frozenset(group.strip() for group in groups.split(",") if group.strip())
-        for name, _, groups in entries
-    }
+    """Return the groups that the setting names. `app_config` has checked its form."""
+    groups_by_tool = {}
+    for entry in filter(str.strip, setting.split(";")):
+        name, _, groups = entry.partition(":")
+        stripped = [group.strip() for group in groups.split(",")]
+        groups_by_tool[name.strip()] = frozenset(filter(None, stripped))
+    return groups_by_tool
 
 
-def regrouped(tools: Sequence[Tool[Any]], groups: GroupsOf, known: Sequence[str]) -> tuple[Tool[Any], ...]:
-    """The tools, those for other groups that `groups` names; the others keep theirs.
+def regrouped(
+    tools: Sequence[Tool[Any]], groups: GroupsOf, known: Sequence[str]
+) -> tuple[Tool[Any], ...]:
+    """Return the tools with the groups that `groups` names; the others keep theirs.
 
     Args:
         known: names of all tools there may be, also of those that other settings switch off.
@@ -35,6 +38,7 @@ def regrouped(tools: Sequence[Tool[Any]], groups: GroupsOf, known: Sequence[str]
     unknown = sorted(groups.keys() - set(known))
     if unknown:
         raise InvalidToolGroups(
-            f"TOOL_GROUPS names tools that there are not: {', '.join(unknown)}. There are: {', '.join(sorted(known))}."
+            f"TOOL_GROUPS names tools that there are not: {', '.join(unknown)}. "
+            f"There are: {', '.join(sorted(known))}."
         )
     return tuple(replace(tool, groups=groups.get(tool.name, tool.groups)) for tool in tools)

@@ -13,12 +13,12 @@ from agent.tools.search_values import search_values_tool
 from agent.tools.statistics_tool import statistics_tool
 from agent.tools.tool import Tool
 from agent.tools.tool_groups import GroupsOf, regrouped
-from knowledge.value_search import ValueSearch
+from knowledge.values.value_search import ValueSearch
 
 
 @dataclass(frozen=True)
 class ToolServices:
-    """What the tools are made from.
+    """The services that the tools are made from.
 
     Attributes:
         schema: describes catalogues.
@@ -26,7 +26,8 @@ class ToolServices:
         memory: what has been learnt.
         analyst: analyses rows.
         export_max_rows: most rows of one file.
-        groups: who may use which tool, where the operator says it; tools that are not in it are for everyone.
+        groups: who may use which tool, where the operator says it; tools that are not in it are for
+            everyone.
     """
 
     schema: SchemaReader
@@ -60,7 +61,11 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
     tools: tuple[Tool[Any], ...] = (
         run_sql_tool(samples=services.schema.samples),
         *schema_tools(services.schema),
-        *([search_values_tool(services.values, services.schema)] if services.schema.samples else []),
+        *(
+            [search_values_tool(services.values, services.schema)]
+            if services.schema.samples
+            else []
+        ),
         search_memory_tool(services.memory),
         *([save_memory_tool(services.memory)] if services.memory.learns else []),
         chart_tool(),

@@ -1,17 +1,18 @@
 """The messages between Citu and a model during one question with tools.
 
-Endpoints refuse a conversation in which a call has no result, or a result no call. So a `Transcript` holds only whole
-exchanges: a reply, and one result for each of its calls, in their order.
+Endpoints refuse a conversation in which a call has no result, or a result no call. So a
+`Transcript` holds only whole exchanges: a reply, and one result for each of its calls, in their
+order.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from common.llm import AnyMessage, Completion, Message, ToolMessage, tool_message
+from llm import AnyMessage, Completion, Message, ToolMessage, tool_message
 
 NOT_RUN = "This call was not run."
-"""The result of a call that nothing came of, because the question ended or was interrupted before."""
+"""The result of a call before which the question ended or was interrupted."""
 
 
 _SHORT = 1_000  # characters of a result, when the model found the conversation too long
@@ -32,15 +33,16 @@ class Exchange:
     def __post_init__(self) -> None:
         calls = [call.id for call in self.reply.tool_calls]
         if calls != [result["tool_call_id"] for result in self.results]:
-            raise ValueError("An exchange needs one result for each call of the reply, in its order.")
+            raise ValueError(
+                "An exchange needs one result for each call of the reply, in its order."
+            )
 
     def shortened(self) -> "Exchange":
-        """The same with long results cut."""
+        """Return the same with long results cut."""
         return replace(self, results=tuple(map(_shortened, self.results)))
 
     @cached_property  # they are sent again with each later exchange
     def messages(self) -> tuple[AnyMessage, ...]:
-        """As they are sent."""
         return (self.reply.message(), *self.results)
 
 
@@ -52,13 +54,18 @@ def _shortened(message: ToolMessage) -> ToolMessage:
 
 
 def closed(reply: Completion, results: Mapping[str, str]) -> Exchange:
-    """The exchange of `reply` with the results so far, by call id; the other calls are answered by `NOT_RUN`."""
-    return Exchange(reply, tuple(tool_message(call, results.get(call.id, NOT_RUN)) for call in reply.tool_calls))
+    """Return the exchange of `reply`; calls without a result are answered by `NOT_RUN`.
+
+    Args:
+        results: by call id.
+    """
+    messages = [tool_message(call, results.get(call.id, NOT_RUN)) for call in reply.tool_calls]
+    return Exchange(reply, tuple(messages))
 
 
 @dataclass(frozen=True)
 class Transcript:
-    """What was said in one question.
+    """The conversation with a model in one question.
 
     Attributes:
         opening: system message, earlier turns, the question.
@@ -69,14 +76,20 @@ class Transcript:
     exchanges: tuple[Exchange, ...] = ()
 
     def with_exchange(self, exchange: Exchange) -> "Transcript":
-        """With one exchange more."""
         return replace(self, exchanges=(*self.exchanges, exchange))
 
     def shortened(self, opening: Sequence[Message]) -> "Transcript":
-        """The same behind another opening, with long results cut, for a model that found it too long."""
-        return Transcript(tuple(opening), tuple(exchange.shortened() for exchange in self.exchanges))
+        """Return the same behind another opening, with long results cut.
+
+        It is for a model that found the conversation too long.
+        """
+        shortened = [exchange.shortened() for exchange in self.exchanges]
+        return Transcript(tuple(opening), tuple(shortened))
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
-        """As they are sent."""
-        return [*self.opening, *(message for exchange in self.exchanges for message in exchange.messages)]
+        """Return the messages in the order in which they are sent."""
+        messages: list[AnyMessage] = list(self.opening)
+        for exchange in self.exchanges:
+            messages += exchange.messages
+        return messages

@@ -1,19 +1,24 @@
-"""Checks every request before a view sees it: the key, or where the request comes from, and how often.
+"""Checks before the view who or what sent a request, and how often they do.
 
-Addresses are closed unless `_OPEN` names them, so an address added later is protected without being listed anywhere.
+Addresses are closed unless `_OPEN` names them, so an address added later is protected without being
+listed anywhere.
 """
 
 from dataclasses import dataclass
 
 from flask import Flask, g, request
+from werkzeug.datastructures import Headers
 
 from api.access.callers import authenticated, holder_of, is_sent_by_operator, presented_key
+from api.access.charges import charge_of
 from api.access.key_file import KeyFile
 from api.access.origins import Anonymity, allow_origins
-from common.actor import Actor
+from common.actor import NOBODY, Actor, caller_id, caller_id_of
+from common.errors import CituError
 from common.rate_limits import RateLimits
 
-# Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's data.
+# Endpoints for monitors, browsers and tools that have no key yet; none of them shows anybody's
+# data.
 _OPEN = frozenset(
     {
         "health.health",
@@ -26,17 +31,11 @@ _OPEN = frozenset(
     }
 )
 _API = "/api/"
-# Addresses whose requests cost a model call or a statement; RATE_LIMIT counts these.
-_QUESTIONS_AND_SQL = (
-    *("ask_agent", "ask_agent_stream", "sql/run", "sql/validate"),
-    *("feedback", "knowledge/import", "runs/<run_id>/export"),
-)
-_COSTLY = frozenset(f"/api/v0/{name}" for name in _QUESTIONS_AND_SQL)
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Whoever opened a connection over which questions come without a request of their own.
+    """The client of a connection over which questions come without requests of their own.
 
     Attributes:
         key: the text of the key that was presented, or empty.
@@ -58,19 +57,40 @@ class Admission:
     rate_limits: RateLimits | None
 
     def admit(self) -> None:
-        """Admits the request being served and notes its caller in `g`, or raises the `CituError` that says why not."""
-        # Browsers send OPTIONS without a key, to ask what they may send; the answer holds nothing else.
-        if request.method == "OPTIONS" or _is_open():
+        """Admit the request and note its caller in `g`, or raise the refusing `CituError`."""
+        caller = self.identify()
+        if caller is None:
             return
+        if charge_of(request.endpoint) == "counted":
+            self.count(caller, request.remote_addr)
+
+    def identify(self) -> Actor | None:
+        """Return the caller of the request, by its head; None: the address is open to all.
+
+        Notes the caller in `g`. Raises the `CituError` that says why the caller is not let in.
+        """
+        # Browsers send OPTIONS without a key, to ask what they may send; the answer holds nothing
+        # else.
+        caller_id.set(caller_id_of(NOBODY, request.remote_addr))
+        if request.method == "OPTIONS" or _is_open():
+            return None
         g.caller = caller = authenticated(request, self.keys)
+        caller_id.set(caller_id_of(caller, request.remote_addr))
         if caller.user_id is None:
             self.anonymity.admit(request)
             g.is_sent_by_operator = self.anonymity.is_sent_by_operator(request)
-        if request.url_rule is not None and request.url_rule.rule in _COSTLY:
-            self.count(caller, request.remote_addr)
+        return caller
+
+    def knows(self, headers: Headers) -> bool:
+        """Tell whether a request with these headers has a valid key, or needs none."""
+        try:
+            holder_of(presented_key(headers), self.keys)
+        except CituError:
+            return False
+        return True
 
     def count(self, caller: Actor, address: str | None) -> None:
-        """Counts one request against the caller's limit; for addresses of which only some requests cost anything.
+        """Count one request against the caller's limit, where only some requests cost anything.
 
         Raises:
             RateLimited: it is one too many.
@@ -79,17 +99,17 @@ class Admission:
             self.rate_limits.count(caller, address)
 
     def visitor(self) -> Visitor:
-        """Whoever sent the request being served, which was admitted, from this service's own page or an allowed one.
+        """Return the sender of the admitted request, from this service's or an allowed page.
 
         Raises:
-            ForbiddenOrigin: another site's page sent it. With a key, too: browsers ask no service before they open a
-                WebSocket, and let every page read what it says.
+            ForbiddenOrigin: another site's page sent it. With a key, too: browsers ask no service
+                before they open a WebSocket, and let every page read what it says.
         """
         self.anonymity.refuse_foreign_page(request)
-        return Visitor(presented_key(request), request.remote_addr, is_sent_by_operator())
+        return Visitor(presented_key(request.headers), request.remote_addr, is_sent_by_operator())
 
     def caller_of(self, visitor: Visitor) -> Actor:
-        """The caller in whose name a visitor asks now. Reads a file, so call it in a thread.
+        """Return the caller in whose name a visitor asks now. Reads a file, so call it in a thread.
 
         Raises:
             Unauthorized: the key has been revoked or has expired meanwhile, or keys have been made.
@@ -105,7 +125,7 @@ def _is_open() -> bool:
 
 
 def register_admission(app: Flask, admission: Admission) -> None:
-    """Makes every request of the app pass `admission`, and lets pages of its allowed origins read the answers."""
+    """Make every request of the app pass `admission`, and let its origins read the answers."""
     app.extensions["citu_admission"] = admission
     app.before_request(admission.admit)
     allow_origins(app, admission.anonymity.origins)

@@ -1,6 +1,7 @@
-"""Who sent a request, and on whose behalf: whose conversations, runs and audit lines it is about."""
+"""Tells who sent a request, and on whose behalf: who owns its conversations and audit lines."""
 
 from flask import Request, g
+from werkzeug.datastructures import Headers
 
 from api.access.key_file import KeyFile, KeysUnreadable
 from common.actor import NOBODY, Actor
@@ -14,8 +15,8 @@ _IGNORED = Text(
     "user_id was ignored: this API key speaks for its own user only.",
 )
 _MISSING = Text(
-    "需要 API 密钥：请用请求头 Authorization: Bearer <密钥> 或 X-API-Key: <密钥> 提供；密钥由管理员用 "
-    ".venv/bin/python -m api.keys create 生成。",
+    "需要 API 密钥：请用请求头 Authorization: Bearer <密钥> 或 X-API-Key: <密钥> 提供；"
+    "密钥由管理员用 .venv/bin/python -m api.keys create 生成。",
     "An API key is needed: send the header Authorization: Bearer <key>, or X-API-Key: <key>. "
     "The operator of this service makes keys with .venv/bin/python -m api.keys create.",
 )
@@ -30,62 +31,66 @@ _UNREADABLE = Text(
 
 
 def current_caller() -> Actor:
-    """Whose key the request being served carries; `NOBODY` while no keys are configured."""
+    """Return the holder of the request's key; `NOBODY` while no keys are configured."""
     caller: Actor = g.get("caller", NOBODY)
     return caller
 
 
 def is_authenticated() -> bool:
-    """Whether the request being served carries a valid key."""
+    """Tell whether the request being served carries a valid key."""
     return current_caller().user_id is not None
 
 
 def is_sent_by_operator() -> bool:
-    """Whether the request being served was admitted without a key, on a service that only answers its own machine.
+    """Tell whether the request came without a key, to a service that only serves its machine.
 
-    False for requests that another site's page sent, for all requests while `ALLOW_ANONYMOUS` lets strangers in, and at
-    addresses that need no admission.
+    False for requests that another site's page sent, for all requests while `ALLOW_ANONYMOUS` lets
+    strangers in, and at addresses that need no admission.
     """
     return bool(g.get("is_sent_by_operator", False))
 
 
 def acting_as(given: str | None) -> Actor:
-    """On whose behalf the request being served is done, see `acting_for`."""
-    return acting_for(current_caller(), given, is_credible=is_authenticated() or is_sent_by_operator())
+    """Return the actor of the request being served; see `acting_for`."""
+    return acting_for(
+        current_caller(), given, is_credible=is_authenticated() or is_sent_by_operator()
+    )
 
 
 def acting_for(caller: Actor, given: str | None, *, is_credible: bool) -> Actor:
-    """On whose behalf something is done that `caller` asks for.
+    """Return the actor on whose behalf something is done that `caller` asks for.
 
-    A key that acts for others may name somebody else. The result then keeps the key's groups, because nobody else
-    vouches for that user, but may not name a third one.
+    A key that acts for others may name somebody else. The result then keeps the key's groups,
+    because nobody else vouches for that user, but may not name a third one.
 
     Args:
         given: the `user_id` in the body or the query; ignored where the caller may not choose it.
         is_credible: whether nobody else could speak in that user's name.
     """
-    if not (given and (caller.acts_for_others or caller.user_id is None)):
+    may_choose = caller.acts_for_others or caller.user_id is None
+    if not given or not may_choose:
         return caller
     return Actor(given, caller.groups, is_vouched_for=is_credible)
 
 
 def untrusted_user_warning(given: str | None) -> Text | None:
-    """The warning for a caller whose `user_id` was ignored; None when it was not."""
-    return _IGNORED if given and acting_as(given).user_id != given else None
+    """Return the warning for a caller whose `user_id` was ignored; None when it was not."""
+    is_ignored = given and acting_as(given).user_id != given
+    return _IGNORED if is_ignored else None
 
 
 def authenticated(request: Request, keys: KeyFile) -> Actor:
-    """The holder of the key that the request carries; `NOBODY` while the service has no keys.
+    """Return the holder of the request's key; `NOBODY` while the service has no keys.
 
     Raises:
         Unauthorized: a key is needed, and the request has none, or one that is not valid.
         KeysUnavailable: the keys can't be read.
     """
-    return holder_of(presented_key(request), keys)
+    return holder_of(presented_key(request.headers), keys)
 
 
 def holder_of(presented: str, keys: KeyFile) -> Actor:
-    """The holder of the key of this text, which is empty where none was presented; see `authenticated`."""
+    """Return the holder of the key of this text, or of the empty text; see `authenticated`."""
     if not keys.is_needed():
         return NOBODY
     if not presented:
@@ -99,18 +104,26 @@ def holder_of(presented: str, keys: KeyFile) -> Actor:
     return Actor(key.user_id, key.groups, key.acts_for_others)
 
 
-def presented_key(request: Request) -> str:
-    """The text of the key that the request carries; empty: it carries none.
+def presented_key(headers: Headers) -> str:
+    """Return the text of the key that a request with these headers carries; empty: it carries none.
 
-    Pages can't set headers of a WebSocket's handshake, but name subprotocols: one of them may be `citu.bearer.<key>`.
+    Pages can't set headers of a WebSocket's handshake, but name subprotocols: one of them may be
+    `citu.bearer.<key>`.
     """
-    scheme, _, credentials = request.headers.get("Authorization", "").partition(" ")
-    bearer = credentials.strip() if scheme.lower() == "bearer" else ""
-    # X-API-Key goes first, because a proxy in front may use the Authorization header for itself (Basic).
-    return request.headers.get("X-API-Key", "").strip() or bearer or _key_among_subprotocols(request)
+    # X-API-Key goes first, because a proxy in front may use the Authorization header for itself
+    # (Basic).
+    key = headers.get("X-API-Key", "").strip()
+    return key or _bearer_token(headers) or _key_among_subprotocols(headers)
 
 
-def _key_among_subprotocols(request: Request) -> str:
-    offered = (one.strip() for one in request.headers.get("Sec-WebSocket-Protocol", "").split(","))
-    keys = (one.removeprefix(_BEARER) for one in offered if one.startswith(_BEARER))
-    return next(keys, "")
+def _bearer_token(headers: Headers) -> str:
+    scheme, _, credentials = headers.get("Authorization", "").partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else ""
+
+
+def _key_among_subprotocols(headers: Headers) -> str:
+    for part in headers.get("Sec-WebSocket-Protocol", "").split(","):
+        subprotocol = part.strip()
+        if subprotocol.startswith(_BEARER):
+            return subprotocol.removeprefix(_BEARER)
+    return ""

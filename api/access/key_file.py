@@ -1,12 +1,13 @@
 """The file of API keys, which says whose key a request carries.
 
-A key is 256 random bits, and only its SHA-256 is kept. Slow hashes protect passwords, which can be guessed; 256 random
-bits can't, so a slow hash would only slow every request down. A presented key is hashed and compared with every stored
-hash, each in constant time, so that the time taken tells nothing about any key.
+A key is 256 random bits, and only its SHA-256 is kept. Slow hashes protect passwords, which can be
+guessed; 256 random bits can't, so a slow hash would only slow every request down. A presented key
+is hashed and compared with every stored hash, each in constant time, so that the time taken tells
+nothing about any key.
 
-Every process sees a change of the file at its next request. Writers take turns and replace the file as a whole. Once
-the file exists, requests need a key, also when none of its keys is valid any more. While the file can't be read, or
-after it was lost, nobody is admitted.
+Every process sees a change of the file at its next request. Writers take turns and replace the file
+as a whole. Once the file exists, requests need a key, also when none of its keys is valid any more.
+While the file can't be read, or after it was lost, nobody is admitted.
 """
 
 import fcntl
@@ -19,7 +20,7 @@ import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -41,7 +42,7 @@ _GROUP = re.compile(r"[\w.:-]{1,64}")
 
 
 class KeysUnreadable(Exception):
-    """The file can't be read or written, or is not a file of API keys; the message says which and why."""
+    """The file can't be read or written, or holds no API keys; the message says why."""
 
 
 class InvalidKeyRequest(ValueError):
@@ -75,8 +76,10 @@ class ApiKey:
     expires_at: str | None
 
     def is_expired(self) -> bool:
-        """Whether the key has expired."""
-        return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
+        """Tell whether the key has expired."""
+        if self.expires_at is None:
+            return False
+        return datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -102,22 +105,25 @@ class KeyFile:
         self._read: _Read | None = None
 
     def is_needed(self) -> bool:
-        """Whether requests need a key: the file exists, whatever it holds, or existed once."""
+        """Tell whether requests need a key: the file exists, whatever it holds, or existed once."""
         current = self._current()
         return current.stamp is not None or current.failure is not None
 
     def find(self, presented: str) -> ApiKey | None:
-        """The key whose text was presented; None: it is unknown or has expired.
+        """Return the key whose text was presented; None: it is unknown or has expired.
 
         Raises:
             KeysUnreadable: the file can't be read, so that nobody can be admitted.
         """
         digest = hashlib.sha256(presented.encode("utf-8", "replace")).hexdigest()
-        found = [key for key in self.all() if hmac.compare_digest(key.sha256, digest)]
-        return next((key for key in found if not key.is_expired()), None)
+        matching = [key for key in self.all() if hmac.compare_digest(key.sha256, digest)]
+        for key in matching:
+            if not key.is_expired():
+                return key
+        return None
 
     def all(self) -> tuple[ApiKey, ...]:
-        """Every key, expired ones included; empty when there is no file.
+        """Return every key, expired ones included; empty when there is no file.
 
         Raises:
             KeysUnreadable: the file can't be read, or is gone, or is not a file of API keys.
@@ -136,7 +142,7 @@ class KeyFile:
         name: str = "",
         expires_in_days: float | None = None,
     ) -> tuple[str, ApiKey]:
-        """Makes a key and returns its text, which is kept nowhere, and what the file keeps of it.
+        """Make a key and return its text, which is kept nowhere, and what the file keeps of it.
 
         Raises:
             InvalidKeyRequest: a value is not allowed.
@@ -145,6 +151,9 @@ class KeyFile:
         _check(user_id, groups, name, expires_in_days)
         text = PREFIX + secrets.token_urlsafe(32)
         now = datetime.now(UTC)
+        expires_at = None
+        if expires_in_days is not None:
+            expires_at = written(now + timedelta(days=expires_in_days))
         key = ApiKey(
             key_id=f"key_{secrets.token_hex(4)}",
             user_id=user_id,
@@ -154,13 +163,13 @@ class KeyFile:
             ending=text[-4:],
             sha256=hashlib.sha256(text.encode()).hexdigest(),
             created_at=written(now),
-            expires_at=None if expires_in_days is None else written(now + timedelta(days=expires_in_days)),
+            expires_at=expires_at,
         )
         self._change(lambda keys: (*keys, key))
         return text, key
 
     def revoke(self, key_id: str) -> ApiKey:
-        """Removes a key from the file and returns what the file kept of it.
+        """Remove a key from the file and return what the file kept of it.
 
         Raises:
             InvalidKeyRequest: there is no key of that id.
@@ -171,7 +180,8 @@ class KeyFile:
         def without(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
             revoked.extend(key for key in keys if key.key_id == key_id)
             if not revoked:
-                raise InvalidKeyRequest(f"there is no key {key_id!r} in {self.path}: 'list' shows their ids")
+                problem = f"there is no key {key_id!r} in {self.path}: 'list' shows their ids"
+                raise InvalidKeyRequest(problem)
             return tuple(key for key in keys if key.key_id != key_id)
 
         self._change(without)
@@ -179,28 +189,39 @@ class KeyFile:
 
     def _current(self) -> _Read:
         read = self._read
-        if read is not None and read.failure is None and read.stamp == _stamp(self.path):
+        is_valid = read is not None and read.failure is None
+        if read is not None and is_valid and read.stamp == _stamp(self.path):
             return read
         with self._lock:
-            before, self._read = self._read, self._look()
-            if self._read.failure is not None and (before is None or before.failure != self._read.failure):
-                _log.error("nobody can be let in: %s", self._read.failure)
-            return self._read
+            before, current = self._read, self._load()
+            self._read = current
+            was_logged = before is not None and before.failure == current.failure
+            if current.failure is not None and not was_logged:
+                _log.error("nobody can be let in: %s", current.failure)
+            return current
 
-    def _look(self) -> _Read:
+    def _load(self) -> _Read:
         try:
             with self.path.open("rb") as file:
                 return _Read(_stamp_of(os.fstat(file.fileno())), _parsed(file.read()))
         except FileNotFoundError:
-            if self._read is None and not self.path.is_symlink() and not _was_made(self.path):
-                return _Read(None)
-            if self._read is not None and self._read.stamp is None and self._read.failure is None:
-                return self._read
-            return _Read(None, failure=f"{self.path} is gone; to go on without keys, delete {_lock_of(self.path)} too")
+            return self._missing()
         except OSError as exc:
             return _Read(None, failure=f"{self.path} can't be read: {exc.strerror}")
         except ValueError as exc:
             return _Read(None, failure=f"{self.path} is not a file of API keys: {exc}")
+
+    def _missing(self) -> _Read:
+        """Return the state without a file: no keys are needed unless there was one once."""
+        if self._read is None:
+            was_there = self.path.is_symlink() or _was_made(self.path)
+        else:
+            was_there = self._read.stamp is not None or self._read.failure is not None
+        if not was_there:
+            return self._read or _Read(None)
+        lock = _lock_of(self.path)
+        failure = f"{self.path} is gone; to go on without keys, delete {lock} too"
+        return _Read(None, failure=failure)
 
     def _change(self, change: Callable[[tuple[ApiKey, ...]], tuple[ApiKey, ...]]) -> None:
         try:
@@ -218,9 +239,13 @@ def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: fl
             raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
     for group in groups:
         if not _GROUP.fullmatch(group):
-            raise InvalidKeyRequest(f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -")
+            raise InvalidKeyRequest(
+                f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -"
+            )
     if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
-        raise InvalidKeyRequest(f"the days until it expires must be more than 0 and at most {_MAX_DAYS}")
+        raise InvalidKeyRequest(
+            f"the days until it expires must be more than 0 and at most {_MAX_DAYS}"
+        )
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
@@ -237,7 +262,7 @@ def _stamp_of(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _parsed(content: bytes) -> tuple[ApiKey, ...]:
-    """The keys in the content of a file.
+    """Return the keys in the content of a file.
 
     Raises:
         ValueError: the content is anything else.
@@ -257,20 +282,37 @@ def _parsed(content: bytes) -> tuple[ApiKey, ...]:
 _NAMES = frozenset(field.name for field in fields(ApiKey))
 
 
+_TEXTS = _NAMES - {"groups", "acts_for_others", "expires_at"}
+
+
 def _key(entry: Any) -> ApiKey:
+    _check_entry(entry)
+    return ApiKey(**{**entry, "groups": tuple(entry["groups"])})
+
+
+def _check_entry(entry: Any) -> None:
     if not isinstance(entry, dict) or set(entry) != _NAMES:
         raise ValueError("a key of it does not have the fields of one")
-    groups, expires_at = entry["groups"], entry["expires_at"]
-    texts = [value for name, value in entry.items() if name not in ("groups", "acts_for_others", "expires_at")]
-    if not isinstance(groups, list) or not all(isinstance(text, str) for text in (*texts, *groups)):
+    groups = entry["groups"]
+    texts = [entry[name] for name in _TEXTS]
+    if not isinstance(groups, list) or not _are_texts(texts + groups):
         raise ValueError("a field of a key is not text")
     if not isinstance(entry["acts_for_others"], bool) or not _DIGEST.fullmatch(entry["sha256"]):
         raise ValueError("a key's acts_for_others or sha256 is not one")
-    if expires_at is not None and (not isinstance(expires_at, str) or not datetime.fromisoformat(expires_at).tzinfo):
+    if not _is_expiry(entry["expires_at"]):
         raise ValueError("a key's expires_at is no time with a zone")
     if not entry["user_id"].strip():
         raise ValueError("a key has no user")
-    return ApiKey(**{**entry, "groups": tuple(groups)})
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _is_expiry(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
 
 
 def _lock_of(path: Path) -> Path:
@@ -278,7 +320,10 @@ def _lock_of(path: Path) -> Path:
 
 
 def _was_made(path: Path) -> bool:
-    """Whether keys were ever made here. A process that starts after the file was lost must still demand keys."""
+    """Tell whether keys were ever made here.
+
+    A process that starts after the file was lost must still demand keys.
+    """
     try:
         return _lock_of(path).stat().st_size > 0
     except OSError:
@@ -287,7 +332,12 @@ def _was_made(path: Path) -> bool:
 
 @contextmanager
 def _one_writer(path: Path) -> Iterator[int]:
-    """Waits for other writers and yields the open lock file. It is not the file of keys, because that is replaced."""
+    """Wait for other writers and yield the open lock file.
+
+    It is not the file of keys, because that is replaced.
+
+    It is not the file of keys, because that is replaced.
+    """
     descriptor = os.open(_lock_of(path), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         _give_to_owner(descriptor, path)
@@ -298,10 +348,16 @@ def _one_writer(path: Path) -> Iterator[int]:
 
 
 def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
-    """Replaces the file, so that readers see the old or the new content, never a part. Only its owner may read it."""
+    """Replace the file, so that readers see the old or the new content, never a part.
+
+    Only its owner may read it.
+    """
     path = path.resolve()
-    content = json.dumps({"version": _VERSION, "keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=1)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # its mode is 0600
+    content = json.dumps(
+        {"version": _VERSION, "keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=1
+    )
+    # The mode of such a file is 0600.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(content + "\n")
@@ -315,8 +371,9 @@ def _replace(path: Path, keys: tuple[ApiKey, ...]) -> None:
 
 
 def _give_to_owner(descriptor: int, path: Path) -> None:
-    """Root may write the file for a service that runs as another user, who must be able to read it: the owner of the
-    file, or of its folder while there is no file.
+    """Give a file that root writes to the owner of `path`, or of its folder while it is missing.
+
+    The service may run as that other user, who must be able to read it.
     """
     if os.geteuid() == 0:
         owner = (path if path.exists() else path.parent).stat()

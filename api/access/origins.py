@@ -1,10 +1,12 @@
 """Refuses anonymous requests that nobody on this machine meant to send.
 
-A request with a key was meant, because pages of other sites don't have the key. Without keys, everybody who can reach
-the service may ask, and any page that somebody on this machine opens can reach it through that person's browser. So an
-anonymous request is refused when the browser says that another site's page sent it (cross-site request forgery). Unless
-`ALLOW_ANONYMOUS` is set, it is also refused when it comes from another machine, or is addressed to a name that is not
-this machine's own (DNS rebinding). Programs other than browsers send none of these headers and are not affected.
+A request with a key was meant, because pages of other sites don't have the key. Without keys,
+everybody who can reach the service may ask, and any page that somebody on this machine opens can
+reach it through that person's browser. So an anonymous request is refused when the browser says
+that another site's page sent it (cross-site request forgery). Unless `ALLOW_ANONYMOUS` is set, it
+is also refused when it comes from another machine, or is addressed to a name that is not this
+machine's own (DNS rebinding). Programs other than browsers send none of these headers and are not
+affected.
 """
 
 import re
@@ -21,8 +23,11 @@ from common.text import Text
 
 _ANY = "*"
 _BROWSERS = frozenset({"Accept-Language", "Origin", "Referer", "Sec-Fetch-Site"})
-# Each repetition takes exactly one colon, so that a header full of colons is matched in linear time.
-_ADDRESS = re.compile(r"""(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f]*(?::[0-9a-f.]*)+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?""")
+# Each repetition takes exactly one colon, so that a header full of colons is matched in linear
+# time.
+_ADDRESS = re.compile(
+    r"""\A(?:for=)?"?(\[[0-9a-f:.]+\]|[0-9a-f]*(?::[0-9a-f.]*)+|[0-9.]+)(?::[0-9]+)?"?(?:;.*)?"""
+)
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _CROSS_SITE = Text(
     "其他网站的页面不能使用本服务。如需允许，请在 CORS_ORIGINS 中加入该页面的来源。",
@@ -32,20 +37,21 @@ _NOT_LOCAL = Text(
     "未配置 API 密钥时，只回答本机以 localhost 发来的请求。请用 "
     ".venv/bin/python -m api.keys create --user <用户> 创建密钥；"
     "若任何能连接的人都可以提问，请设置 ALLOW_ANONYMOUS=true。",
-    "Without API keys, only requests from this machine to localhost are answered. Create a key with "
-    ".venv/bin/python -m api.keys create --user NAME; or, if everybody who can connect may ask, set "
-    "ALLOW_ANONYMOUS=true.",
+    "Without API keys, only requests from this machine to localhost are answered. Create a key "
+    "with .venv/bin/python -m api.keys create --user NAME; or, if everybody who can connect may "
+    "ask, set ALLOW_ANONYMOUS=true.",
 )
 
 
 @dataclass(frozen=True)
 class Anonymity:
-    """Which requests are admitted without a key.
+    """The requests that are admitted without a key.
 
     Attributes:
         own_host: the name or address that the service listens on (`HOST`).
         is_open: other machines may ask, too (`ALLOW_ANONYMOUS`).
-        origins: origins, in lower case, whose pages may ask besides the service's own page; `*`: all (`CORS_ORIGINS`).
+        origins: origins, in lower case, whose pages may ask besides the service's own page; `*`:
+            all (`CORS_ORIGINS`).
     """
 
     own_host: str
@@ -53,43 +59,58 @@ class Anonymity:
     origins: Collection[str]
 
     def admit(self, request: Request) -> None:
-        """Raises `ForbiddenOrigin` for a request that only a key could make acceptable."""
+        """Raise `ForbiddenOrigin` for a request that only a key could make acceptable."""
         if not self.is_open and not _is_local(request, self.own_host):
             raise ForbiddenOrigin(_NOT_LOCAL)
         self.refuse_foreign_page(request)
 
     def refuse_foreign_page(self, request: Request) -> None:
-        """Raises `ForbiddenOrigin` for a request of another site's page, unless `origins` has that site."""
+        """Raise `ForbiddenOrigin` for a request of a page whose site `origins` does not have."""
         if _is_cross_site(request) and not self._allows(request.headers.get("Origin", "")):
             raise ForbiddenOrigin(_CROSS_SITE)
 
     def is_sent_by_operator(self, request: Request) -> bool:
-        """Whether a user of this machine meant the request: it comes from no other machine and no other site's page.
+        """Tell whether a user of this machine meant the request.
 
-        Always false while other machines may ask: a proxy on this machine can make their requests look local.
+        It comes from no other machine and no other site's page.
+
+        Always false while other machines may ask: a proxy on this machine can make their requests
+        look local.
         """
-        return not self.is_open and _is_local(request, self.own_host) and not _is_cross_site(request)
+        if self.is_open or _is_cross_site(request):
+            return False
+        return _is_local(request, self.own_host)
 
     def _allows(self, origin: str) -> bool:
         return _ANY in self.origins or origin.lower() in self.origins
 
 
 def _is_local(request: Request, own_host: str) -> bool:
-    """Whether every address and name that the request passed belongs to this machine.
+    """Tell whether every address and name that the request passed belongs to this machine.
 
-    Proxies add to these headers what they were sent from, so a sender can add addresses, but can't remove its own.
+    Proxies add to these headers what they were sent from, so a sender can add addresses, but can't
+    remove its own.
     """
     address = request.remote_addr  # none on a Unix socket
-    return (
-        (not address or is_loopback(address))
-        and all(_is_for_loopback(one) for one in _listed(request, "X-Forwarded-For", "X-Real-IP", "Forwarded"))
-        and (_is_own(request.host, own_host) or _is_program(request))
-        and all(_is_own(name, own_host) for name in _listed(request, "X-Forwarded-Host"))
-    )
+    if address and not is_loopback(address):
+        return False
+    senders = _header_items(request, "X-Forwarded-For", "X-Real-IP", "Forwarded")
+    if not all(_is_for_loopback(sender) for sender in senders):
+        return False
+    if not _is_own(request.host, own_host) and not _is_program(request):
+        return False
+    hosts = _header_items(request, "X-Forwarded-Host")
+    return all(_is_own(host, own_host) for host in hosts)
 
 
-def _listed(request: Request, *headers: str) -> list[str]:
-    return [part.strip() for name in headers for part in request.headers.get(name, "").split(",") if part.strip()]
+def _header_items(request: Request, *headers: str) -> list[str]:
+    """Return what stands between the commas of these headers."""
+    items = []
+    for name in headers:
+        for part in request.headers.get(name, "").split(","):
+            if part.strip():
+                items.append(part.strip())
+    return items
 
 
 def _is_for_loopback(forwarded: str) -> bool:
@@ -103,13 +124,16 @@ def _is_own(host: str, own_host: str) -> bool:
 
 
 def _is_program(request: Request) -> bool:
-    """Whether a program other than a browser calls the service by a bare name (a container's, an alias).
+    """Tell whether a program other than a browser calls the service by a bare name.
 
-    The network a laptop is in can hand out bare names, so a page could use one. But every browser sends
-    `Accept-Language`, and a page can't prevent that.
+    Such names are those of containers, or aliases.
+
+    The network a laptop is in can hand out bare names, so a page could use one. But every browser
+    sends `Accept-Language`, and a page can't prevent that.
     """
-    name = _name(request.host)
-    return name.replace("-", "").replace("_", "").isalnum() and not _BROWSERS.intersection(request.headers.keys())
+    is_browser = bool(_BROWSERS.intersection(request.headers.keys()))
+    is_bare_name = _name(request.host).replace("-", "").replace("_", "").isalnum()
+    return is_bare_name and not is_browser
 
 
 def _name(host: str) -> str:
@@ -120,9 +144,12 @@ def _name(host: str) -> str:
 
 
 def _is_cross_site(request: Request) -> bool:
-    """Whether the browser says that another site's page sent the request; pages can't set these headers themselves.
+    """Tell whether the browser says that another site's page sent the request.
 
-    Over plain HTTP, browsers send `Sec-Fetch-Site` to localhost only, so `Origin` is the second source.
+    Pages can't set these headers themselves.
+
+    Over plain HTTP, browsers send `Sec-Fetch-Site` to localhost only, so `Origin` is the second
+    source.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
@@ -132,13 +159,15 @@ def _is_cross_site(request: Request) -> bool:
 
 
 def _authority(origin: str) -> str | None:
-    """Host and port of a web page's origin, without the scheme's default port; None for any other text."""
+    """Return the host and port of an origin, without a default port; None for other texts."""
     scheme, _, authority = origin.lower().partition("://")
-    return authority.removesuffix(_DEFAULT_PORTS[scheme]) if scheme in _DEFAULT_PORTS else None
+    if scheme not in _DEFAULT_PORTS:
+        return None
+    return authority.removesuffix(_DEFAULT_PORTS[scheme])
 
 
 def allow_origins(app: Flask, origins: Collection[str]) -> None:
-    """Lets pages of `origins` read the API's answers in browsers, with keys in headers and never with cookies."""
+    """Let pages of `origins` read the API's answers, with keys in headers, never with cookies."""
     if not origins:
         return
     CORS(
@@ -157,5 +186,6 @@ def allow_origins(app: Flask, origins: Collection[str]) -> None:
         expose_headers=["X-Request-ID", "Retry-After"],
         max_age=600,
         always_send=False,  # send no CORS header to pages of other origins
-        intercept_exceptions=False,  # error handlers render errors; their responses get the same headers
+        # Error handlers render errors; their responses get the same headers
+        intercept_exceptions=False,
     )

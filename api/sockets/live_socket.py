@@ -1,7 +1,8 @@
-"""One open WebSocket on the event loop: takes messages, answers them one at a time, and ends in a way the client sees.
+"""One open WebSocket on the event loop, which answers its messages one at a time.
 
-The protocol itself (RFC 6455) is that of `websockets`, which does no input or output of its own. What is here decides
-how much a client may send and hold back, how long it may be silent, and when it is over.
+The protocol itself (RFC 6455) is that of `websockets`, which does no input or output of its own.
+What is here decides how much a client may send and hold back, how long it may be silent, and when
+it is over.
 """
 
 import asyncio
@@ -25,14 +26,16 @@ Answers = Callable[[str], AsyncGenerator[bytes, None]]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What one client may do.
+class SocketLimits:
+    """The limits of one client.
 
     Attributes:
         waiting: messages that may wait while another is being answered.
         message_bytes: longest message.
-        ping_s: seconds between pings; a client that has not answered one when the next is due is dropped.
-        idle_s: seconds without a message, and without one being answered, after which the socket is closed.
+        ping_s: seconds between pings; a client that has not answered one when the next is due is
+            dropped.
+        idle_s: seconds without a message, and without one being answered, after which the socket is
+            closed.
         stall_s: seconds a client may take nothing of what waits for it.
         drip_s: seconds it may take for all of it, however little at a time.
         close_s: seconds a client has to say that it, too, is done.
@@ -55,7 +58,7 @@ class LiveSocket(asyncio.Protocol):
         on_end: called once, when the connection is gone.
     """
 
-    def __init__(self, answers: Answers, limits: Limits, on_end: Callable[[], None]) -> None:
+    def __init__(self, answers: Answers, limits: SocketLimits, on_end: Callable[[], None]) -> None:
         self._answers = answers
         self._limits = limits
         self._on_end = on_end
@@ -72,17 +75,20 @@ class LiveSocket(asyncio.Protocol):
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._transport: asyncio.Transport
 
-    # ------------------------------------------------------------------------------------- what the transport calls
+    # ------------------------------------------------------------------------------------- what the
+    # transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is on the loop."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's own classes are like it, but are no subclasses
+        """Begin, now that the socket is on the loop."""
+        self._transport = cast(
+            asyncio.Transport, transport
+        )  # uvloop's own classes are like it, but are no subclasses
         self._after("ping", self._limits.ping_s, self._ping)
         self._rest()
         runtime.track(self, on_stopping=self.stop)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come: any part of any number of frames."""
+        """Take bytes that have come: any part of any number of frames."""
         self._wire.receive_data(data)
         for event in self._wire.events_received():
             if isinstance(event, Frame):
@@ -90,14 +96,20 @@ class LiveSocket(asyncio.Protocol):
         self._flush()
 
     def eof_received(self) -> None:
-        """The client sends no more. Without a closing frame it is gone, for it could not even answer a ping."""
+        """Note that the client sends no more.
+
+        Without a closing frame it is gone, for it could not even answer a ping.
+        """
         self._wire.receive_eof()
         self._flush()
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """Nothing can be sent any more."""
+        """Note that nothing can be sent any more."""
         said = self._wire.close_sent or self._wire.close_rcvd
-        _log.info("a socket ended", extra={"closed_with": said.code if said else None, "messages": self._count})
+        _log.info(
+            "a socket ended",
+            extra={"closed_with": said.code if said else None, "messages": self._count},
+        )
         self._wire.receive_eof()
         for name in tuple(self._timers):
             self._cease(name)
@@ -107,25 +119,35 @@ class LiveSocket(asyncio.Protocol):
         self._on_end()
 
     def pause_writing(self) -> None:
-        """The client takes less than is sent. Reads no more from it either, since it may want to be answered."""
+        """Note that the client takes less than is sent.
+
+        Reads no more from it either, since it may want to be answered.
+        """
         self._room.clear()
         if not self._transport.is_closing():
             self._transport.pause_reading()
-        self._stall(self._transport.get_write_buffer_size(), self._loop.time() + self._limits.drip_s)
+        self._stall(
+            self._transport.get_write_buffer_size(), self._loop.time() + self._limits.drip_s
+        )
 
     def resume_writing(self) -> None:
-        """It has taken enough of it."""
+        """Go on, because the client has taken enough."""
         self._room.set()
         self._cease("stall")
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
-    # --------------------------------------------------------------------------------------------------- messages
+    # --------------------------------------------------------------------------
+    # messages
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode is Opcode.PONG:
             self._is_ponged = True
-        elif self._wire.state is not OPEN or frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+        elif self._wire.state is not OPEN or frame.opcode not in (
+            Opcode.TEXT,
+            Opcode.BINARY,
+            Opcode.CONT,
+        ):
             return
         elif frame.opcode is Opcode.BINARY:
             self._wire.fail(CloseCode.UNSUPPORTED_DATA, "messages are text")
@@ -142,7 +164,9 @@ class LiveSocket(asyncio.Protocol):
             self._wire.fail(CloseCode.INVALID_DATA, "text is UTF-8")
             return
         if len(self._waiting) >= self._limits.waiting:
-            self._wire.fail(CloseCode.POLICY_VIOLATION, f"no more than {self._limits.waiting} messages may wait")
+            self._wire.fail(
+                CloseCode.POLICY_VIOLATION, f"no more than {self._limits.waiting} messages may wait"
+            )
             return
         self._waiting.append(text)
         self._answer_next()
@@ -159,7 +183,9 @@ class LiveSocket(asyncio.Protocol):
         self._answering.add_done_callback(self._answered)
 
     async def _answer(self, message: str, number: int) -> None:
-        request_id.set(f"{request_id.get()}.{number}")  # of the handshake, and which of its messages
+        request_id.set(
+            f"{request_id.get()}.{number}"
+        )  # of the handshake, and which of its messages
         async with aclosing(self._answers(message)) as frames:
             async for frame in frames:
                 await self._send(frame)
@@ -174,10 +200,11 @@ class LiveSocket(asyncio.Protocol):
         else:
             self._answer_next()
 
-    # ---------------------------------------------------------------------------------------------------- sending
+    # --------------------------------------------------------------------------
+    # sending
 
     async def _send(self, frame: bytes) -> None:
-        """Sends one message, then waits until the client has taken most of what waits for it."""
+        """Send one message, then wait until the client has taken most of what waits for it."""
         if self._wire.state is OPEN:
             self._wire.send_text(frame)
             self._flush()
@@ -192,29 +219,30 @@ class LiveSocket(asyncio.Protocol):
             self._end()
 
     def _end(self) -> None:
-        """Sends no more: there was a mistake on the wire, or both sides have said that they are done."""
+        """Send no more, after a mistake in the protocol or when both sides are done."""
         self._leave()
         if not self._transport.is_closing():
             self._transport.write_eof()
         self._await_end()
 
     def _leave(self) -> None:
-        """Nobody is there to be answered."""
+        """Stop, because nobody is there to be answered."""
         self._waiting.clear()
         if self._answering is not None:
             self._answering.cancel()
 
-    # -------------------------------------------------------------------------------------------- silence and ends
+    # --------------------------------------------------------------------------
+    # silence and ends
 
     def stop(self) -> None:
-        """Ends with code 1001: now, or after the message that is being answered."""
+        """End with code 1001: now, or after the message that is being answered."""
         self._is_stopping = True
         self._waiting.clear()
         if self._answering is None:
             self._go_away()
 
     def cancel(self) -> None:
-        """Stops what is being answered, too; its last frames are still sent."""
+        """Stop what is being answered, too; its last frames are still sent."""
         self.stop()
         if self._answering is not None:
             self._answering.cancel()
@@ -233,7 +261,9 @@ class LiveSocket(asyncio.Protocol):
         self._after("idle", self._limits.idle_s, self._close, idle.code, idle.reason)
 
     def _ping(self) -> None:
-        if self._room.is_set():  # else its answer is not read, and `_stall` sees to it that the client goes on
+        if (
+            self._room.is_set()
+        ):  # else its answer is not read, and `_stall` sees to it that the client goes on
             if not self._is_ponged:
                 self._wire.fail(CloseCode.INTERNAL_ERROR, "no answer to a ping")
             elif self._wire.state is OPEN:
@@ -243,7 +273,7 @@ class LiveSocket(asyncio.Protocol):
         self._after("ping", self._limits.ping_s, self._ping)
 
     def _stall(self, left: int, until: float) -> None:
-        """Drops the client if it still has not taken a byte after `stall_s`, or not all of them at time `until`."""
+        """Drop the client if it took no byte within `stall_s`, or not all bytes until `until`."""
 
         def look() -> None:
             now = self._transport.get_write_buffer_size()
@@ -256,7 +286,7 @@ class LiveSocket(asyncio.Protocol):
         self._after("stall", self._limits.stall_s, look)
 
     def _await_end(self) -> None:
-        """Cuts the connection unless the client closes it, or goes on taking what waits for it."""
+        """Cut the connection unless the client closes it, or goes on taking what waits for it."""
         left = self._transport.get_write_buffer_size()
 
         def look() -> None:
@@ -269,8 +299,10 @@ class LiveSocket(asyncio.Protocol):
         self._cease("idle")
         self._after("end", self._limits.close_s, look)
 
-    def _after(self, name: str, seconds: float, do: Callable[..., None], *arguments: object) -> None:
-        """Does it later; there is one timer of a name."""
+    def _after(
+        self, name: str, seconds: float, do: Callable[..., None], *arguments: object
+    ) -> None:
+        """Do it later; there is one timer of a name."""
         self._cease(name)
         self._timers[name] = self._loop.call_later(seconds, do, *arguments)
 

@@ -1,8 +1,9 @@
 """Takes the connection of a request away from the WSGI server that serves it.
 
-A WSGI server holds a thread for as long as its request lasts, and believes that the connection is its own. So the
-request is answered with 101 like any other, by whichever server runs the view; then the connection is moved to another
-descriptor, and the server keeps one of a connection that has ended, which it finishes and closes as usual.
+A WSGI server holds a thread for as long as its request lasts, and believes that the connection is
+its own. So the request is answered with 101 like any other, by whichever server runs the view; then
+the connection is moved to another descriptor, and the server keeps one of a connection that has
+ended, which it finishes and closes as usual.
 """
 
 import os
@@ -19,17 +20,19 @@ from common.text import Text
 # The keys under which gunicorn and werkzeug put the connection into the WSGI environment.
 _KEYS = ("gunicorn.socket", "werkzeug.socket")
 _NO_SOCKET = Text(
-    "WSGI 服务器没有交出连接，或由它自己终结 TLS，因此无法使用 WebSocket：请用 gunicorn 运行，由前置代理终结 TLS。",
-    "The WSGI server gives no access to the connection, or ends TLS itself, so there are no WebSockets: serve with "
-    "gunicorn, and end TLS at a proxy in front.",
+    "WSGI 服务器没有交出连接，或由它自己终结 TLS，因此无法使用 WebSocket：请用 gunicorn 运行，"
+    "由前置代理终结 TLS。",
+    "The WSGI server gives no access to the connection, or ends TLS itself, so there are no "
+    "WebSockets: serve with gunicorn, and end TLS at a proxy in front.",
 )
 
 
 def connection_of(request: Request) -> socket.socket:
-    """The connection that the request came over, as its server holds it.
+    """Return the connection that the request came over, as its server holds it.
 
     Raises:
-        SocketsUnavailable: the server does not show it, or it is encrypted, so that its bytes are not the client's.
+        SocketsUnavailable: the server does not show it, or it is encrypted, so that its bytes are
+            not the client's.
     """
     found: Any = next((request.environ[key] for key in _KEYS if key in request.environ), None)
     if type(found) is not socket.socket:
@@ -63,7 +66,10 @@ class Takeover(Response):
         self.call_on_close(self._settle)
 
     def get_app_iter(self, _environ: dict[str, Any]) -> ClosingIterator:
-        """The body, which has no bytes. Werkzeug would not iterate over that of a response without a body."""
+        """Return the body, which has no bytes.
+
+        Werkzeug would not iterate over that of a response without a body.
+        """
         return ClosingIterator(self._body(), self.close)
 
     def _body(self) -> Iterator[bytes]:
@@ -79,7 +85,7 @@ class Takeover(Response):
 
 
 def _moved(connection: socket.socket) -> socket.socket:
-    """The connection under a new descriptor; `connection` itself has ended."""
+    """Return the connection under a new descriptor; `connection` itself has ended."""
     ended, other = socket.socketpair()
     other.close()
     with ended:

@@ -1,10 +1,13 @@
-"""Vanna's chat protocol over Citu's runs: its web component `<vanna-chat>` and its other clients ask Citu.
+"""Vanna's chat protocol over Citu's runs, for `<vanna-chat>` and Vanna's other clients.
 
     chat_requests  what a client has sent: `parse_chat(body, max_chars) -> ChatRequest`
     speakers       who has sent it
-    talk           `Talk.open(request, speaker) -> Reply`: begins or joins the run, or raises the CituError that refuses
-                   it before anything has begun; `Reply.chunks(on_end)` is what the client gets, chunk by chunk
-    chunks         the translation of events into chunks, pure; its parts are made in components, tables and charts
+    talk           `Talk.open(request, speaker) -> Reply`: begins or joins the run, or raises the
+                   CituError that refuses
+                   it before anything has begun; `Reply.chunks(on_end)` is what the client gets,
+                   chunk by chunk
+    chunks         the translation of events into chunks, pure; its parts are made in components,
+                   tables and charts
     endpoints      the HTTP endpoints
     chat_socket    the WebSocket
 

@@ -1,11 +1,11 @@
-"""A chart of the HTTP contract (`type`, `x`, `y`, `series`, `title`, `unit`) as Plotly's traces and layout."""
+"""Draws a chart of the HTTP contract (`type`, `x`, `y` …) as Plotly's traces and layout."""
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from api.vanna.components import Part, harmless
+from api.vanna.components import ChatPart, harmless
 from api.vanna.tables import titles_of
 from common.text import Lang
 
@@ -14,45 +14,60 @@ _NOTHING = "–"  # in the place of a missing name
 _Trace = dict[str, Any]
 
 
-def chart(name: str, spec: Mapping[str, Any], result: Mapping[str, Any], lang: Lang) -> Part | None:
-    """The chart; None without rows, when it names columns that they do not have, or is of a kind unknown here.
+def chart(
+    name: str, spec: Mapping[str, Any], result: Mapping[str, Any], lang: Lang
+) -> ChatPart | None:
+    """Return the chart; None without rows, without its columns, or for an unknown kind.
 
     Plotly reads texts as HTML of its own, with links, so all texts are `harmless`.
     """
-    drawn, rows = _DRAWN.get(str(spec.get("type"))), _Rows(result, spec, lang)
-    needed = {"y", *(axis for axis in ("x", "series") if spec.get(axis)), *(["x"] if rows.kind == "scatter" else [])}
-    if drawn is None or not result.get("rows") or not all(rows.has(axis) for axis in needed):
+    draw = _TRACES.get(str(spec.get("type")))
+    rows = _ChartRows(result, spec, lang)
+    if draw is None or not result.get("rows"):
+        return None
+    if not all(rows.has(axis) for axis in _needed_axes(spec)):
         return None
     title = harmless(str(spec.get("title") or ""))
     data = {
         "chart_type": "plotly",
-        "data": drawn(rows),
+        "data": draw(rows),
         "layout": {"title": {"text": title}, **_layout(rows)},
         "config": {"displaylogo": False},
     }
-    return Part("chart", name, data, plain=title)
+    return ChatPart("chart", name, data, plain=title)
 
 
-class _Rows:
+def _needed_axes(spec: Mapping[str, Any]) -> set[str]:
+    needed = {"y"}
+    if spec.get("x") or spec.get("type") == "scatter":
+        needed.add("x")
+    if spec.get("series"):
+        needed.add("series")
+    return needed
+
+
+class _ChartRows:
     """The rows by the axes of the chart."""
 
     def __init__(self, result: Mapping[str, Any], spec: Mapping[str, Any], lang: Lang) -> None:
         self._rows: Sequence[Sequence[Any]] = result.get("rows") or []
         columns = [str(column) for column in result.get("columns") or []]
-        self._places = {
-            axis: columns.index(str(spec[axis])) for axis in ("x", "y", "series") if spec.get(axis) in columns
-        }
+        self._column_numbers: dict[str, int] = {}
+        for axis in ("x", "y", "series"):
+            if spec.get(axis) in columns:
+                self._column_numbers[axis] = columns.index(str(spec[axis]))
         self._titles = titles_of(result, lang)
         self.kind = spec.get("type")
 
     def has(self, axis: str) -> bool:
-        return axis in self._places
+        return axis in self._column_numbers
 
     def title(self, axis: str) -> str:
-        return self._titles[self._places[axis]] if self.has(axis) else ""
+        return self._titles[self._column_numbers[axis]] if self.has(axis) else ""
 
     def values(self, axis: str) -> list[Any]:
-        return [row[self._places[axis]] for row in self._rows]
+        number = self._column_numbers[axis]
+        return [row[number] for row in self._rows]
 
     def names(self, axis: str) -> list[str]:
         return [_NOTHING if value is None else harmless(str(value)) for value in self.values(axis)]
@@ -62,10 +77,10 @@ class _Rows:
 
     @property
     def is_over_time(self) -> bool:
-        return self.has("x") and all(isinstance(one, str) and _DAY.fullmatch(one) for one in self.values("x"))
+        return self.has("x") and all(map(_is_day, self.values("x")))
 
     def traces(self, look: Mapping[str, Any], x: Sequence[Any]) -> list[_Trace]:
-        """A trace, or one for each value of `series`."""
+        """Return a trace, or one for each value of `series`."""
         points = list(zip(x, self.numbers("y"), strict=True))
         if not self.has("series"):
             return [{**look, "name": self.title("y"), **_along(points)}]
@@ -75,42 +90,50 @@ class _Rows:
         return [{**look, "name": name, **_along(group)} for name, group in groups.items()]
 
 
+def _is_day(value: Any) -> bool:
+    return isinstance(value, str) and _DAY.fullmatch(value) is not None
+
+
 def _along(points: Sequence[tuple[Any, float | None]]) -> _Trace:
     return {"x": [x for x, _ in points], "y": [y for _, y in points]}
 
 
-def _numeral(rows: _Rows) -> list[_Trace]:
-    value = next(iter(rows.numbers("y")), None)
-    return [{"type": "indicator", "mode": "number", "value": value, "title": {"text": rows.title("y")}}]
+def _numeral(rows: _ChartRows) -> list[_Trace]:
+    value = rows.numbers("y")[0]
+    title = {"text": rows.title("y")}
+    return [{"type": "indicator", "mode": "number", "value": value, "title": title}]
 
 
 def _time(point: tuple[Any, Any]) -> str:
     return str(point[0])  # NULL comes among the others
 
 
-def _line(rows: _Rows) -> list[_Trace]:
-    """Lines whose points are in the order of time: Plotly joins them as they come."""
+def _line(rows: _ChartRows) -> list[_Trace]:
+    """Return lines whose points are in the order of time: Plotly joins them as they come."""
     traces = rows.traces({"type": "scatter", "mode": "lines+markers"}, _named(rows))
-    return [{**one, **_along(sorted(zip(one["x"], one["y"], strict=True), key=_time))} for one in traces]
+    for trace in traces:
+        points = zip(trace["x"], trace["y"], strict=True)
+        trace.update(_along(sorted(points, key=_time)))
+    return traces
 
 
-def _bars(rows: _Rows) -> list[_Trace]:
+def _bars(rows: _ChartRows) -> list[_Trace]:
     return rows.traces({"type": "bar"}, _named(rows))
 
 
-def _pie(rows: _Rows) -> list[_Trace]:
+def _pie(rows: _ChartRows) -> list[_Trace]:
     return [{"type": "pie", "labels": _named(rows), "values": rows.numbers("y"), "sort": False}]
 
 
-def _dots(rows: _Rows) -> list[_Trace]:
+def _dots(rows: _ChartRows) -> list[_Trace]:
     return rows.traces({"type": "scatter", "mode": "markers"}, rows.numbers("x"))
 
 
-def _named(rows: _Rows) -> list[str]:
+def _named(rows: _ChartRows) -> list[str]:
     return rows.names("x") if rows.has("x") else [rows.title("y")] * len(rows.values("y"))
 
 
-_DRAWN: Mapping[str, Callable[[_Rows], list[_Trace]]] = {
+_TRACES: Mapping[str, Callable[[_ChartRows], list[_Trace]]] = {
     "number": _numeral,
     "line": _line,
     "bar": _bars,
@@ -119,18 +142,22 @@ _DRAWN: Mapping[str, Callable[[_Rows], list[_Trace]]] = {
 }
 
 
-def _layout(rows: _Rows) -> dict[str, Any]:
+def _layout(rows: _ChartRows) -> dict[str, Any]:
     if rows.kind in ("number", "pie"):
         return {"showlegend": rows.kind == "pie"}
+    x_axis = {"title": {"text": rows.title("x")}, "type": _scale(rows), "automargin": True}
+    if rows.kind == "line":
+        # A line may lack what another has, so the order of their points is not that of the axis.
+        x_axis["categoryorder"] = "category ascending"
+    y_axis = {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True}
+    return {"showlegend": rows.has("series"), "xaxis": x_axis, "yaxis": y_axis}
+
+
+def _scale(rows: _ChartRows) -> str:
     # Without a type, Plotly would take names such as "2024" or "1e5" for numbers.
-    scale = "linear" if rows.kind == "scatter" else "date" if rows.is_over_time else "category"
-    # A line may lack what another has, so the order of their points is not yet that of the axis.
-    order = {"categoryorder": "category ascending"} if rows.kind == "line" else {}
-    return {
-        "showlegend": rows.has("series"),
-        "xaxis": {"title": {"text": rows.title("x")}, "type": scale, "automargin": True, **order},
-        "yaxis": {"title": {"text": rows.title("y")}, "type": "linear", "automargin": True},
-    }
+    if rows.kind == "scatter":
+        return "linear"
+    return "date" if rows.is_over_time else "category"
 
 
 def _number(value: Any) -> float | None:

@@ -1,7 +1,7 @@
-"""Reads requests as Vanna's clients send them: a question, a greeting that is wanted, feedback, or an answer.
+"""Reads requests as Vanna's clients send them: for an answer or a greeting, feedback, a reply.
 
-Buttons of those clients can only send messages. So feedback and answers to a run that waits are messages as well, whose
-form this module writes and reads.
+Buttons of those clients can only send messages. So feedback and answers to a run that waits are
+messages as well, whose form this module writes and reads.
 """
 
 import re
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent.flow import new_conversation_id
-from api.fields import ID, optional, short_text, wrong
-from api.requests import parse_user_id, question_text
-from api.vanna.names import plain_name
+from agent.question import new_conversation_id
+from api.fields import ID
+from api.models.request_models import ChatRequestBody, question_text
+from api.vanna.plain_names import plain_name
 from common.envelope import to_json
 from common.errors import InvalidRequest
 from common.text import Text
@@ -27,15 +27,15 @@ _NO_OBJECT = Text(
 
 
 @dataclass(frozen=True)
-class Rated:
-    """What a user thinks of the answer of a run."""
+class ChatRating:
+    """A user's opinion of the answer of a run."""
 
     run_id: str
     is_good: bool
 
 
 @dataclass(frozen=True)
-class Replied:
+class ChatAnswer:
     """The user's answer to what a run has asked."""
 
     run_id: str
@@ -50,7 +50,8 @@ class ChatRequest:
     Attributes:
         message: what the user says; empty when the greeting is wanted.
         said: what kind of message it is.
-        conversation_id: as the client calls the conversation; one is made up for a client that names none.
+        conversation_id: as the client calls the conversation; one is made up for a client that
+            names none.
         request_id: as the client calls the request; likewise.
         is_named: whether the client named the request, and so can repeat it.
         continues: whether the client named the conversation, which may have earlier turns.
@@ -58,7 +59,7 @@ class ChatRequest:
     """
 
     message: str
-    said: Literal["question", "greeting"] | Rated | Replied
+    said: Literal["question", "greeting"] | ChatRating | ChatAnswer
     conversation_id: str
     request_id: str
     is_named: bool = False
@@ -67,86 +68,81 @@ class ChatRequest:
 
     @property
     def kept_conversation_id(self) -> str:
-        """The id under which Citu keeps the conversation."""
+        """Return the id under which Citu keeps the conversation."""
         return plain_name(self.conversation_id)
 
     @property
     def kept_request_id(self) -> str:
-        """The same for the request."""
+        """Return the id under which Citu keeps the request."""
         return plain_name(self.request_id)
 
     @property
     def key(self) -> str | None:
-        """The Idempotency-Key of the request, apart from those that clients of other endpoints choose."""
+        """Return the request's Idempotency-Key, apart from those of clients of other endpoints."""
         return f"vanna:{self.kept_request_id}" if self.is_named else None
 
 
 def parse_chat(body: object, max_message_chars: int) -> ChatRequest:
-    """The checked request. Fields that nobody reads are left out, as Vanna's own server does.
+    """Return the checked request.
+
+    Fields that nobody reads are left out, as Vanna's own server does.
 
     Raises:
-        InvalidRequest: it is no JSON object, or a field is wrong; names the field and what is allowed.
+        InvalidRequest: it is no JSON object, or a field is wrong; names the field and what is
+            allowed.
     """
     if not isinstance(body, dict):
         raise InvalidRequest(_NO_OBJECT)
-    conversation_id, request_id = (_name(body, field) for field in ("conversation_id", "request_id"))
-    metadata = optional(body, "metadata", _object) or {}
-    message, said = _message(body, metadata, max_message_chars)
+    fields = ChatRequestBody.read(body)
+    message, said = _message(fields.message, fields.metadata or {}, max_message_chars)
     return ChatRequest(
         message=message,
         said=said,
-        conversation_id=conversation_id or new_conversation_id(),
-        request_id=request_id or f"req_{secrets.token_hex(8)}",
-        is_named=bool(request_id),
-        continues=bool(conversation_id),
-        user_id=parse_user_id(body),
+        conversation_id=fields.conversation_id or new_conversation_id(),
+        request_id=fields.request_id or f"req_{secrets.token_hex(8)}",
+        is_named=bool(fields.request_id),
+        continues=bool(fields.conversation_id),
+        user_id=fields.user_id,
     )
 
 
 def names_of(body: object) -> tuple[str, str]:
-    """The ids of the conversation and of the request in a body that need not be valid, for an error about it."""
-    given = body if isinstance(body, dict) else {}
-    names = (given.get("conversation_id"), given.get("request_id"))
-    conversation_id, request_id = (name if isinstance(name, str) else "" for name in names)
-    return conversation_id, request_id
+    """Return the ids of conversation and request in a body that need not be valid."""
+    if not isinstance(body, dict):
+        return "", ""
+    conversation_id, request_id = body.get("conversation_id"), body.get("request_id")
+    return (
+        conversation_id if isinstance(conversation_id, str) else "",
+        request_id if isinstance(request_id, str) else "",
+    )
 
 
 def feedback_message(run_id: str, *, is_good: bool) -> str:
-    """The message that `parse_chat` takes for feedback."""
+    """Return the message that `parse_chat` takes for feedback."""
     return f"/feedback {'good' if is_good else 'bad'} {run_id}"
 
 
 def reply_message(run_id: str, interrupt_id: str, text: str) -> str:
-    """The message that `parse_chat` takes for the answer to what a run has asked."""
+    """Return the message that `parse_chat` takes for the answer to what a run has asked."""
     return f"/answer {run_id} {interrupt_id} {text}"
 
 
 def choice_text(choice: Any) -> str:
-    """One of the answers that a run has offered, as messages and labels say it."""
+    """Return one of the answers that a run has offered, as messages and labels say it."""
     return choice.strip() if isinstance(choice, str) else to_json(choice)
 
 
 def _message(
-    body: Mapping[str, Any], metadata: Mapping[str, Any], max_chars: int
-) -> tuple[str, Literal["question", "greeting"] | Rated | Replied]:
-    message = body.get("message")
+    message: object, metadata: Mapping[str, Any], max_chars: int
+) -> tuple[str, Literal["question", "greeting"] | ChatRating | ChatAnswer]:
     is_blank = isinstance(message, str) and not message.strip()
     if is_blank or metadata.get("starter_ui_request") is True:
         return "", "greeting"
     text = question_text("message", message, max_chars)
-    if found := _FEEDBACK.fullmatch(text):
-        return text, Rated(found[2], is_good=found[1] == "good")
-    if found := _REPLY.fullmatch(text):
-        return text, Replied(found[1], found[2], found[3])
+    feedback = _FEEDBACK.fullmatch(text)
+    if feedback:
+        return text, ChatRating(feedback[2], is_good=feedback[1] == "good")
+    reply = _REPLY.fullmatch(text)
+    if reply:
+        return text, ChatAnswer(reply[1], reply[2], reply[3])
     return text, "question"
-
-
-def _name(body: Mapping[str, Any], field: str) -> str:
-    """A name that the client has made up, in any form; empty: there is none."""
-    return "" if body.get(field) == "" else optional(body, field, short_text) or ""
-
-
-def _object(field: str, value: object) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
-    raise wrong(field, "一个对象", "an object")

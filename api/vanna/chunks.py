@@ -1,4 +1,4 @@
-"""Translates the events of a run into the chunks of Vanna's chat protocol. No input or output happens here.
+"""Translates the events of a run into the chunks of Vanna's chat protocol, without any I/O.
 
 progress   the status bar, and a step in the list of tasks
 token      a text that is replaced by a longer one
@@ -17,8 +17,8 @@ from typing import Any
 from api.vanna import components
 from api.vanna.charts import chart
 from api.vanna.chat_requests import choice_text, feedback_message, reply_message
-from api.vanna.components import Button, CardStatus, Part, TaskStatus
-from api.vanna.names import plain_name
+from api.vanna.components import Button, CardStatus, ChatPart, TaskStatus
+from api.vanna.plain_names import plain_name
 from api.vanna.tables import table
 from common import timestamps
 from common.envelope import error_data
@@ -27,8 +27,8 @@ from common.text import Lang, Text
 
 Chunk = dict[str, Any]
 
-# A chunk repeats the whole text so far. Sent only when the text has grown by a sixteenth, all chunks of a text together
-# are at most about seventeen times as long as it.
+# A chunk repeats the whole text so far. Sent only when the text has grown by a sixteenth, all
+# chunks of a text together are at most about seventeen times as long as it.
 _GROWTH = 16
 
 _WAITING = Text("等待您的回答", "Waiting for your answer")
@@ -41,12 +41,13 @@ _REPLY_BY = Text("请发送：{}", "Send: {}")
 _YOUR_ANSWER = Text("<您的回答>", "<your answer>")
 _YES, _NO = Text("是", "Yes"), Text("否", "No")
 _CARDS: Mapping[str, CardStatus] = {"running": "running", "done": "completed", "failed": "failed"}
+_ERROR_FIELDS = ("error_type", "error", "retryable", "retry_after_s", "field")
 _TASKS: Mapping[str, TaskStatus] = {"done": "completed", "failed": "error"}
 
 
 @dataclass(frozen=True)
-class Envelope:
-    """What is the same in all chunks that answer one request.
+class ChunkEnvelope:
+    """The fields that all chunks have that answer one request.
 
     Attributes:
         conversation_id, request_id: as the client calls them.
@@ -57,17 +58,18 @@ class Envelope:
     request_id: str
     run_id: str | None = None
 
-    def chunk(self, part: Part, moment: str, **more: Any) -> Chunk:
-        """A chunk; `moment` is ISO 8601, and `more` further keys, which clients of Vanna pass over."""
-        return {
+    def chunk(self, part: ChatPart, moment: str, **more: Any) -> Chunk:
+        """Return a chunk; `moment` is ISO 8601, and Vanna's clients skip the keys in `more`."""
+        chunk = {
             "rich": part.rich(moment),
             "simple": part.simple(),
             "conversation_id": self.conversation_id,
             "request_id": self.request_id,
             "timestamp": datetime.fromisoformat(moment).timestamp(),
-            **({"run_id": self.run_id} if self.run_id else {}),
-            **more,
         }
+        if self.run_id:
+            chunk["run_id"] = self.run_id
+        return chunk | more
 
 
 @dataclass
@@ -75,14 +77,17 @@ class Translation:
     """The events of one run, in their order.
 
     Attributes:
-        question: what was asked; sent again by the button to try again. Empty: there is no such button.
-        prefix: begins the names of all parts; two translations that one client gets have different ones.
+        question: what was asked; sent again by the button to try again. Empty: there is no such
+            button.
+        prefix: begins the names of all parts; two translations that one client gets have different
+            ones.
         moment: time of the chunks until an event says its own; ISO 8601.
-        is_repeated: whether the client may have some of the parts already, from a connection that broke. Then each is
-            taken away before it comes, because a client shows a part twice that comes twice.
+        is_repeated: whether the client may have some of the parts already, from a connection that
+            broke. Then each is taken away before it comes, because a client shows a part twice that
+            comes twice.
     """
 
-    envelope: Envelope
+    envelope: ChunkEnvelope
     lang: Lang
     question: str
     prefix: str
@@ -98,29 +103,27 @@ class Translation:
     _results: list[tuple[Any, Any, Any]] = field(default_factory=list)
 
     def chunks_of(self, event: Mapping[str, Any]) -> list[Chunk]:
-        """The chunks for one event, given as its `data`; none for events that this version does not know."""
+        """Return the chunks for an event's `data`; none for events unknown to this version."""
         moment = event.get("timestamp")
-        self.moment = moment if isinstance(moment, str) else self.moment
+        if isinstance(moment, str):
+            self.moment = moment
         translate = _TRANSLATIONS.get(str(event.get("type")))
-        parts = translate(self, event) if translate is not None else ()
-        more = {"error": _told(event)} if event.get("type") == "error" else {}
-        return [
-            self.envelope.chunk(one, self.moment, **(more if one.kind == "text" else {}))
-            for part in parts
-            for one in self._once(part)
-        ]
+        if translate is None:
+            return []
+        parts = list(translate(self, event))
+        if self.is_repeated:
+            parts = _shown_once(parts)
+        chunks = []
+        for part in parts:
+            is_error_text = event.get("type") == "error" and part.kind == "text"
+            more = {"error": _error_fields(event)} if is_error_text else {}
+            chunks.append(self.envelope.chunk(part, self.moment, **more))
+        return chunks
 
-    def _once(self, part: Part) -> Iterable[Part]:
-        is_new_task = part.data.get("operation") == "add_task"
-        if self.is_repeated and is_new_task:
-            return  # the client can't take it away, and would list it twice
-        if self.is_repeated and part.lifecycle == "create":
-            yield components.removal(part.name)
-        yield part
+    # --------------------------------------------------------------------------
+    # steps
 
-    # --------------------------------------------------------------------------------------------------------- steps
-
-    def _progress(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _progress(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         node, title = str(event.get("node")), str(event.get("display_name") or event.get("node"))
         details = str(event.get("details") or "")
         if event.get("status") == "running":
@@ -131,9 +134,10 @@ class Translation:
             yield from self._begin(node, title, details)
         yield self._end(node, _TASKS.get(str(event.get("status")), "completed"), details)
 
-    def _tool(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _tool(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         call, status = str(event.get("call_id")), str(event.get("status"))
-        title, summary = str(event.get("display_name") or event.get("name")), str(event.get("summary") or "")
+        title = str(event.get("display_name") or event.get("name"))
+        summary = str(event.get("summary") or "")
         self._is_writing = False
         if status == "running":
             yield components.status_bar("working", title, summary)
@@ -141,14 +145,17 @@ class Translation:
             yield from self._begin(call, title, summary)
         if status in _TASKS:
             yield self._end(call, _TASKS[status], summary)
-        yield self._card(call, title, _CARDS.get(status, "running"), summary, event.get("arguments"))
+        name, arguments = self._name("tool", call), event.get("arguments")
+        yield components.status_card(
+            name,
+            title,
+            _CARDS.get(status, "running"),
+            summary,
+            arguments if isinstance(arguments, Mapping) else {},
+            self._lifecycle(name),
+        )
 
-    def _card(self, call: str, title: str, status: CardStatus, summary: str, arguments: Any) -> Part:
-        name = self._name("tool", call)
-        shown = arguments if isinstance(arguments, Mapping) else {}
-        return components.status_card(name, title, status, summary, shown, self._lifecycle(name))
-
-    def _begin(self, step: str, title: str, detail: str) -> Iterable[Part]:
+    def _begin(self, step: str, title: str, detail: str) -> Iterable[ChatPart]:
         if step in self._open_tasks:
             yield self._end(step, "completed", "")
         visit = self._visits[step] = self._visits.get(step, 0) + 1
@@ -156,15 +163,16 @@ class Translation:
         yield components.new_task(task, title, detail)
         yield components.changed_task(task, "in_progress", detail)
 
-    def _end(self, step: str, status: TaskStatus, detail: str) -> Part:
+    def _end(self, step: str, status: TaskStatus, detail: str) -> ChatPart:
         return components.changed_task(self._open_tasks.pop(step), status, detail)
 
-    def _end_all(self, status: TaskStatus) -> Iterable[Part]:
+    def _end_all(self, status: TaskStatus) -> Iterable[ChatPart]:
         return [self._end(step, status, "") for step in list(self._open_tasks)]
 
-    # ---------------------------------------------------------------------------------------------------------- text
+    # --------------------------------------------------------------------------
+    # text
 
-    def _token(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _token(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         piece = str(event.get("text") or "")
         if not self._is_writing:
             self._is_writing, self._text, self._sent = True, "", 0
@@ -173,13 +181,13 @@ class Translation:
         if len(self._text) - self._sent > self._sent // _GROWTH:
             yield self._written()
 
-    def _written(self) -> Part:
+    def _written(self) -> ChatPart:
         self._sent = len(self._text)
         name = self._name("text", str(self._texts))
         return components.text(name, self._text, self._lifecycle(name))
 
-    def _say(self, text: str) -> Iterable[Part]:
-        """The text in place of the one that is being written, or a new one."""
+    def _say(self, text: str) -> Iterable[ChatPart]:
+        """Yield the text in place of the one that is being written, or a new one."""
         is_said = self._is_writing and text == self._text and self._sent == len(text)
         if not self._is_writing:
             self._texts += 1
@@ -187,13 +195,14 @@ class Translation:
         if not is_said:
             yield self._written()
 
-    # -------------------------------------------------------------------------------------------------------- results
+    # --------------------------------------------------------------------------
+    # results
 
-    def _result(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _result(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         self._is_writing = False
         yield from self._rows(event)
 
-    def _rows(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _rows(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         sql, result = event.get("sql"), event.get("query_result")
         rows = result if isinstance(result, Mapping) else {}
         shown = (sql, rows.get("columns"), rows.get("rows"))
@@ -207,71 +216,83 @@ class Translation:
             yield table(self._name("rows", number), rows, self.lang)
             yield from self._chart(number, event.get("chart"), rows)
 
-    def _chart(self, number: str, spec: Any, rows: Mapping[str, Any]) -> Iterable[Part]:
-        drawn = chart(self._name("chart", number), spec, rows, self.lang) if isinstance(spec, Mapping) else None
+    def _chart(self, number: str, spec: Any, rows: Mapping[str, Any]) -> Iterable[ChatPart]:
+        if not isinstance(spec, Mapping):
+            return []
+        drawn = chart(self._name("chart", number), spec, rows, self.lang)
         return [drawn] if drawn else []
 
-    # ----------------------------------------------------------------------------------------------------------- ends
+    # --------------------------------------------------------------------------
+    # ends
 
-    def _completed(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _completed(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         response = str(event.get("response") or "")
         yield from self._end_all("completed")
-        yield from self._say(response) if response else ()
+        if response:
+            yield from self._say(response)
         yield from self._rows(event)
-        warnings = [str(one) for one in event.get("warnings") or () if str(one) not in response]
-        if warnings:
-            yield components.text(
-                self._name("warnings"), "\n".join(_NOTE.to(self.lang).format(one) for one in warnings)
-            )
+        warnings = map(str, event.get("warnings") or ())
+        notes = [_NOTE.to(self.lang).format(one) for one in warnings if one not in response]
+        if notes:
+            yield components.text(self._name("warnings"), "\n".join(notes))
         yield from self._offers(event)
         if event.get("sql"):
             yield self._rating(str(event.get("run_id")))
         yield from idle(self.lang)
 
-    def _offers(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _offers(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         for kind in ("choices", "rewrites", "follow_ups"):
-            if offers := [Button(said, said) for one in event.get(kind) or () if (said := str(one)).strip()]:
+            questions = map(str, event.get(kind) or ())
+            offers = [Button(question, question) for question in questions if question.strip()]
+            if offers:
                 yield components.buttons(self._name(kind), offers)
 
-    def _rating(self, run_id: str) -> Part:
+    def _rating(self, run_id: str) -> ChatPart:
         choices = [
             Button(label.to(self.lang), feedback_message(run_id, is_good=label is _GOOD), "ghost")
             for label in (_GOOD, _BAD)
         ]
         return components.buttons(self._name("feedback"), choices, stacked=False)
 
-    def _question(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _question(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         run_id, interrupt_id = str(event.get("run_id")), str(event.get("interrupt_id"))
-        choices = self._answers(event)
-        way = reply_message(run_id, interrupt_id, _YOUR_ANSWER.to(self.lang))
+        buttons = [
+            Button(label, reply_message(run_id, interrupt_id, answer))
+            for label, answer in self._answers(event)
+        ]
         prompt = str(event.get("prompt") or "")
+        if not buttons:
+            example = reply_message(run_id, interrupt_id, _YOUR_ANSWER.to(self.lang))
+            prompt += "\n" + _REPLY_BY.to(self.lang).format(example)
         yield from self._end_all("completed")
-        yield from self._say(prompt if choices else f"{prompt}\n{_REPLY_BY.to(self.lang).format(way)}")
-        if choices:
-            answers = [Button(label, reply_message(run_id, interrupt_id, answer)) for label, answer in choices]
-            yield components.buttons(self._name("answers", interrupt_id), answers)
+        yield from self._say(prompt)
+        if buttons:
+            yield components.buttons(self._name("answers", interrupt_id), buttons)
         yield from idle(self.lang, _WAITING.to(self.lang))
 
     def _answers(self, event: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Labels and texts of the answers there can be; empty: any text, or one that fits a schema."""
-        if choices := event.get("choices"):
-            return [(said, said) for choice in choices if (said := choice_text(choice))]
+        """Return labels and texts of the possible answers; empty where any text may be one."""
+        if event.get("choices"):
+            texts = map(choice_text, event["choices"])
+            return [(text, text) for text in texts if text]
         schema = event.get("schema")
         if isinstance(schema, Mapping) and schema.get("type") == "boolean":
             return [(_YES.to(self.lang), "true"), (_NO.to(self.lang), "false")]
         return []
 
-    def _error(self, event: Mapping[str, Any]) -> Iterable[Part]:
+    def _error(self, event: Mapping[str, Any]) -> Iterable[ChatPart]:
         said = str(event.get("error") or "")
         self._is_writing = False  # what is written so far stays
         yield from self._end_all("error")
         yield components.text(self._name("error"), f"❌ {said}")
         if event.get("retryable") and self.question:
-            yield components.buttons(self._name("again"), [Button(_AGAIN.to(self.lang), self.question, "primary")])
+            again = Button(_AGAIN.to(self.lang), self.question, "primary")
+            yield components.buttons(self._name("again"), [again])
         yield components.status_bar("error", _FAILED.to(self.lang), said)
         yield components.open_input(_PLACEHOLDER.to(self.lang))
 
-    # ---------------------------------------------------------------------------------------------------------- names
+    # --------------------------------------------------------------------------
+    # names
 
     def _name(self, *words: str) -> str:
         # Models make up the ids of calls.
@@ -284,7 +305,7 @@ class Translation:
         return "create"
 
 
-_TRANSLATIONS: Mapping[str, Callable[[Translation, Mapping[str, Any]], Iterable[Part]]] = {
+_TRANSLATIONS: Mapping[str, Callable[[Translation, Mapping[str, Any]], Iterable[ChatPart]]] = {
     "progress": Translation._progress,
     "token": Translation._token,
     "tool": Translation._tool,
@@ -295,35 +316,51 @@ _TRANSLATIONS: Mapping[str, Callable[[Translation, Mapping[str, Any]], Iterable[
 }
 
 
-def said_chunks(envelope: Envelope, prefix: str, paragraphs: Iterable[str], lang: Lang) -> list[Chunk]:
-    """An answer that no run gives: texts, and the client may ask again."""
+def said_chunks(
+    envelope: ChunkEnvelope, prefix: str, paragraphs: Iterable[str], lang: Lang
+) -> list[Chunk]:
+    """Return an answer that no run gives: texts, and the client may ask again."""
     parts = [components.text(f"{prefix}-{number}", said) for number, said in enumerate(paragraphs)]
     return _now(envelope, [*parts, *idle(lang)])
 
 
-def greeting_chunks(envelope: Envelope, prefix: str, greeting: str, examples: Iterable[str], lang: Lang) -> list[Chunk]:
-    """The beginning of a conversation, with questions to ask."""
+def greeting_chunks(
+    envelope: ChunkEnvelope, prefix: str, greeting: str, examples: Iterable[str], lang: Lang
+) -> list[Chunk]:
+    """Return the beginning of a conversation, with questions to ask."""
     offers = [Button(example, example) for example in examples]
     group = [components.buttons(f"{prefix}-examples", offers)] if offers else []
     return _now(envelope, [components.text(f"{prefix}-hello", greeting), *group, *idle(lang)])
 
 
-def error_chunks(error: CituError, envelope: Envelope, prefix: str, lang: Lang) -> list[Chunk]:
-    """An error outside of any run, as one of a run is shown."""
+def error_chunks(error: CituError, envelope: ChunkEnvelope, prefix: str, lang: Lang) -> list[Chunk]:
+    """Return an error outside of any run, as one of a run is shown."""
     data = {"type": "error", **error_data(error, lang)}
     return Translation(envelope, lang, "", prefix, timestamps.now()).chunks_of(data)
 
 
-def idle(lang: Lang, message: str = "") -> list[Part]:
-    """Nothing is going on, and the user may write."""
+def idle(lang: Lang, message: str = "") -> list[ChatPart]:
+    """Return the chunks by which clients wait for the user to write."""
     return [components.status_bar("idle", message), components.open_input(_PLACEHOLDER.to(lang))]
 
 
-def _now(envelope: Envelope, parts: Iterable[Part]) -> list[Chunk]:
+def _now(envelope: ChunkEnvelope, parts: Iterable[ChatPart]) -> list[Chunk]:
     moment = timestamps.now()
     return [envelope.chunk(part, moment) for part in parts]
 
 
-def _told(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What programs can act on."""
-    return {key: event[key] for key in ("error_type", "error", "retryable", "retry_after_s", "field") if key in event}
+def _shown_once(parts: Iterable[ChatPart]) -> list[ChatPart]:
+    """Return the parts for a client that may have them: each is taken away before it comes."""
+    shown = []
+    for part in parts:
+        if part.data.get("operation") == "add_task":
+            continue  # the client can't take it away, and would list it twice
+        if part.lifecycle == "create":
+            shown.append(components.removal(part.name))
+        shown.append(part)
+    return shown
+
+
+def _error_fields(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that programs can act on."""
+    return {name: event[name] for name in _ERROR_FIELDS if name in event}

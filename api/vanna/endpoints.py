@@ -1,35 +1,35 @@
-"""`POST /api/vanna/v2/chat_sse` answers chunk by chunk, `POST /api/vanna/v2/chat_poll` with all chunks at the end."""
+"""`POST /api/vanna/v2/chat_sse` answers chunk by chunk, `…/chat_poll` with all at once."""
 
 from typing import Any
 
 from flask import Blueprint, Response, request
 
-from api.places import Places
 from api.requests import json_of
 from api.responses import error_reply, request_language
+from api.slots import QuestionSlots
 from api.streaming import event_stream
+from api.vanna.chat_callers import Count, speaker_of_request
 from api.vanna.chat_requests import names_of, parse_chat
-from api.vanna.chunks import Chunk, Envelope, Translation
-from api.vanna.speakers import Count, speaker_of_request
-from api.vanna.talk import Talk
+from api.vanna.chat_service import ChatService
+from api.vanna.chunks import Chunk, ChunkEnvelope, Translation
 from api.waiting import WAIT_S, feed_of, from_store
 from common import sse
 from common.envelope import to_bytes
 from common.errors import InvalidRequest
-from common.runtime import Quiet
+from common.runtime import NoItem
 
 _DONE = sse.data(b"[DONE]")
 
 
 def vanna_blueprint(
-    talk: Talk,
-    places: Places,
+    talk: ChatService,
+    slots: QuestionSlots,
     count: Count,
     *,
     max_question_chars: int,
     ping_interval_s: float,
 ) -> Blueprint:
-    """The endpoints. Each request takes one of the `places` for questions.
+    """Return the endpoints. Each request takes one of the `slots` for questions.
 
     Args:
         count: counts a question against the limit of its caller, see `Admission.count`.
@@ -39,20 +39,22 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speaker_of_request(asked.user_id, count), places.take()
+        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
         reply = from_store(talk.open(asked, speaker))
-        place.hold()
-        return event_stream(reply.chunks(place.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE)
+        slot.hold()
+        return event_stream(
+            reply.chunks(slot.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE
+        )
 
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, place = speaker_of_request(asked.user_id, count), places.take()
+        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
         reply = from_store(talk.open(asked, speaker, streams=False))
-        place.hold()
-        feed, chunks = feed_of(reply.chunks(place.leave), request.environ), []
+        slot.hold()
+        feed, chunks = feed_of(reply.chunks(slot.leave), request.environ), []
         while (chunk := feed.take(WAIT_S)) is not None:
-            if not isinstance(chunk, Quiet):
+            if not isinstance(chunk, NoItem):
                 chunks.append(chunk)
         body = _whole(chunks, asked.conversation_id, asked.request_id)
         return Response(to_bytes(body), content_type="application/json; charset=utf-8")
@@ -75,13 +77,17 @@ def _whole(chunks: list[Chunk], conversation_id: str, request_id: str) -> dict[s
 
 
 def _refused(error: Exception) -> Response:
-    """The envelope of every error, and in it the chunks that show the error: clients of either kind can read it."""
+    """Return the envelope of an error, with the chunks that show it, for clients of either kind."""
     response = error_reply(error)
     body: dict[str, Any] = response.get_json()
     data, (conversation_id, request_id) = body["data"], _names()
-    envelope = Envelope(conversation_id, request_id)
-    translation = Translation(envelope, request_language(), "", prefix=data["request_id"], moment=data["timestamp"])
-    response.set_data(to_bytes(body | _whole(translation.chunks_of(data), conversation_id, request_id)))
+    envelope = ChunkEnvelope(conversation_id, request_id)
+    translation = Translation(
+        envelope, request_language(), "", prefix=data["request_id"], moment=data["timestamp"]
+    )
+    response.set_data(
+        to_bytes(body | _whole(translation.chunks_of(data), conversation_id, request_id))
+    )
     return response
 
 

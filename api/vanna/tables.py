@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from api.vanna.components import Part, harmless
+from api.vanna.components import ChatPart, harmless
 from common.envelope import to_json
 from common.text import Lang, Text
 
@@ -16,8 +16,8 @@ _EXACT = 2**53  # JavaScript has all whole numbers up to this one
 _PLAIN = 1e21  # from here on JavaScript writes numbers with an exponent
 
 
-def table(name: str, result: Mapping[str, Any], lang: Lang) -> Part:
-    """The rows of a `query_result`."""
+def table(name: str, result: Mapping[str, Any], lang: Lang) -> ChatPart:
+    """Return the rows of a `query_result`."""
     titles, rows = titles_of(result, lang), result.get("rows") or []
     data = {
         "data": [dict(zip(titles, map(_cell, row), strict=False)) for row in rows],
@@ -39,41 +39,50 @@ def table(name: str, result: Mapping[str, Any], lang: Lang) -> Part:
         "paginated": False,
         "page_size": max(1, len(rows)),
     }
-    return Part("dataframe", name, data, plain=_ROWS.to(lang).format(len(rows)))
+    return ChatPart("dataframe", name, data, plain=_ROWS.to(lang).format(len(rows)))
 
 
 def titles_of(result: Mapping[str, Any], lang: Lang) -> list[str]:
-    """What the columns are called, with their units; each once, because rows are objects with these keys."""
+    """Return the columns' titles, with their units; each once, because rows have them as keys."""
     columns = [str(column) for column in result.get("columns") or []]
-    labels, units = (_beside(columns, result.get(key)) for key in ("labels", "units"))
-    names = (label or column for label, column in zip(labels, columns, strict=True))
-    return _each_once(
-        harmless(_WITH_UNIT.to(lang).format(label=name, unit=unit) if unit else str(name))
-        for name, unit in zip(names, units, strict=True)
-    )
+    labels = _one_per_column(columns, result.get("labels"))
+    units = _one_per_column(columns, result.get("units"))
+    titles = []
+    for column, label, unit in zip(columns, labels, units, strict=True):
+        title = str(label or column)
+        if unit:
+            title = _WITH_UNIT.to(lang).format(label=title, unit=unit)
+        titles.append(harmless(title))
+    return _each_once(titles)
 
 
-def _beside(columns: Sequence[str], given: Any) -> list[Any]:
-    return list(given) if isinstance(given, list) and len(given) == len(columns) else [None] * len(columns)
+def _one_per_column(columns: Sequence[str], given: Any) -> list[Any]:
+    if isinstance(given, list) and len(given) == len(columns):
+        return given
+    return [None] * len(columns)
 
 
 def _each_once(titles: Iterable[str]) -> list[str]:
     unique: dict[str, None] = {}
-    for place, title in enumerate(titles, start=1):
-        free, number = title or f"#{place}", 2
+    for position, title in enumerate(titles, start=1):
+        free = title or f"#{position}"
+        number = 2
         while free in unique:
-            free, number = f"{title} ({number})", number + 1
+            free = f"{title} ({number})"
+            number += 1
         unique[free] = None
     return list(unique)
 
 
 def _cell(value: Any) -> Any:
-    """A value of which JavaScript keeps all digits."""
-    if isinstance(value, bool | str) or value is None:
+    """Return a value of which JavaScript keeps all digits."""
+    if value is None or isinstance(value, bool | str | float):
         return value
-    if isinstance(value, int | Decimal):
-        return value if _is_exact(value) else f"{value:f}" if isinstance(value, Decimal) else str(value)
-    return value if isinstance(value, float) else to_json(value)
+    if not isinstance(value, int | Decimal):
+        return to_json(value)
+    if _is_exact(value):
+        return value
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def _is_exact(number: int | Decimal) -> bool:

@@ -1,7 +1,8 @@
 """Puts the demo database into a server, and brings it up to yesterday on later starts.
 
-It is built under another name and renamed when complete, so that an interrupted build is never taken for the
-database. Processes that start at the same time wait for each other by an advisory lock.
+It is built under another name and renamed when complete, so that an interrupted build is never
+taken for the database. Processes that start at the same time wait for each other by an advisory
+lock.
 """
 
 import hashlib
@@ -41,7 +42,7 @@ _MASTER_COLUMNS = {
 }
 
 
-class Server(Protocol):
+class DemoServer(Protocol):
     """What the demo needs of a PostgreSQL server."""
 
     @property
@@ -52,18 +53,22 @@ class Server(Protocol):
         """The URL of a database for a role."""
 
 
-def ensure_demo(server: Server, *, today: date | None = None) -> str:
-    """Makes the demo database, or appends the days it lacks until yesterday; returns the reader's URL.
+def ensure_demo(server: DemoServer, *, today: date | None = None) -> str:
+    """Makes the demo database, or appends the days it lacks until yesterday; returns the reader's
+    URL.
 
     Args:
         today: the day after the last one with figures (default: the current date).
 
     Raises:
-        psycopg2.Error: the server went away, or its disk is full. The next call goes on after the last complete step.
+        psycopg2.Error: the server went away, or its disk is full. The next call goes on after the
+            last complete step.
     """
     yesterday = (today or date.today()) - timedelta(days=1)
     with _connected(server) as admin, admin.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # released when the connection closes
+        cursor.execute(
+            "SELECT pg_advisory_lock(%s)", [_LOCK]
+        )  # released when the connection closes
         create_reader(admin)
         cursor.execute(
             "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s",
@@ -77,7 +82,9 @@ def ensure_demo(server: Server, *, today: date | None = None) -> str:
 
 
 def _fingerprint() -> str:
-    """A digest of the sources, kept with the database: one that was made from other sources is made anew."""
+    """A digest of the sources, kept with the database: one that was made from other sources is made
+    anew.
+    """
     digest = hashlib.blake2b(digest_size=8)
     for name in ("schema.sql", "network.py", "measurements.py", "reader.py"):
         digest.update((_FOLDER / name).read_bytes())
@@ -85,7 +92,7 @@ def _fingerprint() -> str:
 
 
 @contextmanager
-def _connected(server: Server, dbname: str | None = None) -> Iterator[Connection]:
+def _connected(server: DemoServer, dbname: str | None = None) -> Iterator[Connection]:
     """A superuser's connection in autocommit mode."""
     dsn = make_dsn(server.admin_url, dbname=dbname) if dbname else server.admin_url
     with closing(psycopg2.connect(dsn)) as connection:
@@ -93,7 +100,7 @@ def _connected(server: Server, dbname: str | None = None) -> Iterator[Connection
         yield connection
 
 
-def _build(server: Server, admin: Connection, yesterday: date) -> None:
+def _build(server: DemoServer, admin: Connection, yesterday: date) -> None:
     LOGGER.info("making the demo database")
     with admin.cursor() as cursor:
         cursor.execute(f"DROP DATABASE IF EXISTS {_BUILDING} WITH (FORCE)")
@@ -109,7 +116,8 @@ def _fill(building: Connection, days: list[date]) -> None:
     with building.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute((_FOLDER / "schema.sql").read_text(encoding="utf-8"))
-        # The rows are known to refer to each other; checking each foreign key would take most of the time.
+        # The rows are known to refer to each other; checking each foreign key would take most of
+        # the time.
         cursor.execute("SET LOCAL session_replication_role = replica")
         for table, rows in (("company", COMPANIES), ("service_area", _AREAS), ("shop", _SHOPS)):
             _copy(cursor, table, _master_lines(table, rows))
@@ -119,7 +127,7 @@ def _fill(building: Connection, days: list[date]) -> None:
         cursor.execute("VACUUM (ANALYZE)")
 
 
-def _append(server: Server, yesterday: date) -> None:
+def _append(server: DemoServer, yesterday: date) -> None:
     with _connected(server, DATABASE) as demo, demo.cursor() as cursor:
         cursor.execute(
             "SELECT greatest((SELECT max(revenue_date) FROM daily_revenue), max(traffic_date)) FROM daily_traffic"
@@ -136,7 +144,11 @@ def _append(server: Server, yesterday: date) -> None:
 
 
 def _copy_days(cursor: Any, days: list[date]) -> None:
-    _copy(cursor, "daily_revenue", chain.from_iterable(revenue_lines(day, _AREAS, _SHOPS) for day in days))
+    _copy(
+        cursor,
+        "daily_revenue",
+        chain.from_iterable(revenue_lines(day, _AREAS, _SHOPS) for day in days),
+    )
     _copy(cursor, "daily_traffic", chain.from_iterable(traffic_lines(day, _AREAS) for day in days))
 
 
@@ -147,4 +159,7 @@ def _copy(cursor: Any, table: str, lines: Iterable[str]) -> None:
 def _master_lines(table: str, rows: Iterable[Any]) -> Iterator[str]:
     for row in rows:
         values = [getattr(row, column) for column in _MASTER_COLUMNS[table].split()]
-        yield "\t".join(r"\N" if value is None else str(value) for value in [*values, _MADE_AT]) + "\n"
+        yield (
+            "\t".join(r"\N" if value is None else str(value) for value in [*values, _MADE_AT])
+            + "\n"
+        )

@@ -1,7 +1,7 @@
 """The demo's daily figures, as lines for COPY.
 
-Each day comes from a random generator seeded by the day alone, so a day that is appended later has the same figures as
-in a fresh database.
+Each day comes from a random generator seeded by the day alone, so a day that is appended later has
+the same figures as in a fresh database.
 """
 
 import random
@@ -28,16 +28,28 @@ _SALES = {
     SNACK: (2100.0, 18.0, (("微信", 0.7), ("支付宝", 0.3))),
     REPAIR: (1500.0, 270.0, (("微信", 0.6), ("银行卡", 0.4))),
 }
-# class: vehicles per day into an average area, and the factor by which the holidays' rush applies to it.
-_VEHICLES = (("客车", 3900.0, 1.0), ("货车", 1700.0, -0.35), ("危化品车", 85.0, -0.5), ("新能源车", 620.0, 1.1))
+# class: vehicles per day into an average area, and the factor by which the holidays' rush applies
+# to it.
+_VEHICLES = (
+    ("客车", 3900.0, 1.0),
+    ("货车", 1700.0, -0.35),
+    ("危化品车", 85.0, -0.5),
+    ("新能源车", 620.0, 1.1),
+)
 _NEW_ENERGY_YEARLY_GROWTH = 1.35
 _YEARLY_GROWTH = 1.06
 _GROWTH_FROM = date(2024, 1, 1)
 _MONTHS = (0.93, 1.08, 0.92, 1.0, 1.02, 0.95, 1.09, 1.12, 0.98, 1.06, 0.92, 0.94)
 _WEEKDAYS = (0.94, 0.9, 0.91, 0.96, 1.12, 1.14, 1.07)
 
-# Holidays of the solar calendar: month and day of the first and the last day, and how much busier they are.
-_SOLAR_HOLIDAYS = (((1, 1), (1, 3), 0.3), ((4, 4), (4, 6), 0.35), ((5, 1), (5, 5), 0.75), ((10, 1), (10, 7), 0.95))
+# Holidays of the solar calendar: month and day of the first and the last day, and how much busier
+# they are.
+_SOLAR_HOLIDAYS = (
+    ((1, 1), (1, 3), 0.3),
+    ((4, 4), (4, 6), 0.35),
+    ((5, 1), (5, 5), 0.75),
+    ((10, 1), (10, 7), 0.95),
+)
 _SPRING_FESTIVALS = (
     *(date(2022, 2, 1), date(2023, 1, 22), date(2024, 2, 10), date(2025, 1, 29), date(2026, 2, 17)),
     *(date(2027, 2, 6), date(2028, 1, 26), date(2029, 2, 13), date(2030, 2, 3), date(2031, 1, 23)),
@@ -55,13 +67,22 @@ def holiday_rush(day: date) -> float:
     """How much busier than usual a day is because of a holiday: 0 on ordinary days."""
     if any(timedelta(-2) <= day - festival <= timedelta(6) for festival in _SPRING_FESTIVALS):
         return 1.05
-    return next((rush for first, last, rush in _SOLAR_HOLIDAYS if first <= (day.month, day.day) <= last), 0.0)
+    return next(
+        (rush for first, last, rush in _SOLAR_HOLIDAYS if first <= (day.month, day.day) <= last),
+        0.0,
+    )
 
 
-def revenue_lines(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]) -> Iterator[str]:
+def revenue_lines(
+    day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]
+) -> Iterator[str]:
     """The rows of `daily_revenue` for one day, in the table's column order."""
     draw = random.Random(f"{SEED}:revenue:{day}")  # noqa: S311 - plausible, not secret
-    sizes = {area.service_area_id: area.size for area in areas if draw.random() > _AREA_SILENT and area.works_on(day)}
+    sizes = {
+        area.service_area_id: area.size
+        for area in areas
+        if draw.random() > _AREA_SILENT and area.works_on(day)
+    }
     demand = _season(day) * (1 + 0.8 * holiday_rush(day)) * _growth(day, _YEARLY_GROWTH)
     tail = f"\t{_reported_at(day)}\n"
     for shop in shops:
@@ -73,7 +94,9 @@ def revenue_lines(day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, 
         per_day, per_order, payments = _SALES[shop.category]
         for payment, share in payments:
             yield (
-                f"{day}\t{shop.shop_id}\t{payment}\t" + _sales(draw, per_day * share * factor * size, per_order) + tail
+                f"{day}\t{shop.shop_id}\t{payment}\t"
+                + _sales(draw, per_day * share * factor * size, per_order)
+                + tail
             )
 
 
@@ -82,23 +105,38 @@ def _sales(draw: random.Random, expected: float, per_order: float) -> str:
     chance = draw.random()
     if chance < _UNREPORTED:
         return f"{_NULL}\t0"
-    orders = 0 if chance < _UNREPORTED + _UNSOLD else round(expected / per_order * draw.uniform(0.8, 1.2))
+    orders = (
+        0
+        if chance < _UNREPORTED + _UNSOLD
+        else round(expected / per_order * draw.uniform(0.8, 1.2))
+    )
     amount = round(orders * per_order * draw.uniform(0.9, 1.1), 2)
     return f"{amount:.2f}\t{orders}"
 
 
 def traffic_lines(day: date, areas: tuple[ServiceArea, ...]) -> Iterator[str]:
-    """The rows of `daily_traffic` for one day, in the table's column order. Areas being renovated have traffic too."""
+    """The rows of `daily_traffic` for one day, in the table's column order. Areas being renovated
+    have traffic too.
+    """
     draw = random.Random(f"{SEED}:traffic:{day}")  # noqa: S311
     tail = f"\t{_reported_at(day)}\n"
     for area in areas:
-        flow = area.size * _season(day) * draw.lognormvariate(0.0, 0.06) * (1.0 if area.works_on(day) else 0.3)
+        flow = (
+            area.size
+            * _season(day)
+            * draw.lognormvariate(0.0, 0.06)
+            * (1.0 if area.works_on(day) else 0.3)
+        )
         if draw.random() < _AREA_SILENT or not (area.works_on(day) or area.status == RENOVATING):
             continue
         for name, per_day, share in _VEHICLES:
             yearly = _NEW_ENERGY_YEARLY_GROWTH if name == "新能源车" else 1.03
             expected = per_day * flow * (1 + share * holiday_rush(day)) * _growth(day, yearly)
-            count = _NULL if draw.random() < _UNREPORTED else str(round(expected * draw.uniform(0.93, 1.07)))
+            count = (
+                _NULL
+                if draw.random() < _UNREPORTED
+                else str(round(expected * draw.uniform(0.93, 1.07)))
+            )
             yield f"{day}\t{area.service_area_id}\t{name}\t{count}{tail}"
 
 

@@ -1,7 +1,7 @@
 """The demo's companies, service areas and shops: the same on every machine and every day.
 
-The companies are invented; roads and provinces are real. Names and places are written down here; sizes, rents and
-brands, which only need to look plausible, come from a seeded random generator.
+The companies are invented; roads and provinces are real. Names and places are written down here;
+sizes, rents and brands, which only need to look plausible, come from a seeded random generator.
 """
 
 import random
@@ -45,8 +45,9 @@ class ServiceArea:
     size: float
 
     def works_on(self, day: date) -> bool:
-        """Whether its shops sell on that day. An area marked as deleted was entered by mistake: it has no figures, so
-        totals are the same with and without it."""
+        """Whether its shops sell on that day. An area marked as deleted was entered by mistake: it
+        has no figures, so totals are the same with and without it.
+        """
         ends = {OPEN: date.max, RENOVATING: RENOVATING_SINCE - timedelta(days=1), CLOSED: CLOSED_ON}
         return not self.is_deleted and day <= ends[self.status]
 
@@ -103,7 +104,8 @@ _ROADS = (
 )
 _STATUS_MARKS = {"装": RENOVATING, "关": CLOSED, "删": CLOSED}
 
-# category: brands (None: run by the area itself), floor area in m², monthly rent in yuan per m², how many per area.
+# category: brands (None: run by the area itself), floor area in m², monthly rent in yuan per m²,
+# how many per area.
 _CATEGORIES = {
     FUEL: (("中国石化", "中国石油", "壳牌"), (600, 1500), 40, (1, 1)),
     STORE: (("易捷", "昆仑好客", "美宜佳", None), (60, 220), 150, (1, 2)),
@@ -115,7 +117,11 @@ _CATEGORIES = {
 
 def service_areas() -> tuple[ServiceArea, ...]:
     """All service areas, deleted ones included."""
-    named = [(company, province, road, name) for company, province, road, names in _ROADS for name in names.split()]
+    named = [
+        (company, province, road, name)
+        for company, province, road, names in _ROADS
+        for name in names.split()
+    ]
     return tuple(_area(number, *where) for number, where in enumerate(named, start=101))
 
 
@@ -130,7 +136,9 @@ def _area(number: int, company_id: int, province: str, road: str, marked: str) -
         province=province,
         status=_STATUS_MARKS.get(marked[-1], OPEN),
         parking_spaces=None if draw.random() < 0.1 else draw.randrange(80, 640),
-        opened_on=None if draw.random() < 0.05 else date(2005, 1, 1) + timedelta(days=draw.randrange(18 * 365)),
+        opened_on=None
+        if draw.random() < 0.05
+        else date(2005, 1, 1) + timedelta(days=draw.randrange(18 * 365)),
         is_deleted=marked.endswith("删"),
         size=draw.lognormvariate(0.0, 0.45),
     )

@@ -1,4 +1,6 @@
-"""The role that Citu connects with: it can connect and SELECT, and PostgreSQL refuses it everything else."""
+"""The role that Citu connects with: it can connect and SELECT, and PostgreSQL refuses it everything
+else.
+"""
 
 from psycopg2 import sql
 from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 names its class in lower case
@@ -23,7 +25,9 @@ _WRITING_FUNCTIONS = (
 
 
 def create_reader(admin: Connection) -> None:
-    """Creates the role in the server of `admin` (a superuser's connection) unless it exists; resets its settings."""
+    """Creates the role in the server of `admin` (a superuser's connection) unless it exists; resets
+    its settings.
+    """
     with admin.cursor() as cursor:
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [READER])
         if cursor.fetchone() is None:
@@ -37,12 +41,16 @@ def create_reader(admin: Connection) -> None:
 
 
 def grant_reading(admin: Connection) -> None:
-    """Lets the reader, and nobody else but owners, read every table of the database `admin` is connected to."""
+    """Lets the reader, and nobody else but owners, read every table of the database `admin` is
+    connected to.
+    """
     names = {"database": sql.Identifier(admin.info.dbname), "reader": sql.Identifier(READER)}
     with admin.cursor() as cursor:
         cursor.execute(sql.SQL("REVOKE ALL ON DATABASE {database} FROM PUBLIC").format(**names))
         cursor.execute(sql.SQL("GRANT CONNECT ON DATABASE {database} TO {reader}").format(**names))
-        cursor.execute("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'")
+        cursor.execute(
+            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+        )
         for (schema,) in cursor.fetchall():
             for statement in (
                 "REVOKE ALL ON SCHEMA {schema} FROM PUBLIC",
@@ -52,7 +60,8 @@ def grant_reading(admin: Connection) -> None:
                 cursor.execute(sql.SQL(statement).format(schema=sql.Identifier(schema), **names))
         # Which of them exist depends on the server's version.
         cursor.execute(
-            "SELECT name FROM unnest(%s) AS name WHERE to_regprocedure(name) IS NOT NULL", [list(_WRITING_FUNCTIONS)]
+            "SELECT name FROM unnest(%s) AS name WHERE to_regprocedure(name) IS NOT NULL",
+            [list(_WRITING_FUNCTIONS)],
         )
         for (function,) in cursor.fetchall():
             cursor.execute(f"REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM PUBLIC")

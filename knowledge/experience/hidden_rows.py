@@ -1,7 +1,10 @@
-"""What was learnt from others may quote rows that are hidden from who asks: a name in a condition, a number, a day.
+"""Keep examples and lessons of others back that may quote rows hidden from who asks.
 
-Where a table hides rows or values from somebody, what others brought about it is kept from them unless its SQL holds no
-value that a row could have, in labels and comments either, and its words quote nothing.
+They may quote a name in a condition, a number, a day.
+
+Where a table hides rows or values from somebody, what others brought about it is kept from them
+unless its SQL holds no value that a row could have, in labels and comments either, and its words
+quote nothing.
 """
 
 import re
@@ -13,15 +16,15 @@ from common.errors import StatementRejected
 from common.learning import Example, Lesson
 from common.ports import Database
 from common.values import Catalog, Table
-from databases.value_constants import holds_values
-from knowledge.tables_read import tables_read
+from knowledge.tables.tables_read import tables_read
+from sqltree.value_constants import holds_values
 
 _QUOTES = re.compile("[\"'`“”‘’„«»「」『』《》]")
 
 
 @dataclass(frozen=True)
 class HiddenRows:
-    """What may not be told to one actor.
+    """The tables of which rows or values are hidden from one actor.
 
     Attributes:
         database: as the actor may ask it.
@@ -35,28 +38,42 @@ class HiddenRows:
 
     @classmethod
     async def of(cls, database: Database) -> "HiddenRows":
-        """What is hidden from those who ask this database; raises `DatabaseUnavailable` where that can't be known."""
+        """Find what is hidden from those who ask this database.
+
+        Raises:
+            DatabaseUnavailable: that can't be known now.
+        """
         if database.rows_seen is None:
             return cls(database, Catalog(()), frozenset())
         catalog = await database.catalog()
-        return cls(database, catalog, frozenset(table.key for table in catalog.tables if table.has_hidden_rows))
+        tables = frozenset(table.key for table in catalog.tables if table.has_hidden_rows)
+        return cls(database, catalog, tables)
 
     async def may_be_in(self, item: Example | Lesson) -> bool:
-        """Whether the example or lesson, which somebody else brought, may quote them."""
+        """Tell whether an example or lesson that somebody else brought may quote hidden rows."""
         if not self.tables or not await self._are_read_by(item):
             return False
-        said = (item.question,) if isinstance(item, Example) else (item.question, item.root_cause, item.avoidance_hint)
-        return any(map(_QUOTES.search, said)) or (item.sql is not None and holds_values(item.sql, self._said))
+        texts = [item.question]
+        if isinstance(item, Lesson):
+            texts += [item.root_cause, item.avoidance_hint]
+        if any(map(_QUOTES.search, texts)):
+            return True
+        return item.sql is not None and holds_values(item.sql, self._catalog_text)
 
     @cached_property
-    def _said(self) -> str:
-        """What the catalogue says, one name or comment a line."""
-        said = (text for table in self.catalog.tables for text in _texts(table))
-        return "\n".join(filter(None, said)).lower()
+    def _catalog_text(self) -> str:
+        """The names and comments of the catalogue in lower case, one a line."""
+        texts: list[str | None] = []
+        for table in self.catalog.tables:
+            texts += _texts(table)
+        return "\n".join(filter(None, texts)).lower()
 
     async def _are_read_by(self, item: Example | Lesson) -> bool:
         if isinstance(item, Example):
-            return not self.tables.isdisjoint(item.tables) or not all(key in self.catalog.by_key for key in item.tables)
+            known = self.catalog.by_key
+            if any(key not in known for key in item.tables):
+                return True
+            return not self.tables.isdisjoint(item.tables)
         if item.sql is None:
             return True
         try:

@@ -1,7 +1,8 @@
-"""A question as the words that have to be the same in another one, and the literals that may differ.
+"""Split a question into words, which another one has to share, and literals, which may differ.
 
-Case, width, traditional characters, spaces and punctuation make no difference. Everything else does: a negation, a
-unit, a direction, a sign before a number. What is glued to letters is no number: Q1, G15, 5k.
+Case, width, traditional characters, spaces and punctuation make no difference. Everything else
+does: a negation, a unit, a direction, a sign before a number. What is glued to letters is no
+number: Q1, G15, 5k.
 """
 
 import re
@@ -10,16 +11,20 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from knowledge.atoms import Atom, atoms_of, normalise
+from knowledge.language.atoms import Atom, atoms_of, normalise
 from knowledge.words import WORDS
 
 Kind = Literal["word", "integer", "decimal", "year", "month", "day", "quote"]
 
 _PERIODS = tuple(
     re.compile(rf"(?<![\w./-]){form}(?![\d/]|[-.]\d)", re.ASCII)
-    for form in (*WORDS.chinese.phrases("phrasing.periods"), *WORDS.english.phrases("phrasing.periods"))
+    for form in (
+        *WORDS.chinese.phrases("phrasing.periods"),
+        *WORDS.english.phrases("phrasing.periods"),
+    )
 )
-_EMPTY = frozenset(",;:?!.\u2026\u3001\u3002\uff0c\uff1b\uff1a\uff1f\uff01")  # punctuation that says nothing
+# punctuation that says nothing
+_EMPTY = frozenset(",;:?!.\u2026\u3001\u3002\uff0c\uff1b\uff1a\uff1f\uff01")
 _SENTENCE = frozenset("?!.:")  # says nothing only where a word ends: 3:1, a.b and != mean something
 _EARLIEST, _LATEST = 1900, 2099  # numbers between are years
 _ACRONYM = 4  # letters; a short word in capitals is not the same word in small letters (US, us)
@@ -31,8 +36,8 @@ class Piece:
     """One piece of a question.
 
     Attributes:
-        text: what is compared: of a word, its lower-case form; of a number, its digits; of a period, its ISO form
-            (2024, 2024-03, 2024-03-09); of a quotation, what it holds.
+        text: what is compared: of a word, its lower-case form; of a number, its digits; of a
+            period, its ISO form (2024, 2024-03, 2024-03-09); of a quotation, what it holds.
         start, end: its place in the normalised question.
     """
 
@@ -54,7 +59,11 @@ class Phrasing:
     pieces: tuple[Piece, ...]
 
     def between(self, first: int, last: int) -> str:
-        """What stands from one piece to before another, as it is written; of one quotation, what it holds."""
+        """Return the text of some pieces as it is written; of one quotation, its content.
+
+        Args:
+            last: the piece after the last one.
+        """
         pieces = self.pieces[first:last]
         if len(pieces) == 1 and pieces[0].kind == "quote":
             return pieces[0].text
@@ -62,12 +71,11 @@ class Phrasing:
 
 
 def phrasing_of(question: str) -> Phrasing:
-    """The question in pieces, in order."""
+    """Split a question into its pieces, in order."""
     said = normalise(question)
-    periods = list(_periods(said))
     pieces: list[Piece] = []
     begin = 0
-    for period in periods:
+    for period in _periods(said):
         pieces += _plain(said, begin, period.start)
         pieces.append(period)
         begin = period.end
@@ -75,49 +83,69 @@ def phrasing_of(question: str) -> Phrasing:
     return Phrasing(said, tuple(pieces))
 
 
-def _periods(said: str) -> Iterator[Piece]:
+def _periods(said: str) -> list[Piece]:
     """Days and months that are written in digits; they don't overlap."""
     found: list[Piece] = []
     for form in _PERIODS:
         for match in form.finditer(said):
-            parts = match.groupdict()
-            day = parts.get("day")
-            try:
-                at = date(int(parts["year"]), int(parts["month"]), int(day or 1))
-            except ValueError:
+            period = _period(match)
+            if period is None:
                 continue
-            is_free = all(match.end() <= one.start or one.end <= match.start() for one in found)
-            if is_free and _EARLIEST <= at.year <= _LATEST:
-                text = at.isoformat() if day else f"{at:%Y-%m}"
-                found.append(Piece("day" if day else "month", text, match.start(), match.end()))
-    return iter(sorted(found, key=lambda piece: piece.start))
+            if not any(_overlap(period, one) for one in found):
+                found.append(period)
+    return sorted(found, key=lambda piece: piece.start)
+
+
+def _period(match: re.Match[str]) -> Piece | None:
+    """The month or day that was found; None if the calendar does not have it."""
+    parts = match.groupdict()
+    day = parts.get("day")
+    try:
+        at = date(int(parts["year"]), int(parts["month"]), int(day or 1))
+    except ValueError:
+        return None
+    if not _EARLIEST <= at.year <= _LATEST:
+        return None
+    if day:
+        return Piece("day", at.isoformat(), match.start(), match.end())
+    return Piece("month", f"{at:%Y-%m}", match.start(), match.end())
+
+
+def _overlap(one: Piece, other: Piece) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
     """The pieces of a stretch without periods."""
     stretch = said[begin:end]
     atoms = [atom for atom in atoms_of(stretch) if not _says_nothing(atom, stretch)]
-    shouts = stretch.upper() == stretch
+    is_all_capitals = stretch.upper() == stretch
     runs: list[list[Atom]] = []
     for atom in atoms:
-        if runs and atom.glued and _is_letters(atom) and _is_letters(runs[-1][-1]):
+        if runs and _is_one_word(runs[-1][-1], atom):
             runs[-1].append(atom)
         else:
             runs.append([atom])
     for run in runs:
-        kind, text = _read(run, keeps_case=not shouts)
+        kind, text = _read(run, keeps_case=not is_all_capitals)
         yield Piece(kind, text, begin + run[0].start, begin + run[-1].end)
 
 
-def _is_letters(atom: Atom) -> bool:
-    return atom.kind in ("word", "number")
+def _is_one_word(before: Atom, after: Atom) -> bool:
+    """Tell whether letters or digits follow others without a space."""
+    kinds = {before.kind, after.kind}
+    return after.glued and kinds <= {"word", "number"}
 
 
 def _says_nothing(atom: Atom, stretch: str) -> bool:
     if atom.kind != "mark" or atom.text not in _EMPTY:
         return False
+    if atom.text not in _SENTENCE:
+        return True
     after = stretch[atom.end : atom.end + 1]
-    return atom.text not in _SENTENCE or not (after.isascii() and after.strip() and after not in "?!.\"')")
+    if not after.strip() or not after.isascii():
+        return True
+    return after in "?!.\"')"
 
 
 def _read(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
@@ -128,18 +156,32 @@ def _read(run: list[Atom], *, keeps_case: bool) -> tuple[Kind, str]:
         return "quote", first.text
     if first.kind == "number":
         return _number(first.text)
-    is_acronym = keeps_case and first.kind == "word" and 1 < len(first.text) <= _ACRONYM and first.text.isupper()
-    return "word", first.text if is_acronym else first.key
+    may_be_acronym = keeps_case and first.kind == "word"
+    if may_be_acronym and _is_acronym(first.text):
+        return "word", first.text
+    return "word", first.key
+
+
+def _is_acronym(text: str) -> bool:
+    return 1 < len(text) <= _ACRONYM and text.isupper()
 
 
 def _number(text: str) -> tuple[Kind, str]:
     if "." in text:
         return "decimal", text.rstrip("0").rstrip(".")
-    if len(text) > _MOST_DIGITS or (text.startswith("0") and text != "0"):
-        return "word", text  # a code
-    return ("year" if _EARLIEST <= int(text) <= _LATEST else "integer"), text
+    is_code = text.startswith("0") and text != "0"
+    if is_code or len(text) > _MOST_DIGITS:
+        return "word", text
+    if _EARLIEST <= int(text) <= _LATEST:
+        return "year", text
+    return "integer", text
 
 
 def same_words(one: tuple[Piece, ...], other: tuple[Piece, ...]) -> bool:
-    """Whether two stretches say the same, piece by piece."""
-    return [(piece.kind, piece.text) for piece in one] == [(piece.kind, piece.text) for piece in other]
+    """Tell whether two stretches say the same, piece by piece."""
+    if len(one) != len(other):
+        return False
+    for piece, counterpart in zip(one, other, strict=True):
+        if (piece.kind, piece.text) != (counterpart.kind, counterpart.text):
+            return False
+    return True

@@ -1,4 +1,7 @@
-"""Proves examples again whose tables have changed: in the background, a few per minute, each once per change."""
+"""Prove examples again whose tables have changed.
+
+In the background, a few per minute, each once per change.
+"""
 
 import asyncio
 import logging
@@ -10,8 +13,9 @@ from datetime import UTC, datetime
 from common.errors import CituError, StatementRejected, StoreUnavailable
 from common.learning import Example
 from common.ports import Definitions
-from common.store.learned import Learned
-from knowledge.tables_read import tables_hash
+from common.tasks import is_running_here
+from knowledge.tables.tables_read import tables_hash
+from store.learned import Learned
 
 _log = logging.getLogger(__name__)
 PER_MINUTE = 30
@@ -22,7 +26,8 @@ _MOST_FAILED = 5_000
 class Prover:
     """Proves examples by guard and EXPLAIN, by what the operator opens to anybody.
 
-    Several workers may find the same example; whoever comes second sees that it is proven, and leaves it.
+    Several workers may find the same example; whoever comes second sees that it is proven, and
+    leaves it.
 
     Args:
         definitions: gives what is known of the asked database whoever asks.
@@ -42,20 +47,26 @@ class Prover:
         self._definitions = definitions
         self._pause_s = 60 / per_minute
         self._waiting: OrderedDict[str, Example] = OrderedDict()
-        self._failed: OrderedDict[str, str] = OrderedDict()  # example → hash of the tables that it failed with
+        # by example, the hash of the tables that it failed with
+        self._failed: OrderedDict[str, str] = OrderedDict()
         self._working: asyncio.Task[None] | None = None
 
     def ask(self, example: Example, now: str) -> None:
-        """Has the example proven for tables of the hash `now`, unless it failed with these before."""
-        if self._failed.get(example.example_id) == now or len(self._waiting) >= _MOST_WAITING:
+        """Have the example proven in the background, unless it failed with these tables before.
+
+        Args:
+            now: the hash of its tables as they are now.
+        """
+        if self._failed.get(example.example_id) == now:
+            return
+        if len(self._waiting) >= _MOST_WAITING:
             return
         self._waiting.setdefault(example.example_id, example)
-        working = self._working
-        if working is None or working.done() or working.get_loop() is not asyncio.get_running_loop():
+        if self._working is None or not is_running_here(self._working):
             self._working = asyncio.create_task(self._work())
 
     async def aclose(self) -> None:
-        """Stops."""
+        """Stop the work in the background."""
         if self._working is not None:
             self._working.cancel()
             with suppress(asyncio.CancelledError):
@@ -80,17 +91,20 @@ class Prover:
         current = await self._learned.find(self._datasource, example.example_id)
         if not isinstance(current, Example) or current.is_rejected:
             return
-        if current.tables_hash != now and not current.is_stale:
+        if not current.is_stale:
+            if current.tables_hash == now:
+                return
             await self._learned.mark_stale(self._datasource, [current.example_id])
-        elif current.tables_hash == now and not current.is_stale:
-            return
         try:
             await database.explain(current.sql)
         except StatementRejected as error:
             _log.info("the example %s stays stale: %s", current.example_id, error.error_type)
-            self._failed[current.example_id] = now
-            while len(self._failed) > _MOST_FAILED:
-                self._failed.popitem(last=False)
+            self._remember_failure(current, now)
             return
         proven_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         await self._learned.mark_proven(self._datasource, {current.example_id: now}, proven_at)
+
+    def _remember_failure(self, example: Example, now: str) -> None:
+        self._failed[example.example_id] = now
+        while len(self._failed) > _MOST_FAILED:
+            self._failed.popitem(last=False)

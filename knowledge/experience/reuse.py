@@ -1,7 +1,8 @@
-"""An example's SQL for another question that says the same with other literals.
+"""Bind an example's SQL to another question that says the same with other literals.
 
-Every literal is bound again from the new question: a number or a period of the same kind, a text that is stored in the
-same column. Whatever is doubtful binds nothing. The result still has to pass guard and EXPLAIN, as any draft.
+Every literal is bound again from the new question: a number or a period of the same kind, a text
+that is stored in the same column. Whatever is doubtful binds nothing. The result still has to pass
+guard and EXPLAIN, as any draft.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,12 +12,12 @@ from itertools import combinations
 
 from common.inquiry import StoredValue
 from common.values import Catalog, Column, Table
-from databases.constants import Constant, with_constants
-from databases.references import Comparison, References, references
-from knowledge.experience.dates import expressions, split
-from knowledge.experience.phrasing import Phrasing, Piece
-from knowledge.experience.shapes import Shape, Slot, interval_parts
-from knowledge.spelling import same
+from knowledge.experience.period_literals import expressions, split
+from knowledge.experience.phrasing import Phrasing, Piece, same_words
+from knowledge.experience.shapes import ExampleShape, Form, LiteralSlot, interval_parts
+from knowledge.language.spelling import same
+from sqltree.constants import Constant, with_constants
+from sqltree.references import ColumnComparison, ColumnReferences, references
 
 _LONGEST = 16  # pieces of one name or value
 _MOST_WAYS = 50  # in which words may be shared out among names
@@ -26,8 +27,8 @@ _EQUALITIES = ("AEXPR_OP =", "AEXPR_IN =", "AEXPR_OP_ANY =")
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of the database while a question is asked.
+class ReuseContext:
+    """The catalogue and the stored values that are known while a question is asked.
 
     Attributes:
         found: stored values that the question names, beside those of the catalogue.
@@ -37,24 +38,29 @@ class Known:
     found: tuple[StoredValue, ...] = ()
 
 
-def bound(shape: Shape, asked: Phrasing, known: Known) -> str | None:
-    """The example's SQL with the literals of the question; None when the question says something else, when a literal
-    fits nothing, or when there are two ways to read it."""
+def bound(shape: ExampleShape, asked: Phrasing, known: ReuseContext) -> str | None:
+    """Return the example's SQL with the literals of the question.
+
+    None when the question says something else, when a literal fits nothing, or when there are two
+    ways to read it.
+    """
     ways = list(_ways(shape, asked.pieces))
     if len(ways) > _MOST_WAYS:
         return None
-    written = {sql for way in ways if (sql := _written(shape, asked, way, known)) is not None}
-    return written.pop() if len(written) == 1 else None
+    statements = {_written(shape, asked, way, known) for way in ways}
+    statements.discard(None)
+    return statements.pop() if len(statements) == 1 else None
 
 
-# ------------------------------------------------------------------------------------------------- the question's words
+# ------------------------------------------------------------------------------
+# the question's words
 
 _Way = tuple[tuple[int, int], ...]
 """First piece of each slot in the new question, and the one after its last."""
 
 
-def _ways(shape: Shape, pieces: Sequence[Piece]) -> Iterator[_Way]:
-    """How the question can be laid over the example's, word by word; at most one more than `_MOST_WAYS`."""
+def _ways(shape: ExampleShape, pieces: Sequence[Piece]) -> Iterator[_Way]:
+    """The ways to lay the question over the example's; at most one more than `_MOST_WAYS`."""
     steps = _steps(shape)
     pending: list[tuple[int, int, _Way]] = [(0, 0, ())]
     given = 0
@@ -66,19 +72,25 @@ def _ways(shape: Shape, pieces: Sequence[Piece]) -> Iterator[_Way]:
                 yield way
             continue
         wanted = steps[step]
-        if isinstance(wanted, Piece):
-            if at < len(pieces) and (pieces[at].kind, pieces[at].text) == (wanted.kind, wanted.text):
-                pending.append((step + 1, at + 1, way))
-            continue
-        longest = _LONGEST if wanted.kind == "text" else 1
-        for last in range(at + 1, min(at + longest, len(pieces)) + 1):
-            if wanted.kind in ("text", pieces[at].kind):
+        if isinstance(wanted, LiteralSlot):
+            for last in _ends(wanted, pieces, at):
                 pending.append((step + 1, last, (*way, (at, last))))
+        elif same_words(tuple(pieces[at : at + 1]), (wanted,)):
+            pending.append((step + 1, at + 1, way))
 
 
-def _steps(shape: Shape) -> list[Piece | Slot]:
-    """What the question has to hold one after the other."""
-    steps: list[Piece | Slot] = []
+def _ends(slot: LiteralSlot, pieces: Sequence[Piece], first: int) -> Iterable[int]:
+    """The places where a literal for the slot may end that begins with the piece `first`."""
+    if first == len(pieces):
+        return ()
+    if slot.kind == "text":
+        return range(first + 1, min(first + _LONGEST, len(pieces)) + 1)
+    return (first + 1,) if slot.kind == pieces[first].kind else ()
+
+
+def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
+    """The pieces and slots that the question has to match one after the other."""
+    steps: list[Piece | LiteralSlot] = []
     at = 0
     for slot in shape.slots:
         steps += [*shape.phrasing.pieces[at : slot.first], slot]
@@ -86,30 +98,45 @@ def _steps(shape: Shape) -> list[Piece | Slot]:
     return [*steps, *shape.phrasing.pieces[at:]]
 
 
-# --------------------------------------------------------------------------------------------------------- the literals
+# ------------------------------------------------------------------------------
+# the literals
 
 
-def _written(shape: Shape, asked: Phrasing, way: _Way, known: Known) -> str | None:
+def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContext) -> str | None:
+    """The example's SQL with the literals of one way; None if one of them fits nothing."""
     changes: dict[Constant, str] = {}
     figures: dict[Constant, str] = {}
     for slot, (first, last) in zip(shape.slots, way, strict=True):
-        bind = _texts if slot.kind == "text" else _figures
-        found = bind(shape, slot, asked, (first, last), known)
+        if slot.kind == "text":
+            found = _texts(shape, slot, asked, (first, last), known)
+        else:
+            found = _figures(slot, asked.pieces[first])
+            figures |= found or {}
         if found is None:
             return None
         changes |= found
-        figures |= {} if slot.kind == "text" else found
     return with_constants(shape.sql, changes) if _keep_their_order(figures) else None
 
 
 def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
-    """Whether the ends of a range are still its ends: between 200 and 100 lies nothing, which nobody asks for."""
+    """Tell whether the ends of a range are still its ends.
+
+    Between 200 and 100 lies nothing, which nobody asks for.
+    """
     for one, other in combinations(figures, 2):
-        if one.may_bound_with(other):
-            was, now = (_order(one.value), _order(other.value)), (_order(figures[one]), _order(figures[other]))
-            if (was[0] < was[1] and now[0] > now[1]) or (was[0] > was[1] and now[0] < now[1]):
-                return False
+        if not one.may_bound_with(other):
+            continue
+        before = _compared(one.value, other.value)
+        after = _compared(figures[one], figures[other])
+        if before * after < 0:
+            return False
     return True
+
+
+def _compared(one: str, other: str) -> int:
+    """-1, 0 or 1: whether a figure is less than another, equal or greater."""
+    first, second = _order(one), _order(other)
+    return (first > second) - (first < second)
 
 
 def _order(figure: str) -> tuple[Decimal, str]:
@@ -120,73 +147,100 @@ def _order(figure: str) -> tuple[Decimal, str]:
         return Decimal(0), figure
 
 
-def _figures(
-    shape: Shape, slot: Slot, asked: Phrasing, place: tuple[int, int], known: Known
-) -> Mapping[Constant, str] | None:
+def _figures(slot: LiteralSlot, piece: Piece) -> Mapping[Constant, str] | None:
     """A number or period in all the ways in which the SQL expresses that of the example."""
-    del shape, known  # numbers need no looking up
-    piece = asked.pieces[place[0]]
     changes: dict[Constant, str] = {}
     for constant, form in slot.constants:
-        if form == "interval":
-            parts = interval_parts(constant.value)
-            value = f"{piece.text} {parts[1]}" if parts else None
-        elif form == "itself" and slot.kind in ("integer", "decimal"):
-            value = piece.text
-        else:
-            value = expressions(piece).get(form)
-            value = None if value is None else value + split(constant.value)[1]
-        if value is None or (constant.role == "limit" and not Decimal(value)):
+        value = _expressed(piece, slot.kind, constant, form)
+        if value is None:
+            return None
+        is_no_limit = constant.role == "limit" and not Decimal(value)
+        if is_no_limit:
             return None
         changes[constant] = value
     return changes
 
 
+def _expressed(piece: Piece, kind: str, constant: Constant, form: Form) -> str | None:
+    """The constant for another number or period; None if that can't be expressed so."""
+    if form == "interval":
+        parts = interval_parts(constant.value)
+        return f"{piece.text} {parts[1]}" if parts is not None else None
+    if form == "itself" and kind in ("integer", "decimal"):
+        return piece.text
+    day = expressions(piece).get(form)
+    if day is None:
+        return None
+    _, time_of_day = split(constant.value)
+    return day + time_of_day
+
+
 def _texts(
-    shape: Shape, slot: Slot, asked: Phrasing, place: tuple[int, int], known: Known
+    shape: ExampleShape,
+    slot: LiteralSlot,
+    asked: Phrasing,
+    place: tuple[int, int],
+    known: ReuseContext,
 ) -> Mapping[Constant, str] | None:
-    """A name or value as it is stored in the column that the SQL compares with that of the example."""
-    said, before = asked.between(*place), shape.phrasing.between(slot.first, slot.last)
-    if said == before:
+    """A name or value as it is stored in the column that the SQL compares with the example's."""
+    said, pieces = asked.between(*place), asked.pieces[slice(*place)]
+    if said == shape.phrasing.between(slot.first, slot.last):
         return {}
-    if not _are_named_alike(asked.pieces[slice(*place)], shape.phrasing.pieces[slot.first : slot.last]):
+    if not _are_named_alike(pieces, shape.phrasing.pieces[slot.first : slot.last]):
         return None
     read = references(shape.sql, known.catalog)
-    compared = {one.start: one for one in read.comparisons}
     if _tells_who(shape.others, read):
         return None
+    compared = {one.start: one for one in read.comparisons}
     changes: dict[Constant, str] = {}
     for constant, _ in slot.constants:
         comparison = compared.get(constant.start)
-        value = _stored(said, comparison, known) if comparison else None
-        if value is None and comparison and _may_be_any(comparison, asked.pieces[place[0] : place[1]]):
-            value = said
-        if comparison is None or value is None or _is_elsewhere(value, comparison, read, known):
+        if comparison is None:
+            return None
+        value = _stored(said, comparison, known)
+        if value is None:
+            value = _any_text(said, pieces, comparison)
+        if value is None or _is_elsewhere(value, comparison, read, known):
             return None
         changes[constant] = f"{comparison.before}{value}{comparison.after}"
     return changes
 
 
 def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
-    """Whether a name that is a mere number or period stands for another one: "of 2024" says a year where the example
-    says a shop, even if a shop is called so."""
+    """Tell whether a name may stand for another one, though it may be a mere number or period.
+
+    "of 2024" says a year where the example says a shop, even if a shop is called so.
+    """
     kinds = {piece.kind for piece in pieces}
-    return not kinds.isdisjoint(("word", "quote")) or kinds == {piece.kind for piece in before}
+    if kinds & {"word", "quote"}:
+        return True
+    kinds_before = {piece.kind for piece in before}
+    return kinds == kinds_before
 
 
-def _stored(said: str, comparison: Comparison, known: Known) -> str | None:
+def _stored(said: str, comparison: ColumnComparison, known: ReuseContext) -> str | None:
     """The one value of the column that is said; None where there are several, or none is known."""
-    values = {value for value in _values_of(comparison.table, comparison.column, known) if _is_said(said, value)}
+    stored = set(_values_of(comparison.table, comparison.column, known))
+    values = [value for value in stored if _is_said(said, value)]
     if len(values) != 1:
         return None
-    value = values.pop()
-    return None if comparison.is_pattern and _WILDCARDS & set(value) else value
+    value = values[0]
+    has_wildcards = bool(_WILDCARDS & set(value))
+    if has_wildcards and comparison.is_pattern:
+        return None
+    return value
 
 
-def _may_be_any(comparison: Comparison, pieces: Sequence[Piece]) -> bool:
-    """Whether the SQL looks for a text anywhere in the column, and the question says one in quotation marks."""
-    is_quoted = len(pieces) == 1 and pieces[0].kind == "quote" and not _WILDCARDS & set(pieces[0].text)
-    return bool(comparison.before and comparison.after) and is_quoted
+def _any_text(said: str, pieces: Sequence[Piece], comparison: ColumnComparison) -> str | None:
+    """The text, if it is quoted and looked for anywhere in a column; then no row has to have it."""
+    is_anywhere = bool(comparison.before) and bool(comparison.after)
+    if not is_anywhere:
+        return None
+    if len(pieces) != 1 or pieces[0].kind != "quote":
+        return None
+    if _WILDCARDS & set(pieces[0].text):
+        return None
+    return said
 
 
 def _is_said(said: str, value: str) -> bool:
@@ -195,14 +249,18 @@ def _is_said(said: str, value: str) -> bool:
     return same(said, value)
 
 
-def _values_of(table: Table, column: Column, known: Known) -> Iterator[str]:
+def _values_of(table: Table, column: Column, known: ReuseContext) -> Iterator[str]:
     yield from column.values
     yield from column.allowed
-    yield from (one.value for one in known.found if (one.table, one.column) == (table.key, column.name))
+    for found in known.found:
+        if (found.table, found.column) == (table.key, column.name):
+            yield found.value
 
 
-def _is_elsewhere(value: str, comparison: Comparison, read: References, known: Known) -> bool:
-    """Whether the value may be meant as one of another column that does not hold that of the example."""
+def _is_elsewhere(
+    value: str, comparison: ColumnComparison, read: ColumnReferences, known: ReuseContext
+) -> bool:
+    """Tell whether the value may be one of another column, which lacks that of the example."""
     for table in _tables(read):
         for column in table.columns:
             if (table.key, column.name) == (comparison.table.key, comparison.column.name):
@@ -213,16 +271,28 @@ def _is_elsewhere(value: str, comparison: Comparison, read: References, known: K
     return False
 
 
-def _tells_who(others: Iterable[Constant], read: References) -> bool:
-    """Whether a constant that stays names a thing by its key: it would be another thing's with another name."""
-    named = {one.column[-1] for one in others if one.column and one.operator in _EQUALITIES}
-    return any(named & _keys(table) for table in _tables(read))
+def _tells_who(others: Iterable[Constant], read: ColumnReferences) -> bool:
+    """Tell whether a constant that stays is the key of a thing, which another name would change."""
+    keys: set[str] = set()
+    for table in _tables(read):
+        keys |= _keys(table)
+    for one in others:
+        if not one.column or one.operator not in _EQUALITIES:
+            continue
+        if one.column[-1] in keys:
+            return True
+    return False
 
 
-def _tables(read: References) -> Iterator[Table]:
-    return (table for table in read.sources.values() if table is not None)
+def _tables(read: ColumnReferences) -> list[Table]:
+    return [table for table in read.sources.values() if table is not None]
 
 
 def _keys(table: Table) -> set[str]:
-    keys = (table.primary_key, *table.unique_keys, *(key.columns for key in table.foreign_keys))
-    return {name for key in keys if len(key) == 1 for name in key}
+    """The columns that are a key, or refer to one, by themselves."""
+    foreign_keys = [key.columns for key in table.foreign_keys]
+    names: set[str] = set()
+    for key in (table.primary_key, *table.unique_keys, *foreign_keys):
+        if len(key) == 1:
+            names.update(key)
+    return names

@@ -1,8 +1,9 @@
-"""What in an example may differ: literals of its question that stand in its SQL.
+"""Find the literals of an example's question that stand in its SQL, and may differ when reused.
 
-A literal of the question is lifted only when it is certain which constants of the SQL go with it; otherwise it has to
-be the same in another question. All numbers are lifted, or none: if one constant is not among the question's numbers,
-it may have been worked out from them (the year before 2024). The same holds for the periods.
+A literal of the question is lifted only when it is certain which constants of the SQL go with it;
+otherwise it has to be the same in another question. All numbers are lifted, or none: if one
+constant is not among the question's numbers, it may have been worked out from them (the year before
+2024). The same holds for the periods.
 """
 
 import re
@@ -10,16 +11,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import combinations
 from typing import Literal
 
-from databases.constants import Constant, constants_of, identifiers_of
-from knowledge.experience.dates import expressions, is_explained, is_like_a_date, is_like_a_year, split, years_within
+from knowledge.experience.period_literals import (
+    expressions,
+    is_explained,
+    is_like_a_date,
+    is_like_a_year,
+    split,
+    years_within,
+)
 from knowledge.experience.phrasing import Phrasing, Piece, phrasing_of, same_words
 from knowledge.words import WORDS
+from sqltree.constants import Constant, constants_of, identifiers_of
 
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 _RELATIVE = WORDS.found("phrasing.relative")
-_INTERVAL = re.compile(r"\s*(\d+)\s+([A-Za-z]+)\s*")
+_INTERVAL = re.compile(r"\A\s*+(\d++)\s++([A-Za-z]++)\s*+")
 _PERIODS, _NUMBERS = ("year", "month", "day"), ("integer", "decimal")
 _SHORT = 3  # letters; a Latin word this short has to be written as it is stored
 _MOST_PIECES = 80
@@ -32,7 +41,7 @@ Form = Literal["itself", "first", "last", "after", "interval", "text"]
 
 
 @dataclass(frozen=True)
-class Slot:
+class LiteralSlot:
     """A literal of the question that may differ.
 
     Attributes:
@@ -48,8 +57,8 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Shape:
-    """An example's question and SQL with what may differ in them.
+class ExampleShape:
+    """An example's question and SQL with the literals that may differ in them.
 
     Attributes:
         slots: in the order of the question.
@@ -58,64 +67,93 @@ class Shape:
 
     phrasing: Phrasing
     sql: str
-    slots: tuple[Slot, ...]
+    slots: tuple[LiteralSlot, ...]
     others: tuple[Constant, ...]
 
 
-def shape_of(question: str, sql: str) -> Shape | None:
-    """An example's shape; None when its SQL can't be read, or answers the question only on the day it was asked."""
+def shape_of(question: str, sql: str) -> ExampleShape | None:
+    """Return the shape of an example that may be reused.
+
+    None when its SQL can't be read, or answers the question only on the day it was asked.
+    """
     phrasing, constants = phrasing_of(question), constants_of(sql)
     if constants is None or not 0 < len(phrasing.pieces) <= _MOST_PIECES:
         return None
     reader = _Reader(phrasing, constants, identifiers_of(sql))
     if not reader.is_timeless():
         return None
-    slots = tuple(sorted((*reader.texts, *reader.periods(), *reader.numbers()), key=lambda slot: slot.first))
-    lifted = {constant for slot in slots for constant, _ in slot.constants}
-    return Shape(phrasing, sql, slots, tuple(one for one in constants if one not in lifted))
+    slots = [*reader.texts, *reader.periods(), *reader.numbers()]
+    slots.sort(key=lambda slot: slot.first)
+    lifted = _constants_of_slots(slots)
+    others = tuple(one for one in constants if one not in lifted)
+    return ExampleShape(phrasing, sql, tuple(slots), others)
+
+
+def _constants_of_slots(slots: Iterable[LiteralSlot]) -> set[Constant]:
+    constants: set[Constant] = set()
+    for slot in slots:
+        for constant, _ in slot.constants:
+            constants.add(constant)
+    return constants
 
 
 class _Reader:
     """Finds the literals of one example's question in its SQL."""
 
-    def __init__(self, phrasing: Phrasing, constants: Sequence[Constant], identifiers: Iterable[str]) -> None:
-        self._phrasing, self._pieces = phrasing, phrasing.pieces
+    def __init__(
+        self, phrasing: Phrasing, constants: Sequence[Constant], identifiers: Iterable[str]
+    ) -> None:
+        self._phrasing = phrasing
+        self._pieces = phrasing.pieces
         self._constants = constants
         self._labels = [name.casefold() for name in identifiers if len(name) > _LONGEST_ALIAS]
-        self.texts = self._texts()
-        taken = {number for slot in self.texts for number in range(slot.first, slot.last)}
-        free = [(number, piece) for number, piece in enumerate(self._pieces) if number not in taken]
-        self._named = [(number, piece) for number, piece in free if piece.kind in _PERIODS]
-        self._counted = [(number, piece) for number, piece in free if piece.kind in _NUMBERS]
-        figures = {piece.text for _, piece in self._counted}
-        of_texts = {constant for slot in self.texts for constant, _ in slot.constants}
-        self._dates = [one for one in constants if one not in of_texts and _may_be_date(one, figures)]
-        self._free_texts = [
-            one
-            for one in constants
-            if one.kind == "text" and one.role == "compared" and one not in of_texts and one not in self._dates
-        ]
+        self.texts = self._lifted_texts()
+        self._periods = self._free_pieces(_PERIODS)
+        self._numbers = self._free_pieces(_NUMBERS)
+        numbers = {piece.text for _, piece in self._numbers}
+        lifted = _constants_of_slots(self.texts)
+        free = [one for one in constants if one not in lifted]
+        self._dates, self._free_texts = _dates_and_texts(free, numbers)
 
-    # ---------------------------------------------------------------------------------------------------- names, values
+    def _free_pieces(self, kinds: Sequence[str]) -> list[tuple[int, Piece]]:
+        """The pieces of these kinds that belong to no lifted text, with their places."""
+        taken: set[int] = set()
+        for slot in self.texts:
+            taken.update(range(slot.first, slot.last))
+        free = []
+        for at, piece in enumerate(self._pieces):
+            if piece.kind in kinds and at not in taken:
+                free.append((at, piece))
+        return free
 
-    def _texts(self) -> list[Slot]:
+    # --------------------------------------------------------------------------
+    # names, values
+
+    def _lifted_texts(self) -> list[LiteralSlot]:
         """Texts of the SQL that stand in the question once."""
-        groups: dict[str, list[Constant]] = {}
-        for constant in self._constants:
-            if constant.kind == "text" and constant.role == "compared" and not is_like_a_date(constant.value):
-                groups.setdefault(constant.value.strip("%"), []).append(constant)
         found = []
-        for text, constants in groups.items():
+        for text, constants in self._compared_texts().items():
             places = list(self._places(text))
             if len(places) == 1 and not self._stands_elsewhere(text, constants):
-                found.append(Slot("text", *places[0], tuple((one, "text") for one in constants)))
-        apart = [one for one in found if not any(one is not other and _overlap(one, other) for other in found)]
+                first, last = places[0]
+                expressed: list[tuple[Constant, Form]] = [(one, "text") for one in constants]
+                found.append(LiteralSlot("text", first, last, tuple(expressed)))
+        apart = _without_overlapping(found)
         return apart if len(apart) <= _MOST_TEXTS else []
 
+    def _compared_texts(self) -> dict[str, list[Constant]]:
+        """The constants that columns are compared with, by their text without wildcards."""
+        groups: dict[str, list[Constant]] = {}
+        for constant in self._constants:
+            is_compared_text = (constant.kind, constant.role) == ("text", "compared")
+            if is_compared_text and not is_like_a_date(constant.value):
+                text = constant.value.strip("%")
+                groups.setdefault(text, []).append(constant)
+        return groups
+
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where the question says the text: first piece, and the one after the last."""
+        """The places where the question has the text: first piece, and the one after the last."""
         wanted = phrasing_of(text).pieces
-        is_short = text.isascii() and len(text) <= _SHORT
         for first, piece in enumerate(self._pieces):
             if piece.kind == "quote":
                 if same_words(phrasing_of(piece.text).pieces, wanted):
@@ -124,75 +162,150 @@ class _Reader:
             last = first + len(wanted)
             if not wanted or not same_words(self._pieces[first:last], wanted):
                 continue
-            if not is_short or (len(text) > 1 and self._phrasing.between(first, last) == text):
+            if self._is_written_so(text, first, last):
                 yield first, last
 
-    def _stands_elsewhere(self, text: str, constants: Sequence[Constant]) -> bool:
-        """Whether another constant, or a name, holds the text, or a part of it: that would not move along."""
-        folded = text.casefold()
-        others = (one for one in self._constants if one.kind == "text" and one not in constants)
-        if any(_is_part(folded, one.value.strip("%").casefold()) for one in others if one.role != "interval"):
+    def _is_written_so(self, text: str, first: int, last: int) -> bool:
+        """Tell whether pieces with these words are the text; a short text has to be exact."""
+        is_short = text.isascii() and len(text) <= _SHORT
+        if not is_short:
             return True
+        is_same = self._phrasing.between(first, last) == text
+        return is_same and len(text) > 1
+
+    def _stands_elsewhere(self, text: str, constants: Sequence[Constant]) -> bool:
+        """Tell whether another constant, or a name, holds the text or a part of it.
+
+        That would not change with it.
+        """
+        folded = text.casefold()
+        for one in self._plain_texts():
+            other = one.value.strip("%").casefold()
+            if one not in constants and _is_part(folded, other):
+                return True
         if not text.isascii():
             return any(folded in label for label in self._labels)
-        words = "_".join(_WORD.findall(folded))
-        return any(f"_{words}_" in f"_{'_'.join(_WORD.findall(label))}_" for label in self._labels)
+        words = _joined_words(folded)
+        return any(words in _joined_words(label) for label in self._labels)
 
     def _are_spelled_out(self, pieces: Iterable[Piece]) -> bool:
-        """Whether names or texts of the SQL hold the numbers, as `revenue_2024` does: these would not move along."""
-        texts = [one.value for one in self._constants if one.kind == "text" and one.role != "interval"]
-        labels = [*self._labels, *(text for text in texts if not is_like_a_date(text))]
-        written = {number for label in labels for number in _DIGITS.findall(label)}
-        return not written.isdisjoint(number for piece in pieces for number in _DIGITS.findall(piece.text))
+        """Tell whether names or texts of the SQL hold the numbers, as `revenue_2024` does.
 
-    # ---------------------------------------------------------------------------------------------------------- periods
+        These would not change with them.
+        """
+        written = _numbers_in(self._labels)
+        for one in self._plain_texts():
+            if not is_like_a_date(one.value):
+                written |= _numbers_in([one.value])
+        return not written.isdisjoint(_numbers_in(piece.text for piece in pieces))
+
+    def _plain_texts(self) -> Iterator[Constant]:
+        """The text constants that are no intervals."""
+        for constant in self._constants:
+            if constant.kind == "text" and constant.role != "interval":
+                yield constant
+
+    # --------------------------------------------------------------------------
+    # periods
 
     def is_timeless(self) -> bool:
-        """Whether the question itself says every date that the SQL holds."""
-        years = {int(piece.text[:4]) for _, piece in self._named}
-        said = {piece.text for piece in self._pieces}
+        """Tell whether the question itself says every date that the SQL holds."""
         is_relative = _RELATIVE.search(self._phrasing.said) is not None
-        if is_relative and any(_may_be_part_of_date(one) and one.value not in said for one in self._constants):
+        years = {int(piece.text[:4]) for _, piece in self._periods}
+        said = {piece.text for piece in self._pieces}
+        if is_relative and self._has_unsaid_part_of_date(said):
             return False
-        spelled = [set(years_within(one.value)) for one in self._free_texts]
-        if any(within and (is_relative or not within <= years) for within in spelled):
+        said_years: set[int] = set() if is_relative else years
+        if not self._years_in_texts() <= said_years:
             return False
-        return all(
-            self._explaining(constant)
-            or (constant.kind == "text" and is_explained(constant.value, years, said, is_relative=is_relative))
-            for constant in self._dates
-        )
+        return self._are_dates_explained(years, said, is_relative=is_relative)
+
+    def _are_dates_explained(self, years: set[int], said: set[str], *, is_relative: bool) -> bool:
+        unexpressed = [constant for constant in self._dates if not self._explaining(constant)]
+        for constant in unexpressed:
+            if constant.kind != "text":
+                return False
+            if not is_explained(constant.value, years, said, is_relative=is_relative):
+                return False
+        return True
+
+    def _has_unsaid_part_of_date(self, said: set[str]) -> bool:
+        parts = filter(_may_be_part_of_date, self._constants)
+        return not said.issuperset(part.value for part in parts)
+
+    def _years_in_texts(self) -> set[int]:
+        years: set[int] = set()
+        for text in self._free_texts:
+            years |= years_within(text.value)
+        return years
 
     def _explaining(self, constant: Constant) -> list[tuple[int, Form]]:
-        """The periods that the constant may express, and how."""
+        """The periods that the constant may express, by their places, and how it does."""
         text = split(constant.value)[0] if constant.kind == "text" else constant.value
         found: list[tuple[int, Form]] = []
-        for number, piece in self._named:
+        for number, piece in self._periods:
             for form, written in expressions(piece).items():
                 if written == text:
                     found.append((number, form))  # type: ignore[arg-type]
         return found
 
-    def periods(self) -> list[Slot]:
-        """The periods of the question when all dates of the SQL are expressed by one of them each."""
-        expressed: dict[int, list[tuple[Constant, Form]]] = {number: [] for number, _ in self._named}
+    def periods(self) -> list[LiteralSlot]:
+        """Return slots for the periods of the question.
+
+        None unless every date of the SQL expresses just one of them, and they are all expressed.
+        """
+        expressed: dict[int, list[tuple[Constant, Form]]] = {at: [] for at, _ in self._periods}
         for constant in self._dates:
             explaining = self._explaining(constant)
             if len(explaining) != 1:
                 return []
             number, form = explaining[0]
             expressed[number].append((constant, form))
-        if not all(expressed.values()) or not all(map(_is_one_way, expressed.values())):
+        if not all(expressed.values()):
             return []
-        if self._are_spelled_out([piece for _, piece in self._named]):
+        if not all(map(_is_one_way, expressed.values())):
             return []
-        return [Slot(piece.kind, at, at + 1, tuple(expressed[at])) for at, piece in self._named]
+        if self._are_spelled_out(piece for _, piece in self._periods):
+            return []
+        return [
+            LiteralSlot(piece.kind, at, at + 1, tuple(expressed[at])) for at, piece in self._periods
+        ]
 
-    # ---------------------------------------------------------------------------------------------------------- numbers
+    # --------------------------------------------------------------------------
+    # numbers
 
-    def numbers(self) -> list[Slot]:
-        """The numbers of the question when each is one constant of the SQL, and no constant is left over."""
-        said = Counter(Decimal(piece.text) for _, piece in self._counted)
+    def numbers(self) -> list[LiteralSlot]:
+        """Return slots for the numbers of the question.
+
+        None unless each is one constant of the SQL, and no constant is left over.
+        """
+        said = Counter(Decimal(piece.text) for _, piece in self._numbers)
+        constants = self._telling_constants(said)
+        is_each_said_once = len(said) == len(self._numbers)
+        if constants is None or not is_each_said_once:
+            return []
+        if constants.keys() != said.keys():
+            return []
+        if self._are_spelled_out(piece for _, piece in self._numbers):
+            return []
+        slots = []
+        for at, piece in self._numbers:
+            expressed = constants[Decimal(piece.text)]
+            if len(expressed) != 1:
+                return []
+            constant, form = expressed[0]
+            if constant.kind not in (piece.kind, "text"):
+                return []
+            slots.append(LiteralSlot(piece.kind, at, at + 1, ((constant, form),)))
+        return slots
+
+    def _telling_constants(
+        self, said: Counter[Decimal]
+    ) -> dict[Decimal, list[tuple[Constant, Form]]] | None:
+        """The constants that depend on the question's numbers, by number.
+
+        None if an interval can't be read.
+        """
         telling: dict[Decimal, list[tuple[Constant, Form]]] = {}
         for constant in self._constants:
             if constant in self._dates:
@@ -200,49 +313,81 @@ class _Reader:
             value, form = _figure(constant)
             if value is None:
                 if constant.role == "interval":
-                    return []
+                    return None
             elif not _is_neutral(constant, value, said):
                 telling.setdefault(value, []).append((constant, form))
-        if telling.keys() != said.keys() or any(count > 1 for count in said.values()):
-            return []
-        if self._are_spelled_out([piece for _, piece in self._counted]):
-            return []
-        slots = []
-        for at, piece in self._counted:
-            constants = telling[Decimal(piece.text)]
-            if len(constants) != 1 or constants[0][0].kind not in (piece.kind, "text"):
-                return []
-            slots.append(Slot(piece.kind, at, at + 1, tuple(constants)))
-        return slots
+        return telling
 
 
-def _may_be_date(constant: Constant, figures: set[str]) -> bool:
+def _dates_and_texts(
+    constants: Iterable[Constant], numbers: set[str]
+) -> tuple[list[Constant], list[Constant]]:
+    """The constants that may be dates, and the other texts that columns are compared with."""
+    dates, texts = [], []
+    for constant in constants:
+        if _may_be_date(constant, numbers):
+            dates.append(constant)
+        elif (constant.kind, constant.role) == ("text", "compared"):
+            texts.append(constant)
+    return dates, texts
+
+
+def _may_be_date(constant: Constant, numbers: set[str]) -> bool:
     if constant.kind == "text":
         return constant.role != "interval" and is_like_a_date(constant.value)
-    if constant.kind != "integer" or constant.role not in ("compared", "argument", "other"):
+    if constant.kind != "integer":
         return False
-    return constant.value not in figures and is_like_a_year(constant.value)
+    if constant.value in numbers:
+        return False
+    if constant.role not in ("compared", "argument", "other"):
+        return False
+    return is_like_a_year(constant.value)
 
 
 def _may_be_part_of_date(constant: Constant) -> bool:
-    """Whether a number is compared with something computed, as the month of a date is, or its digits."""
-    if constant.role != "compared" or constant.column:
+    """Tell whether a number is compared with something computed, as the month of a date is."""
+    is_of_column = bool(constant.column)
+    if is_of_column or constant.role != "compared":
         return False
     if constant.kind == "text":
         return constant.value.isdigit()
-    return constant.kind == "integer" and Decimal(constant.value) not in _FEW
+    if constant.kind == "integer":
+        return Decimal(constant.value) not in _FEW
+    return False
+
+
+def _joined_words(text: str) -> str:
+    """The words of a text between underscores, so that words are found in it, no parts of them."""
+    return f"_{'_'.join(_WORD.findall(text))}_"
 
 
 def _is_part(one: str, other: str) -> bool:
-    return bool(one and other) and (one in other or other in one)
+    shorter, longer = sorted((one, other), key=len)
+    return bool(shorter) and shorter in longer
 
 
-def _overlap(one: Slot, other: Slot) -> bool:
+def _numbers_in(texts: Iterable[str]) -> set[str]:
+    numbers: set[str] = set()
+    for text in texts:
+        numbers.update(_DIGITS.findall(text))
+    return numbers
+
+
+def _without_overlapping(slots: Sequence[LiteralSlot]) -> list[LiteralSlot]:
+    """The slots that share no piece with another one."""
+    overlapping: set[LiteralSlot] = set()
+    for one, other in combinations(slots, 2):
+        if _overlap(one, other):
+            overlapping |= {one, other}
+    return [slot for slot in slots if slot not in overlapping]
+
+
+def _overlap(one: LiteralSlot, other: LiteralSlot) -> bool:
     return one.first < other.last and other.first < one.last
 
 
 def _is_one_way(expressed: Sequence[tuple[Constant, Form]]) -> bool:
-    """Whether what is expressed in the same way is compared in the same way: else it is two things."""
+    """Tell whether constants of the same form are compared alike; else they mean two things."""
     ways: dict[Form, set[str]] = {}
     for constant, form in expressed:
         ways.setdefault(form, set()).add(constant.operator)
@@ -250,9 +395,11 @@ def _is_one_way(expressed: Sequence[tuple[Constant, Form]]) -> bool:
 
 
 def interval_parts(text: str) -> tuple[str, str] | None:
-    """Number and unit of an interval (`7 days`); None for any other."""
+    """Return number and unit of an interval (`7 days`); None for any other."""
     match = _INTERVAL.fullmatch(text)
-    return (match[1], match[2]) if match else None
+    if match is None:
+        return None
+    return match[1], match[2]
 
 
 def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
@@ -260,11 +407,18 @@ def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
     if constant.kind != "text":
         return Decimal(constant.value), "itself"
     parts = interval_parts(constant.value) if constant.role == "interval" else None
-    return (Decimal(parts[0]), "interval") if parts else (None, "text")
+    if parts is None:
+        return None, "text"
+    return Decimal(parts[0]), "interval"
 
 
 def _is_neutral(constant: Constant, value: Decimal, said: Counter[Decimal]) -> bool:
-    """Whether the constant is there whatever numbers the question has."""
-    if constant.role == "neutral" or (constant.role == "factor" and value == _HUNDRED):
+    """Tell whether the constant is there whatever numbers the question has."""
+    if constant.role == "neutral":
         return True
-    return value in _FEW and not (constant.role == "limit" and value in said)
+    if constant.role == "factor" and value == _HUNDRED:
+        return True
+    if value not in _FEW:
+        return False
+    is_said_limit = constant.role == "limit" and value in said
+    return not is_said_limit

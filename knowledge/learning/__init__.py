@@ -1,4 +1,4 @@
-"""What people say of answers, and what they bring, made into examples, lessons and documents.
+"""Make examples, lessons and documents of feedback on answers, and of files that people bring.
 
 proofs             guard and EXPLAIN for a statement that is to be kept, and what it reads
 failure_analysis   why an answer was wrong

@@ -1,7 +1,7 @@
-"""Why an answer was wrong, as far as that can be told without a model, and what avoids it next time.
+"""Analyse without a model why an answer was wrong, and how to avoid it next time.
 
-What happened counts before what was said of it: the statement's refusal, then the difference to the corrected
-statement, then the words of the user's comment.
+Facts count before words: the statement's refusal, then the difference to the corrected statement,
+then the user's comment.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from common.learning import FailureType
 from common.text import Lang, Text
 from common.values import PlanEstimate
 from common.word_files import Languages
-from databases.query_parts import Difference, differences, parts_of
+from sqltree.query_parts import Difference, differences, parts_of
 
 _WORDS = Languages(Path(__file__).parent / "words")
 _COMPLAINTS: tuple[FailureType, ...] = (
@@ -47,9 +47,10 @@ class Case:
         lang: language of the analysis.
         sql: the statement; None when none was written.
         corrected: the statement that the user gives instead.
-        comment: what the user says.
-        error_type, error: of a run that ended in an error: the name of the error, and what the user was told.
-        refusal: what guard or EXPLAIN say of the statement now.
+        comment: the user's own words.
+        error_type, error: of a run that ended in an error: the name of the error, and the message
+            that the user got.
+        refusal: the error of guard or EXPLAIN for the statement now.
         plan: the statement's estimate.
         row_count: rows of the result; None when there was none.
     """
@@ -66,8 +67,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """What went wrong and what avoids it, in sentences of the case's language."""
+class FailureAnalysis:
+    """The cause of a failure and a hint that avoids it, in sentences of the case's language."""
 
     failure_type: FailureType
     root_cause: str
@@ -90,14 +91,15 @@ _PARTS: dict[str, tuple[FailureType, Text]] = {
     "order": ("requirement_mismatch", Text("排序或条数", "order or number of rows")),
     "shown": ("requirement_mismatch", Text("显示的列", "columns shown")),
 }
-"""What each part of a query is called, and the failure when it is the first that differs."""
+"""By part of a query: the failure when it is the first part that differs, and its name."""
 
 _NOT_WRITTEN = _Finding(
     "requirement_mismatch",
     Text("没有为这个问题写出 SQL。", "No SQL was written for the question."),
     Text(
         "先弄清问题指的是哪些表和字段；不清楚时请用户补充。",
-        "Find out which tables and columns the question means, and ask the user where that is not clear.",
+        "Find out which tables and columns the question means, "
+        "and ask the user where that is not clear.",
     ),
 )
 _FORBIDDEN = _Finding(
@@ -108,12 +110,20 @@ _FORBIDDEN = _Finding(
 _CLOSED = _Finding(
     "semantic_error",
     Text("SQL 使用了不允许使用的对象。", "The SQL uses something that may not be used."),
-    Text("只使用所给结构中的表、字段和常用函数。", "Use only the tables and columns described, and plain functions."),
+    Text(
+        "只使用所给结构中的表、字段和常用函数。",
+        "Use only the tables and columns described, and plain functions.",
+    ),
 )
 _UNKNOWN = _Finding(
     "semantic_error",
-    Text("SQL 使用了数据库里没有的名称。", "The SQL names something that the database does not have."),
-    Text("表名和字段名要与所给结构完全一致。", "Spell tables and columns exactly as they are described."),
+    Text(
+        "SQL 使用了数据库里没有的名称。", "The SQL names something that the database does not have."
+    ),
+    Text(
+        "表名和字段名要与所给结构完全一致。",
+        "Spell tables and columns exactly as they are described.",
+    ),
 )
 _BAD_VALUES = _Finding(
     "logic_error",
@@ -130,10 +140,14 @@ _BROKEN = _Finding(
 )
 _SLOW = _Finding(
     "performance_error",
-    Text("查询超时，或估计的开销过大。", "The query took too long, or was estimated to be too expensive."),
+    Text(
+        "查询超时，或估计的开销过大。",
+        "The query took too long, or was estimated to be too expensive.",
+    ),
     Text(
         "先按时间或主键缩小范围，再关联和汇总；不要读取不需要的表。",
-        "Narrow by date or key before joining and aggregating, and leave out tables that are not needed.",
+        "Narrow by date or key before joining and aggregating, "
+        "and leave out tables that are not needed.",
     ),
 )
 _EMPTY = _Finding(
@@ -141,18 +155,21 @@ _EMPTY = _Finding(
     Text("查询没有找到任何记录。", "The query found no rows."),
     Text(
         "筛选值要与数据库中存储的写法一致，并检查条件是否互相矛盾。",
-        "Write values in filters as they are stored, and see whether conditions exclude each other.",
+        "Write values in filters as they are stored, "
+        "and see whether conditions exclude each other.",
     ),
 )
 _COMPLAINT: dict[FailureType, Text] = {
     "performance_error": _SLOW.hint,
     "syntax_error": _BROKEN.hint,
     "semantic_error": Text(
-        "换用与问题所指一致的表和字段。", "Use the tables and columns that the question's words stand for."
+        "换用与问题所指一致的表和字段。",
+        "Use the tables and columns that the question's words stand for.",
     ),
     "logic_error": Text(
         "检查关联是否造成重复、条件是否完整、统计方式是否正确。",
-        "Check that joins duplicate nothing, that no condition is missing, and that figures are made the right way.",
+        "Check that joins duplicate nothing, that no condition is missing, "
+        "and that figures are made the right way.",
     ),
     "requirement_mismatch": Text(
         "按问题的原意作答，不要换成别的问题。", "Answer what was asked, and not a question like it."
@@ -169,23 +186,53 @@ _BY_ERROR_TYPE: dict[str, _Finding] = {
 }
 
 
-def analysed(case: Case) -> Analysis | None:
-    """Why the answer was wrong; None when nothing is to be learnt, because the service itself had failed."""
-    if case.error_type is not None and case.refusal is None and case.error_type not in _BY_ERROR_TYPE:
+def analysed(case: Case) -> FailureAnalysis | None:
+    """Analyse a wrong answer; None when the service itself had failed, which teaches nothing."""
+    if _has_service_failed(case):
         return None
     changed = differences(case.sql, case.corrected) if case.sql and case.corrected else ()
-    finding = next(found for look in _LOOKS if (found := look(case, changed)) is not None)
+    finding = _finding(case, changed)
     lang = case.lang
-    causes = [] if case.comment and finding.cause is _DISSATISFIED else [finding.cause.to(lang)]
-    causes += [*_details(case, finding), *(_difference(each).to(lang) for each in changed)]
-    hints = [*(_advice(each).to(lang) for each in changed), *([] if changed else [finding.hint.to(lang)])]
+    hints = [_advice(each) for each in changed] or [finding.hint]
+    return FailureAnalysis(
+        finding.type,
+        _joined(_causes(case, finding, changed), lang),
+        _joined([hint.to(lang) for hint in hints], lang),
+    )
+
+
+def _has_service_failed(case: Case) -> bool:
+    if case.error_type is None or case.refusal is not None:
+        return False
+    return case.error_type not in _BY_ERROR_TYPE
+
+
+def _causes(case: Case, finding: _Finding, changed: Sequence[Difference]) -> list[str]:
+    """The sentences about what went wrong; the user's comment comes last."""
+    lang = case.lang
+    causes: list[str] = []
+    comment_tells = case.comment and finding.cause is _DISSATISFIED
+    if not comment_tells:
+        causes.append(finding.cause.to(lang))
+    causes += _details(case, finding)
+    causes += [_difference(each).to(lang) for each in changed]
     if case.comment:
-        causes.append(_said(case.comment).to(lang))
-    return Analysis(finding.type, _joined(causes, lang), _joined(hints, lang))
+        causes.append(_quoted_comment(case.comment).to(lang))
+    return causes
+
+
+def _finding(case: Case, changed: Sequence[Difference]) -> _Finding:
+    for look in _LOOKS:
+        found = look(case, changed)
+        if found is not None:
+            return found
+    return _MISMATCHED
 
 
 def _not_written(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
-    return _NOT_WRITTEN if case.sql is None and case.error_type is None else None
+    if case.sql is None and case.error_type is None:
+        return _NOT_WRITTEN
+    return None
 
 
 def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
@@ -193,7 +240,8 @@ def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
     if isinstance(error, InvalidSql):
         if error.sqlstate in _UNKNOWN_NAMES:
             return _UNKNOWN
-        return _BAD_VALUES if (error.sqlstate or "").startswith(_DATA) else _BROKEN
+        met_bad_values = (error.sqlstate or "").startswith(_DATA)
+        return _BAD_VALUES if met_bad_values else _BROKEN
     if error is not None:
         return _BY_ERROR_TYPE.get(error.error_type, _BROKEN)
     return _BY_ERROR_TYPE.get(case.error_type or "")
@@ -207,41 +255,43 @@ def _corrected(_case: Case, changed: Sequence[Difference]) -> _Finding | None:
 
 
 def _complained(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
-    kinds = (kind for kind in _COMPLAINTS if case.comment and _COMPLAINED[kind].search(case.comment))
-    kind = next(kinds, None)
-    return _Finding(kind, _DISSATISFIED, _COMPLAINT[kind]) if kind else None
+    for kind in _COMPLAINTS:
+        if case.comment and _COMPLAINED[kind].search(case.comment):
+            return _Finding(kind, _DISSATISFIED, _COMPLAINT[kind])
+    return None
 
 
 def _empty(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
     return _EMPTY if case.row_count == 0 else None
 
 
-def _mismatched(_case: Case, _changed: Sequence[Difference]) -> _Finding:
-    return _Finding("requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"])
-
-
+_MISMATCHED = _Finding("requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"])
 _LOOKS: tuple[Callable[[Case, Sequence[Difference]], _Finding | None], ...] = (
     _not_written,
     _refused,
     _corrected,
     _complained,
     _empty,
-    _mismatched,
 )
 """In this order; the first that finds something counts."""
 
 
 def _details(case: Case, finding: _Finding) -> list[str]:
-    """What the error said; what a slow query reads; by what an empty one filters."""
+    """The error's message, the tables of a slow query, or the filters of an empty one."""
     if finding is _EMPTY:
         filters = sorted(parts_of(case.sql or "").filters)
-        said = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
-        return [said.to(case.lang)] if filters else []
-    told = [case.refusal.message(case.lang)] if case.refusal else [case.error] if case.error else []
-    if finding.type == "performance_error" and case.plan and case.plan.scans:
-        scans = _listed(case.plan.scans)
-        told.append(Text(f"开销最大的表：{scans}。", f"Most of the work is in {scans}.").to(case.lang))
-    return [text for text in told if text]
+        text = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
+        return [text.to(case.lang)] if filters else []
+    details = []
+    message = case.refusal.message(case.lang) if case.refusal is not None else case.error
+    if message:
+        details.append(message)
+    scans = case.plan.scans if case.plan is not None else ()
+    if scans and finding.type == "performance_error":
+        tables = _listed(scans)
+        text = Text(f"开销最大的表：{tables}。", f"Most of the work is in {tables}.")
+        details.append(text.to(case.lang))
+    return details
 
 
 def _difference(difference: Difference) -> Text:
@@ -249,7 +299,10 @@ def _difference(difference: Difference) -> Text:
     if not before:
         return Text(f"缺少{part.zh} {_listed(after)}。", f"Missing {part.en}: {_listed(after)}.")
     if not after:
-        return Text(f"多了{part.zh} {_listed(before)}。", f"Too much among the {part.en}: {_listed(before)}.")
+        return Text(
+            f"多了{part.zh} {_listed(before)}。",
+            f"Too much among the {part.en}: {_listed(before)}.",
+        )
     return Text(
         f"{part.zh}写成了 {_listed(before)}，应为 {_listed(after)}。",
         f"Wrong {part.en}: {_listed(before)} instead of {_listed(after)}.",
@@ -259,18 +312,23 @@ def _difference(difference: Difference) -> Text:
 def _advice(difference: Difference) -> Text:
     part, before, after = _PARTS[difference.part][1], difference.without, difference.with_
     if not after:
-        return Text(f"不要用{part.zh} {_listed(before)}。", f"Leave out of the {part.en}: {_listed(before)}.")
+        return Text(
+            f"不要用{part.zh} {_listed(before)}。",
+            f"Leave out of the {part.en}: {_listed(before)}.",
+        )
     return Text(f"{part.zh}用 {_listed(after)}。", f"Use as {part.en}: {_listed(after)}.")
 
 
 def _listed(texts: Sequence[str]) -> str:
+    listed = ", ".join(texts[:_MOST_NAMED])
     more = len(texts) - _MOST_NAMED
-    return ", ".join(texts[:_MOST_NAMED]) + (f" … (+{more})" if more > 0 else "")
+    return f"{listed} … (+{more})" if more > 0 else listed
 
 
-def _said(comment: str) -> Text:
+def _quoted_comment(comment: str) -> Text:
     line = " ".join(comment.split())
-    line = line if len(line) <= _MAX_COMMENT else line[: _MAX_COMMENT - 1] + "…"
+    if len(line) > _MAX_COMMENT:
+        line = line[: _MAX_COMMENT - 1] + "…"
     return Text(f"用户说：“{line}”", f'The user says: "{line}"')
 
 

@@ -1,14 +1,16 @@
-"""Examples and lessons that people bring as JSON Lines: each line is read, proven, and made into an item.
+"""Take examples and lessons that people bring as JSON Lines; each line is read and proven.
 
-A line is `{"question", "sql", "lang"?}`. One with `"kind": "lesson"` also has `failure_type`, `root_cause` and
-`avoidance_hint`, and may go without `sql`. Other keys are left out, so that what was exported can be imported.
+A line is `{"question", "sql", "lang"?}`. One with `"kind": "lesson"` also has `failure_type`,
+`root_cause` and `avoidance_hint`, and may go without `sql`. Other keys are left out, so that what
+was exported can be imported.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from common.errors import CituError, InvalidRequest, QueryTimeout, StatementRejected
 from common.learning import (
@@ -24,21 +26,22 @@ from common.learning import (
     lesson_id,
 )
 from common.ports import Database, Definitions
-from common.store.learned import Added, Learned
-from common.text import Text, is_whole, language_of
+from common.text import Lang, Text, is_whole, language_of
 from knowledge.learning.proofs import proven
+from store.learned import Added, Learned
 
 LineStatus = Literal["added", "known", "full", "refused", "invalid"]
-"""What became of a line. `known`: it is there already, or an earlier line says the same. `refused`: guard or EXPLAIN
-don't accept the SQL. `invalid`: it can't be read."""
+"""The outcome of a line. `known`: it is there already, or an earlier line says the same. `refused`:
+guard or EXPLAIN don't accept the SQL. `invalid`: it can't be read.
+"""
 
 _NO_OBJECT = Text("这一行不是 JSON 对象。", "This line is no JSON object.")
 _FAILURE_TYPES: Mapping[str, FailureType] = {each: each for each in get_args(FailureType)}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one line.
+class ImportOutcome:
+    """The outcome of one line.
 
     Attributes:
         line: its number, from 1.
@@ -57,7 +60,7 @@ class Intake:
 
     Args:
         database: the asked database as who brings them may see it.
-        definitions: gives what is known of it whoever asks.
+        definitions: gives the definitions of it for everybody.
         author: whose the items become.
         trust: of the examples; with shared trust, lessons are shared as well.
     """
@@ -81,20 +84,23 @@ class Intake:
         self._trust: Trust = trust
         self._source: ExampleSource = source
 
-    async def take(self, text: str) -> list[Outcome]:
-        """Adds what the lines hold, as far as it can be proven; what became of each line, blank ones left out.
+    async def take(self, text: str) -> list[ImportOutcome]:
+        """Add the items of the lines that can be proven; return the outcome of each line.
+
+        Blank lines have none.
 
         Raises:
             DatabaseUnavailable: nothing can be proven now. Nothing was added.
             StoreUnavailable: they can't be kept; some may have been.
         """
         read = [(number, await self._item(line)) for number, line in numbered(text)]
-        added = await self._learned.add(self._datasource, [item for _, item in read if not isinstance(item, CituError)])
+        items = [item for _, item in read if not isinstance(item, CituError)]
+        added = await self._learned.add(self._datasource, items)
         outcomes = [_outcome(number, item, added) for number, item in read]
-        return list(_told_once(outcomes))
+        return list(_added_once(outcomes))
 
     async def add(self, question: str, sql: str) -> Added:
-        """Adds one example; what became of it.
+        """Add one example; return its outcome.
 
         Raises:
             InvalidRequest: the question or the SQL is empty or too long.
@@ -107,19 +113,22 @@ class Intake:
     async def _item(self, line: str) -> Example | Lesson | CituError:
         try:
             values = _object(line)
-            return self._lesson(values) if values.get("kind") == "lesson" else await self._example(values)
+            if values.get("kind") == "lesson":
+                return self._lesson(values)
+            return await self._example(values)
         except (InvalidRequest, StatementRejected, QueryTimeout) as error:
             return error
 
     async def _example(self, values: Mapping[str, Any]) -> Example:
-        question, sql = _text(values, "question", MAX_QUESTION_CHARS), _text(values, "sql", MAX_SQL_CHARS)
+        question = _text(values, "question", MAX_QUESTION_CHARS)
+        sql = _text(values, "sql", MAX_SQL_CHARS)
         proof = await proven(sql, self._database, self._definitions)
         return Example(
             example_id=example_id(self._datasource, self._author, question, sql),
             datasource=self._datasource,
             question=question,
             sql=sql,
-            lang=values["lang"] if values.get("lang") in ("zh", "en") else language_of(question),
+            lang=_lang(values, question),
             trust=self._trust,
             author=self._author,
             source=self._source,
@@ -134,15 +143,18 @@ class Intake:
         sql = _text(values, "sql", MAX_SQL_CHARS) if values.get("sql") is not None else None
         kind = _FAILURE_TYPES.get(str(values.get("failure_type")))
         if kind is None:
-            allowed = Text(f"{'、'.join(_FAILURE_TYPES)} 之一", f"one of {', '.join(_FAILURE_TYPES)}")
+            allowed = Text(
+                f"{'、'.join(_FAILURE_TYPES)} 之一", f"one of {', '.join(_FAILURE_TYPES)}"
+            )
             raise _invalid("failure_type", allowed)
-        cause, hint = (_text(values, field, MAX_SENTENCE_CHARS) for field in ("root_cause", "avoidance_hint"))
+        cause = _text(values, "root_cause", MAX_SENTENCE_CHARS)
+        hint = _text(values, "avoidance_hint", MAX_SENTENCE_CHARS)
         return Lesson(
             lesson_id=lesson_id(self._datasource, self._author, question, sql, cause, hint),
             datasource=self._datasource,
             question=question,
             sql=sql,
-            lang=values["lang"] if values.get("lang") in ("zh", "en") else language_of(question),
+            lang=_lang(values, question),
             author=self._author,
             failure_type=kind,
             root_cause=cause,
@@ -153,34 +165,52 @@ class Intake:
 
 
 def now() -> str:
-    """The present, as items keep it."""
+    """Return the present time as items keep it: ISO 8601, UTC, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers from 1."""
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    """Yield the lines that are not blank, with their numbers from 1."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line
 
 
-def counts(outcomes: Sequence[Outcome]) -> dict[str, int]:
-    """How many lines came to each status."""
-    return {status: sum(each.status == status for each in outcomes) for status in get_args(LineStatus)}
+def counts(outcomes: Sequence[ImportOutcome]) -> dict[str, int]:
+    """Count the lines of each status."""
+    numbers = Counter(outcome.status for outcome in outcomes)
+    return {status: numbers[status] for status in get_args(LineStatus)}
 
 
-def _outcome(number: int, item: Example | Lesson | CituError, added: Mapping[str, Added]) -> Outcome:
+def _outcome(
+    number: int, item: Example | Lesson | CituError, added: Mapping[str, Added]
+) -> ImportOutcome:
+    if isinstance(item, InvalidRequest):
+        return ImportOutcome(number, "invalid", error=item)
     if isinstance(item, CituError):
-        return Outcome(number, "invalid" if isinstance(item, InvalidRequest) else "refused", error=item)
+        return ImportOutcome(number, "refused", error=item)
     known = item.example_id if isinstance(item, Example) else item.lesson_id
-    return Outcome(number, added[known], known)
+    return ImportOutcome(number, added[known], known)
 
 
-def _told_once(outcomes: Sequence[Outcome]) -> Iterator[Outcome]:
-    """Of lines that say the same, only the first adds it; to the others it is known."""
+def _added_once(outcomes: Sequence[ImportOutcome]) -> Iterator[ImportOutcome]:
+    """The outcomes, in which only the first of several lines that say the same has added it."""
     added: set[str | None] = set()
     for outcome in outcomes:
-        is_again = outcome.status == "added" and outcome.item_id in added
-        added |= {outcome.item_id} if outcome.status == "added" else set()
-        yield replace(outcome, status="known") if is_again else outcome
+        if outcome.status != "added":
+            yield outcome
+        elif outcome.item_id in added:
+            yield replace(outcome, status="known")
+        else:
+            added.add(outcome.item_id)
+            yield outcome
+
+
+def _lang(values: Mapping[str, Any], question: str) -> Lang:
+    """The language that the line names, else that of the question."""
+    if values.get("lang") in ("zh", "en"):
+        return cast(Lang, values["lang"])
+    return language_of(question)
 
 
 def _object(line: str) -> Mapping[str, Any]:
@@ -197,11 +227,13 @@ def _text(values: Mapping[str, Any], field: str, most: int) -> str:
     value = values.get(field)
     text = value.strip() if isinstance(value, str) else ""
     if not 0 < len(text) <= most or not is_whole(text):
-        raise _invalid(field, Text(f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters"))
+        allowed = Text(f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters")
+        raise _invalid(field, allowed)
     return text
 
 
 def _invalid(field: str, allowed: Text) -> InvalidRequest:
-    return InvalidRequest(
-        Text(f"{field} 无效：必须是{allowed.zh}。", f"{field} is not valid: it must be {allowed.en}."), field=field
+    message = Text(
+        f"{field} 无效：必须是{allowed.zh}。", f"{field} is not valid: it must be {allowed.en}."
     )
+    return InvalidRequest(message, field=field)

@@ -1,4 +1,4 @@
-"""Proves a statement that is to be kept as an example: guard and EXPLAIN for who brings it, and what it reads."""
+"""Prove a statement that is to be kept as an example, by guard and EXPLAIN."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from common.errors import InvalidSql
 from common.ports import Database, Definitions
 from common.values import PlanEstimate
-from knowledge.near_names import with_suggestions
-from knowledge.tables_read import tables_hash, tables_read
+from knowledge.tables.near_names import with_suggestions
+from knowledge.tables.tables_read import tables_hash, tables_read
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What is known of a statement that guard and EXPLAIN accept.
+    """The tables and the plan of a statement that guard and EXPLAIN accept.
 
     Attributes:
         tables: (schema, name) of those it reads.
@@ -25,11 +25,11 @@ class Proof:
 
 
 async def proven(sql: str, database: Database, definitions: Callable[[], Definitions]) -> Proof:
-    """Guards and plans `sql` with the rights of `database`; does not run it.
+    """Guard and plan `sql` with the rights of `database`, without running it.
 
     Args:
-        definitions: gives what is known of the same database whoever asks: to actors who may read less, a table looks
-            different, and nobody else could tell whether it has changed.
+        definitions: gives the same database as everybody sees it: to actors who may read less, a
+            table looks different, and nobody else could tell whether it has changed.
 
     Raises:
         StatementRejected: it is refused; names that may have been meant are in the error.

@@ -1,4 +1,4 @@
-"""`python -m knowledge.semantic`: drafts a semantic file from a database, and checks one against it."""
+"""`python -m knowledge.semantic`: draft a semantic file from a database, or check one."""
 
 import argparse
 import logging
@@ -15,33 +15,44 @@ from dotenv import load_dotenv
 from app_config import ConfigurationError, Settings
 from common.errors import CituError
 from common.ports import UrlSource
-from common.values import Catalog
-from databases import AccessRuleError
+from common.values import Catalog, Table
 from databases.demo import SEMANTIC_FILE
-from databases.embedded_server import EmbeddedServerError
+from databases.embedded.embedded_server import EmbeddedServerError
 from databases.options import database_options
 from databases.source import InvalidDatabaseUrl, Unreachable, database_sources, probe
+from guard import AccessRuleError
 from knowledge.semantic.checking import doubts_about, problems_of, read_catalog
 from knowledge.semantic.draft import draft
-from knowledge.semantic.format import SCHEMA_PATH, read_file
 from knowledge.semantic.problems import Problem, SemanticFileError, listed
+from knowledge.semantic.semantic_format import SCHEMA_PATH, read_file
 
-_FAILURES = (ConfigurationError, AccessRuleError, EmbeddedServerError, InvalidDatabaseUrl, Unreachable, CituError)
+_FAILURES = (
+    ConfigurationError,
+    AccessRuleError,
+    EmbeddedServerError,
+    InvalidDatabaseUrl,
+    Unreachable,
+    CituError,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command in `arguments` (default: `sys.argv`).
+    """Run the command in `arguments` (default: `sys.argv`).
 
     Returns:
-        0; 1: the file has problems, which are listed on stderr; 2: the database or a setting can't be used.
+        0; 1: the file has problems, which are listed on stderr; 2: the database or a setting can't
+            be used.
     """
-    logging.basicConfig(handlers=[logging.NullHandler()])  # the user of a command reads its sentences, no log
+    # the user of a command reads its sentences, no log
+    logging.basicConfig(handlers=[logging.NullHandler()])
     given = _parser().parse_args(arguments)
     run: Callable[[Settings, argparse.Namespace], int] = given.run
     try:
         load_dotenv(Path(".env"))
         settings = Settings.from_env()
-        return run(replace(settings, database_url=given.database_url or settings.database_url), given)
+        if given.database_url:
+            settings = replace(settings, database_url=given.database_url)
+        return run(settings, given)
     except SemanticFileError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -57,14 +68,21 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="draft | check")
     drafting = commands.add_parser("draft", help="print a first file for a database")
     drafting.add_argument(
-        "--tables", action="append", metavar="PATTERN", help="only these: name or schema.name, with *"
+        "--tables",
+        action="append",
+        metavar="PATTERN",
+        help="only these: name or schema.name, with *",
     )
     drafting.set_defaults(run=_draft)
-    checking = commands.add_parser("check", help="say what is wrong with a file, as file:line: message")
+    checking = commands.add_parser(
+        "check", help="say what is wrong with a file, as file:line: message"
+    )
     checking.add_argument("file", nargs="?", metavar="FILE", help="default: SEMANTIC_FILE")
     checking.set_defaults(run=_check)
     for command in (drafting, checking):
-        command.add_argument("--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo")
+        command.add_argument(
+            "--database-url", metavar="URL", help="default: DATABASE_URL, else the embedded demo"
+        )
     return parser
 
 
@@ -89,12 +107,18 @@ def _draft(settings: Settings, given: argparse.Namespace) -> int:
 def _chosen(catalog: Catalog, patterns: Sequence[str] | None) -> Catalog:
     if not patterns:
         return catalog
-    tables = (
-        table
-        for table in catalog.tables
-        if any(fnmatchcase(name, each) for each in patterns for name in (table.name, f"{table.schema}.{table.name}"))
-    )
-    return replace(catalog, tables=tuple(tables)).coherent()
+    tables = tuple(table for table in catalog.tables if _matches(table, patterns))
+    return replace(catalog, tables=tables).coherent()
+
+
+def _matches(table: Table, patterns: Sequence[str]) -> bool:
+    """Tell whether a pattern matches the table's name, with or without its schema."""
+    for pattern in patterns:
+        if fnmatchcase(table.name, pattern):
+            return True
+        if fnmatchcase(f"{table.schema}.{table.name}", pattern):
+            return True
+    return False
 
 
 def _check(settings: Settings, given: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Checks a semantic file against its database, before a service uses it."""
+"""Check a semantic file against its database, before a service uses it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,17 +6,20 @@ from pathlib import Path
 
 from common.actor import NOBODY
 from common.ports import UrlSource
-from common.values import Catalog, Column
-from databases import DEFAULT, DatabaseOptions, Datasource, Datasources
-from knowledge.semantic.binding import tables_called
-from knowledge.semantic.format import read_file
+from common.values import Catalog, Table
+from databases.datasources import DEFAULT, Datasource, Datasources
+from databases.options import DatabaseOptions
 from knowledge.semantic.layer import SemanticLayer
 from knowledge.semantic.near import did_you_mean
 from knowledge.semantic.problems import Problem
+from knowledge.semantic.semantic_binding import tables_called
+from knowledge.semantic.semantic_format import ColumnEntry, read_file
 
 
 def read_catalog(source: UrlSource, options: DatabaseOptions) -> Catalog:
-    """The catalogue of the database, sampled, as a service with these options reads it; closes its connections.
+    """Read the catalogue of the database, sampled, as a service with these options does.
+
+    Closes its connections.
 
     Raises:
         DatabaseUnavailable, QueryTimeout: it can't be read.
@@ -25,7 +28,7 @@ def read_catalog(source: UrlSource, options: DatabaseOptions) -> Catalog:
 
 
 def problems_of(path: Path, source: UrlSource, options: DatabaseOptions) -> tuple[Problem, ...]:
-    """What of the file at `path` does not fit the database, by line.
+    """Find the entries of the file at `path` that do not fit the database; sorted by line.
 
     Raises:
         SemanticFileError: the file can't be read or is not valid.
@@ -37,18 +40,22 @@ def problems_of(path: Path, source: UrlSource, options: DatabaseOptions) -> tupl
 
 
 def doubts_about(path: Path, catalog: Catalog) -> Iterator[Problem]:
-    """Values that the file names and no row holds, of columns all of whose values are known."""
+    """Find values that the file names and no row holds, as far as a column's values are known."""
     for entry in read_file(path).tables:
         for table in tables_called(entry.name.text, catalog):
-            for said in entry.columns:
-                column = table.column(said.name.text)
-                if column is not None and column.is_complete and not column.allowed:
-                    unknown = (spot for spot, _ in said.values if spot.text not in column.values)
-                    yield from (_doubt(spot.line, spot.text, column) for spot in unknown)
+            for column_entry in entry.columns:
+                yield from _unknown_values(column_entry, table)
 
 
-def _doubt(line: int, value: str, column: Column) -> Problem:
-    return Problem(line, f"no row has the value {value!r} in {column.name!r}{did_you_mean(value, column.values)}")
+def _unknown_values(entry: ColumnEntry, table: Table) -> Iterator[Problem]:
+    column = table.column(entry.name.text)
+    if column is None or column.allowed or not column.is_complete:
+        return
+    for spot, _ in entry.values:
+        if spot.text not in column.values:
+            near = did_you_mean(spot.text, column.values)
+            problem = f"no row has the value {spot.text!r} in {column.name!r}{near}"
+            yield Problem(spot.line, problem)
 
 
 def _catalog(datasource: Datasource) -> Catalog:

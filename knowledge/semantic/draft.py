@@ -1,23 +1,24 @@
-"""Writes a first semantic file from a catalogue, for a person to finish.
+"""Write a first semantic file from a catalogue, for a person to finish.
 
-What names, comments and keys say for certain stands in it as it is; what they only suggest is commented out. The file
-fits the catalogue as it stands, whatever its names look like.
+What names, comments and keys say for certain stands in it as it is; what they only suggest is
+commented out. The file fits the catalogue as it stands, whatever its names look like.
 """
 
 import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import yaml
 from yaml.resolver import Resolver
 
 from common.meanings import PreferredJoin
-from common.postgres.identifiers import quoted
 from common.values import Catalog, Column, ForeignKey, Table
-from knowledge.safe_text import one_line
+from knowledge.language.safe_text import one_line
 from knowledge.semantic import guesses
-from knowledge.semantic.binding import in_quotes, tables_called
+from knowledge.semantic.semantic_binding import in_quotes, tables_called
+from postgres.identifiers import quoted
 
 MAX_CHARS = 1_000_000  # of a draft; a larger one is not looked through by anybody
 _ALL_COLUMNS = 200  # tables; of more, only columns are listed of which there is something to say
@@ -30,7 +31,7 @@ _INDENT = "  "
 
 
 def draft(catalog: Catalog, schema_url: str) -> str:
-    """The file's text.
+    """Return the text of the file.
 
     Args:
         schema_url: where editors find the JSON Schema.
@@ -43,15 +44,18 @@ def draft(catalog: Catalog, schema_url: str) -> str:
         room -= sum(map(len, block)) + len(block)
         if room < 0:
             left = len(catalog.tables) - number
-            lines.append(f"{_INDENT}# {left} more tables are left out: draft them apart, with --tables.")
+            hint = f"{left} more tables are left out: draft them apart, with --tables."
+            lines.append(f"{_INDENT}# {hint}")
             break
         lines += block
     return "\n".join([*lines, *writer.metrics(), ""])
 
 
 _HEAD = (
-    "# A first semantic file, drafted from the catalogue: what the database means to people. Look through it, give",
-    "# names to what has none, delete what needs no words. docs/semantic.md describes the format; check it with",
+    "# A first semantic file, drafted from the catalogue: what the database means to people. "
+    "Look through it, give",
+    "# names to what has none, delete what needs no words. docs/semantic.md describes the format; "
+    "check it with",
     "# python -m knowledge.semantic check",
 )
 
@@ -63,7 +67,7 @@ class _Writer:
         self._implied = guesses.implied_joins(catalog)
 
     def _name(self, key: tuple[str, str]) -> str | None:
-        """What the table is called in the file; None when no name leads to it alone."""
+        """The table's name for the file; None when no name leads to it alone."""
         schema, name = key
         for spelled in (name, f"{schema}.{name}", in_quotes(key)):
             found = tables_called(spelled, self._catalog)
@@ -72,72 +76,79 @@ class _Writer:
         return None
 
     def table(self, table: Table) -> Iterator[str]:
-        """The lines of one table."""
+        """Yield the lines of one table."""
         name = self._name(table.key)
         yield ""
-        for said in _about(table):
-            yield f"{_INDENT}# {said}"
+        for remark in _about(table):
+            yield f"{_INDENT}# {remark}"
         if name is None:
-            yield f"{_INDENT}# {_comment('.'.join(table.key))}: no name leads to it alone, so it can't be described."
+            why = "no name leads to it alone, so it can't be described."
+            yield f"{_INDENT}# {_comment('.'.join(table.key))}: {why}"
             return
         yield f"{_INDENT}{_scalar(name)}:"
         fields = [*self._facts(table), *self._joins(table), *self._columns(table)]
-        if all(line.lstrip().startswith("#") for line in fields):
+        if all(map(_is_comment, fields)):
             fields.insert(0, "names: []")
-        yield from (f"{_INDENT * 2}{line}" for line in fields)
+        yield from _indented(fields)
 
     def _facts(self, table: Table) -> Iterator[str]:
-        yield from _said(guesses.table_name_of(table.comment), table.comment)
+        yield from _names_and_description(guesses.table_name_of(table.comment), table.comment)
         label, dates = guesses.label_of(table), guesses.dates_of(table)
         if label:
             yield f"label: {_scalar(label)}"
-        is_event = bool(table.foreign_keys or table.key in self._implied or set(dates) & set(table.primary_key))
-        if len(dates) == 1 and is_event:
+        if len(dates) == 1 and self._is_event(table, dates[0]):
             yield f"date: {_scalar(dates[0])}"
         elif dates:
             yield f"# date: {' or '.join(map(_scalar, dates))}"
-        if condition := guesses.deletion_filter(table):
+        condition = guesses.deletion_filter(table)
+        if condition is not None:
             yield f"# filter: {_scalar(condition)}"
 
+    def _is_event(self, table: Table, date: str) -> bool:
+        """Tell whether a row seems to be something that happened at that date."""
+        if table.foreign_keys or table.key in self._implied:
+            return True
+        return date in table.primary_key
+
     def _joins(self, table: Table) -> Iterator[str]:
-        joins = [join for join in self._implied.get(table.key, ()) if self._name(join.target)]
+        joins = []
+        for join in self._implied.get(table.key, ()):
+            name = self._name(join.target)
+            if name is not None:
+                joins.append(_join(join, name))
         if joins:
             yield "# joins:  # no foreign key declares these"
-            yield from (f"#   - {self._join(join)}" for join in joins)
-
-    def _join(self, join: PreferredJoin) -> str:
-        columns, targets = _list(join.columns), _list(join.target_columns)
-        return f"{{columns: {columns}, to: {_scalar(self._name(join.target) or '')}, target: {targets}}}"
+        for line in joins:
+            yield f"#   - {line}"
 
     def _columns(self, table: Table) -> Iterator[str]:
-        columns = [(column, list(_column(table, column))) for column in table.columns]
-        shown = [(column, lines) for column, lines in columns if lines or not self._is_brief]
+        shown = []
+        for column in table.columns:
+            lines = list(_column(table, column))
+            if lines or not self._is_brief:
+                shown.append((column, lines))
         if shown:
             yield "columns:"
         for column, lines in shown:
-            remark = f"  # {_facts(table, column)}"
-            is_empty = all(line.lstrip().startswith("#") for line in lines)
-            yield f"{_INDENT}{_scalar(column.name)}:{' {}' if is_empty else ''}{remark}"
-            yield from (f"{_INDENT * 2}{line}" for line in lines)
+            value = " {}" if all(map(_is_comment, lines)) else ""
+            yield f"{_INDENT}{_scalar(column.name)}:{value}  # {_facts(table, column)}"
+            yield from _indented(lines)
 
     def metrics(self) -> Iterator[str]:
-        """The lines of suggested metrics, all commented out."""
-        suggested = [
-            (name, table, column)
-            for table in self._catalog.tables
-            if guesses.dates_of(table) and (name := self._name(table.key))
-            for column in guesses.measures_of(table)
-        ]
+        """Yield the lines of suggested metrics, all commented out."""
         yield ""
         yield "# Figures that the business has names for."
         yield "metrics: {}"
-        for name, table, column in suggested[:_MOST_METRICS]:
-            expression = f"sum({quoted(column.name)})"
-            unit = guesses.unit_of(column)
-            said = [f"table: {_scalar(name)}", f"expression: {_scalar(expression)}"]
-            said += [f"unit: {_scalar(unit)}"] if unit else []
-            metric = _scalar(f"total {column.name} of {table.name}")
-            yield f"#{_INDENT}{metric}: {{{', '.join(said)}}}"
+        for line in islice(self._suggested_metrics(), _MOST_METRICS):
+            yield f"#{_INDENT}{line}"
+
+    def _suggested_metrics(self) -> Iterator[str]:
+        for table in self._catalog.tables:
+            name = self._name(table.key)
+            if name is None or not guesses.dates_of(table):
+                continue
+            for column in guesses.measures_of(table):
+                yield _metric(name, table, column)
 
 
 def _about(table: Table) -> Iterator[str]:
@@ -148,21 +159,38 @@ def _about(table: Table) -> Iterator[str]:
         yield _comment(f"primary key: {', '.join(table.primary_key)}")
     for key in table.foreign_keys:
         if len(key.columns) > 1:
-            yield _comment(
-                f"({', '.join(key.columns)}) refers to {'.'.join(key.target)} ({', '.join(key.target_columns)})"
-            )
+            columns, targets = ", ".join(key.columns), ", ".join(key.target_columns)
+            yield _comment(f"({columns}) {_reference(key)} ({targets})")
 
 
-def _said(name: str | None, comment: str | None) -> Iterator[str]:
+def _names_and_description(name: str | None, comment: str | None) -> Iterator[str]:
     if name:
         yield f"names: [{_scalar(name)}]"
-    if description := guesses.description_of(comment):
+    description = guesses.description_of(comment)
+    if description is not None:
         yield f"description: {_scalar(description)}"
 
 
+def _join(join: PreferredJoin, target: str) -> str:
+    columns, targets = _list(join.columns), _list(join.target_columns)
+    return f"{{columns: {columns}, to: {_scalar(target)}, target: {targets}}}"
+
+
+def _metric(table_name: str, table: Table, column: Column) -> str:
+    """The total of a column, as a metric of the file."""
+    name = _scalar(f"total {column.name} of {table.name}")
+    expression = _scalar(f"sum({quoted(column.name)})")
+    fields = [f"table: {_scalar(table_name)}", f"expression: {expression}"]
+    unit = guesses.unit_of(column)
+    if unit:
+        fields.append(f"unit: {_scalar(unit)}")
+    return f"{name}: {{{', '.join(fields)}}}"
+
+
 def _column(table: Table, column: Column) -> Iterator[str]:
-    yield from _said(guesses.name_of(column.comment), column.comment)
-    if unit := guesses.unit_of(column):
+    yield from _names_and_description(guesses.name_of(column.comment), column.comment)
+    unit = guesses.unit_of(column)
+    if unit:
         yield f"unit: {_scalar(unit)}"
     if guesses.is_sensitive(table, column):
         yield "sensitive: true"
@@ -171,7 +199,8 @@ def _column(table: Table, column: Column) -> Iterator[str]:
     values = guesses.values_of(table, column)
     if values:
         yield "values:"
-        yield from (f"{_INDENT}{_scalar(value)}: [{_scalar(name) if name else ''}]" for value, name in values)
+    for value, name in values:
+        yield f"{_INDENT}{_scalar(value)}: [{_scalar(name) if name else ''}]"
 
 
 def _facts(table: Table, column: Column) -> str:
@@ -186,7 +215,16 @@ def _reference(key: ForeignKey) -> str:
     return f"refers to {'.'.join(key.target)}"
 
 
-# ------------------------------------------------------------------------------------------------------------- scalars
+# ------------------------------------------------------------------------------
+# lines and scalars
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _indented(lines: Sequence[str]) -> Iterator[str]:
+    return (f"{_INDENT * 2}{line}" for line in lines)
 
 
 def _list(names: Sequence[str]) -> str:
@@ -195,10 +233,11 @@ def _list(names: Sequence[str]) -> str:
 
 def _scalar(text: str) -> str:
     """`text` as YAML: plain where nobody could read it otherwise, else in double quotes."""
-    is_text = _YAML.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG  # type: ignore[no-untyped-call]
+    tag = _YAML.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    is_text = tag == _TEXT_TAG
     if is_text and _PLAIN.fullmatch(text):
         return text
-    return "".join(one if _is_printable(one) else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
+    return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
 
 
 def _is_printable(character: str) -> bool:
@@ -206,6 +245,8 @@ def _is_printable(character: str) -> bool:
 
 
 def _escaped(character: str) -> str:
+    if _is_printable(character):
+        return character
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 

@@ -1,7 +1,8 @@
-"""The semantic file of a running service: says of each catalogue that is read what the file says of it.
+"""Apply the semantic file of a running service to each catalogue that is read.
 
-The file is read again when it has changed. Whatever is wrong in it, or does not fit the catalogue (any more), is left
-out and logged; the rest is used. Expressions are proven by the guard, then planned by PostgreSQL.
+The file is read again when it has changed. Whatever is wrong in it, or does not fit the catalogue
+(any more), is left out and logged; the rest is used. Expressions are proven by the guard, then
+planned by PostgreSQL.
 """
 
 import asyncio
@@ -14,14 +15,15 @@ from pathlib import Path
 from common.errors import CituError
 from common.meanings import Report
 from common.values import Catalog, Table
-from databases.catalog import Plan
-from databases.guard import Guard, ServerFacts
-from knowledge.semantic.binding import Bound, Statement, bind
-from knowledge.semantic.format import read_file
+from databases.catalog.catalog import Plan
+from guard import Guard, ServerFacts
 from knowledge.semantic.problems import Problem, SemanticFileError
+from knowledge.semantic.semantic_binding import Bound, SemanticExpression, bind
+from knowledge.semantic.semantic_format import read_file
 
 _log = logging.getLogger(__name__)
-_PLANNING_S = 5.0  # for all statements of one reading; those that are left are believed until the next one
+# for all statements of one reading; those that are left are believed until the next one
+_PLANNING_S = 5.0
 
 _Shape = tuple[tuple[str, str], ...]  # names and types of a table's columns
 
@@ -30,46 +32,57 @@ class SemanticLayer:
     """Annotates catalogues with the file at `path`.
 
     Args:
-        allowed_functions: functions that its expressions may call beyond PostgreSQL's own harmless ones.
+        allowed_functions: functions that its expressions may call beyond PostgreSQL's own harmless
+            ones.
         logs: whether problems are logged.
 
     Attributes:
         name: the file's, as messages call it.
-        problems: what of the file is not used with the latest catalogue, and why; None before the first one.
+        problems: what of the file is not used with the latest catalogue, and why; None before the
+            first one.
         reports: those of the file, without those that can't be used with the latest catalogue.
 
     Raises:
         SemanticFileError: the file can't be read or is not valid.
     """
 
-    def __init__(self, path: Path, *, allowed_functions: Collection[str] = (), logs: bool = True) -> None:
+    def __init__(
+        self, path: Path, *, allowed_functions: Collection[str] = (), logs: bool = True
+    ) -> None:
         self.name = str(path)
         self.problems: tuple[Problem, ...] | None = None
         self._path = path
         self._logs = logs
         self._guard = Guard(allowed_functions=allowed_functions)
         self._stamp = _stamp(path)
-        self._said = read_file(path)
-        self._trouble: tuple[Problem, ...] = ()  # with what the file says now; what it said before is used
+        self._file = read_file(path)
+        # Mistakes of a file that can't be read any more; until it is mended, its last entries hold
+        self._mistakes: tuple[Problem, ...] = ()
         self.reports = self._usable(())
-        self._planned: dict[str, tuple[_Shape, str | None]] = {}  # statement → its table then, and why it failed
+        # statement → its table then, and why it failed
+        self._planned: dict[str, tuple[_Shape, str | None]] = {}
 
     async def annotate(self, catalog: Catalog, facts: ServerFacts, plan: Plan) -> Catalog:
-        """`catalog` with what the file says of it; see `databases.catalog.Annotate`."""
+        """Return `catalog` with the file's meanings; see `databases.catalog.catalog.Annotate`."""
         bound = await asyncio.to_thread(self._bound, catalog, facts)
         bound = bound.without(await self._failing(bound.statements, plan))
         broken = await self._broken_reports(plan)
         self.reports = self._usable(broken)
-        self._report((*self._trouble, *sorted((*bound.problems, *broken.values()))))
+        self._report((*self._mistakes, *sorted((*bound.problems, *broken.values()))))
         return bound.catalog
 
     def _bound(self, catalog: Catalog, facts: ServerFacts) -> Bound:
         self._read_again()
         self._guard.learn(facts)
-        bound = bind(self._said, catalog)
-        judged = [(each, self._refusal(each.sql)) for each in bound.statements]
-        proven = tuple(each for each, why in judged if why is None)
-        return replace(bound.without((each, why) for each, why in judged if why is not None), statements=proven)
+        bound = bind(self._file, catalog)
+        allowed, refused = [], []
+        for statement in bound.statements:
+            why = self._refusal(statement.sql)
+            if why is None:
+                allowed.append(statement)
+            else:
+                refused.append((statement, why))
+        return replace(bound.without(refused), statements=tuple(allowed))
 
     def _read_again(self) -> None:
         stamp = _stamp(self._path)
@@ -77,31 +90,37 @@ class SemanticLayer:
             return
         self._stamp = stamp
         try:
-            self._said, self._trouble = read_file(self._path), ()
-            _log.info("the semantic file %s has changed and was read again", self.name)
+            self._file = read_file(self._path)
         except SemanticFileError as error:
-            self._trouble = error.problems
+            self._mistakes = error.problems
+            return
+        self._mistakes = ()
+        _log.info("the semantic file %s has changed and was read again", self.name)
 
     def _usable(self, broken: Collection[str]) -> tuple[Report, ...]:
         return tuple(
             Report(entry.name.text, entry.sql.text, entry.names, entry.description)
-            for entry in self._said.reports
+            for entry in self._file.reports
             if entry.name.text not in broken
         )
 
     async def _broken_reports(self, plan: Plan) -> dict[str, Problem]:
-        """The reports that the guard refuses or PostgreSQL can't plan, by name. Those that it has no time to plan are
-        believed until the next reading."""
-        entries = self._said.reports
-        refusals = await asyncio.to_thread(lambda: [self._refusal(entry.sql.text) for entry in entries])
+        """The reports that the guard refuses or PostgreSQL can't plan, by name.
+
+        Those that it has no time to plan are believed until the next reading.
+        """
+        entries = self._file.reports
+        refusals = await asyncio.to_thread(
+            lambda: [self._refusal(entry.sql.text) for entry in entries]
+        )
         until = time.monotonic() + _PLANNING_S
         broken = {}
         for entry, why in zip(entries, refusals, strict=True):
             if why is None and time.monotonic() < until:
                 why = await plan(entry.sql.text)
             if why is not None:
-                said = f"the report {entry.name.text!r} can't be used: {why}"
-                broken[entry.name.text] = Problem(entry.sql.line, said)
+                problem = f"the report {entry.name.text!r} can't be used: {why}"
+                broken[entry.name.text] = Problem(entry.sql.line, problem)
         return broken
 
     def _refusal(self, sql: str) -> str | None:
@@ -111,8 +130,13 @@ class SemanticLayer:
             return str(error).rstrip(".")
         return None
 
-    async def _failing(self, statements: Collection[Statement], plan: Plan) -> list[tuple[Statement, str]]:
-        """Statements that PostgreSQL can't plan, with its reasons; asks it only for those that may have changed."""
+    async def _failing(
+        self, statements: Collection[SemanticExpression], plan: Plan
+    ) -> list[tuple[SemanticExpression, str]]:
+        """Statements that PostgreSQL can't plan, with its reasons.
+
+        It is asked only for those that may have changed.
+        """
         until = time.monotonic() + _PLANNING_S
         planned: dict[str, tuple[_Shape, str | None]] = {}
         for each in statements:
@@ -122,14 +146,20 @@ class SemanticLayer:
             elif time.monotonic() < until:
                 planned[each.sql] = (shape, await plan(each.sql))
         self._planned = planned
-        return [(each, why) for each in statements if (why := planned.get(each.sql, ((), None))[1])]
+        failing = []
+        for each in statements:
+            _, why = planned.get(each.sql, ((), None))
+            if why is not None:
+                failing.append((each, why))
+        return failing
 
     def _report(self, problems: tuple[Problem, ...]) -> None:
         if problems == self.problems:
             return
         self.problems = problems
-        for problem in problems if self._logs else ():
-            _log.warning("%s", problem.at(self.name))
+        if self._logs:
+            for problem in problems:
+                _log.warning("%s", problem.at(self.name))
 
 
 def _shape(table: Table) -> _Shape:
@@ -137,7 +167,7 @@ def _shape(table: Table) -> _Shape:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when the file does; None when it can't be looked at, which reading it will tell."""
+    """The time and size of the file, to see whether it has changed; None when it can't be read."""
     try:
         found = path.stat()
     except OSError:

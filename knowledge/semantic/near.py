@@ -1,4 +1,4 @@
-"""The nearest real name to a mistaken one."""
+"""Find the real name that is most like a mistaken one."""
 
 from collections.abc import Iterable
 
@@ -9,13 +9,13 @@ _MOST_CHARS = 200  # compared of one name
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'orders'?`, or nothing when no known name resembles `name`."""
+    """Ask `; did you mean 'orders'?`; empty when no known name resembles `name`."""
     found = nearest(name, known)
     return f"; did you mean {found!r}?" if found else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` resembles most, in any case; None when none does."""
+    """Return the known name that `name` resembles most, in any case; None when none does."""
     choices = sorted(set(known))
     found = process.extractOne(
         name[:_MOST_CHARS],

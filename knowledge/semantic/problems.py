@@ -1,4 +1,4 @@
-"""What is wrong with a semantic file, and where."""
+"""Mistakes in a semantic file, with their lines."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ class Problem:
 
     Attributes:
         line: counted from 1.
-        text: a sentence in English without its full stop; names the nearest real name where there is one.
+        text: a sentence in English without its full stop; names the nearest real name where there
+            is one.
     """
 
     line: int
     text: str
 
     def at(self, name: str) -> str:
-        """`name:line: text`, as compilers write it; `name` is the file's."""
+        """Write `name:line: text` as compilers do; `name` is the file's."""
         return f"{name}:{self.line}: {self.text}"
 
 
@@ -32,11 +33,13 @@ class SemanticFileError(Exception):
 
     def __init__(self, name: str, problems: Sequence[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        super().__init__(f"The semantic file can't be used as it is.\n{listed(name, self.problems)}")
+        super().__init__(
+            f"The semantic file can't be used as it is.\n{listed(name, self.problems)}"
+        )
 
 
 def listed(name: str, problems: Sequence[Problem]) -> str:
-    """The problems, one line each, with the file's name; long lists are cut and say so."""
+    """List the problems, one line each, with the file's name; long lists are cut and say so."""
     lines = [problem.at(name) for problem in problems[:_SHOWN]]
     if len(problems) > _SHOWN:
         lines.append(f"… and {len(problems) - _SHOWN} more")

@@ -1,7 +1,8 @@
 """Words by which names, values and comments of any database are understood, as data.
 
-`english.toml` and `chinese.toml` hold what names look like and what is personal; `thesaurus.toml` what means the same;
-`dictionary.toml` what everyday things are called in the other language; `han_variants.toml` how characters are written.
+`english.toml` and `chinese.toml` hold what names look like and what is personal; `thesaurus.toml`
+what means the same; `dictionary.toml` what everyday things are called in the other language;
+`han_variants.toml` how characters are written.
 """
 
 from pathlib import Path
@@ -13,6 +14,10 @@ WORDS = Languages(_FOLDER)
 THESAURUS = Words(_FOLDER / "thesaurus.toml")
 DICTIONARY = Words(_FOLDER / "dictionary.toml")
 SIMPLIFIED = str.maketrans(
-    {pair[1]: pair[0] for line in Words(_FOLDER / "han_variants.toml").phrases("pairs") for pair in line.split()}
+    {
+        pair[1]: pair[0]
+        for line in Words(_FOLDER / "han_variants.toml").phrases("pairs")
+        for pair in line.split()
+    }
 )
 """For `str.translate`: traditional characters as simplified ones."""

@@ -1,1 +1,1 @@
-"""What the rules say: classification, summaries, refusals, offers and talk."""
+"""Classify questions, summarize results, offer further questions and make conversation."""

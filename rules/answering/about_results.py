@@ -1,22 +1,29 @@
-"""What the rules can honestly say about an earlier result: what it was, and which question would tell more.
+"""Answer questions about an earlier result by rules: its rows, and figures computed from them.
 
-Reasons, meanings and the truth of the data can't be read from rows, and nothing is made up in their place.
+Reasons, meanings and the truth of the data can't be read from rows, and nothing is made up in their
+place.
 """
 
 from common.inquiry import Inquiry
 from common.text import Text
 from common.values import QueryResult, Turn
-from knowledge.written_values import is_number, written
+from knowledge.results.written_values import is_number, written
 from rules.answering.named_columns import columns_of
 from rules.query.query import Query
 from rules.schema.lexicon import lexicon_for
+from rules.words.limits import shortened
 from rules.words.result_questions import Course, Doubt, course_asked, kind_of_doubt
 
 _MOST_SHOWN = 6
 _MOST_CHARACTERS = 300
 _COMPUTED = Text("由这些数据计算得到：\n", "Computed from its rows:\n")
-_ONLY_FIGURES = Text("数据看不出原因，但可以算出：\n", "The rows don't tell why, but this can be computed from them:\n")
+_ONLY_FIGURES = Text(
+    "数据看不出原因，但可以算出：\n",
+    "The rows don't tell why, but this can be computed from them:\n",
+)
 _NO_COURSE = Text("这个结果算不出变化。", "No change could be computed from it. ")
+_FIRST_OF_SEVERAL = Text("，第一条是：", "; the first is ")
+_ONLY_ONE = Text("：", ": ")
 _TIMES = ("date", "timestamp")
 _LEAST_SERIES = 2  # rows
 _CANNOT: dict[Doubt | Course, Text] = {
@@ -40,64 +47,85 @@ _CANNOT: dict[Doubt | Course, Text] = {
 
 
 def asked_of_last(inquiry: Inquiry) -> tuple[Turn, Doubt | Course] | None:
-    """The latest turn that has a result, and what the question asks about it; None if it asks something else.
+    """Return the latest turn that has a result, and the kind of question about it.
 
-    Of a series it may ask for its course, if it asks nothing beside.
+    None if the question is about something else. Of a series it may ask for its course, if it asks
+    nothing beside.
     """
+    inquiry = shortened(inquiry)
     turn = next((turn for turn in reversed(inquiry.history) if turn.sql is not None), None)
-    asked = (kind_of_doubt(inquiry.question) or _course_of(turn, inquiry.question)) if turn is not None else None
-    return (turn, asked) if turn is not None and asked is not None else None
+    if turn is None:
+        return None
+    asked = kind_of_doubt(inquiry.question) or _course_of(turn, inquiry.question)
+    return (turn, asked) if asked is not None else None
 
 
 def is_about_last(inquiry: Inquiry) -> bool:
-    """Whether the question is about the last result."""
+    """Tell whether the question is about the last result."""
     return asked_of_last(inquiry) is not None
 
 
 def _course_of(turn: Turn, question: str) -> Course | None:
-    rows, periods = turn.row_count or 0, [period for period in turn.described.get("periods", ()) if period]
-    is_timed = periods or any(kind.startswith(_TIMES) for kind in turn.described.get("column_types", ()))
-    if rows < _LEAST_SERIES or not is_timed:
+    """The course that the question asks for; None if the result is no series."""
+    rows = turn.row_count or 0
+    if rows < _LEAST_SERIES:
         return None
-    return course_asked(question, periods[0] if periods else None, rows)
+    periods = list(filter(None, turn.described.get("periods", ())))
+    types = turn.described.get("column_types", ())
+    if not periods and not any(kind.startswith(_TIMES) for kind in types):
+        return None
+    return course_asked(question, next(iter(periods), None), rows)
 
 
-def result_pieces(inquiry: Inquiry, turn: Turn, query: Query | None, doubt: Doubt | Course) -> list[str]:
-    """An answer about the result of `turn`, in pieces that concatenate to it; `query` is what gave it, if known."""
-    return [_was(turn, query, inquiry), *_computed(inquiry, doubt)]
+def result_pieces(
+    inquiry: Inquiry, turn: Turn, query: Query | None, doubt: Doubt | Course
+) -> list[str]:
+    """Return an answer about the result of `turn`, in pieces that concatenate to it.
+
+    Args:
+        query: gave the result; None if the rules don't know it.
+    """
+    return [_description(turn, query, inquiry), *_computed(inquiry, doubt)]
 
 
 def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
-    """What was computed of the rows; without it, why the rules have nothing to say."""
+    """The figures computed from the rows; without any, why the rules have nothing to say."""
     if not inquiry.findings:
         return [_CANNOT[doubt].to(inquiry.lang)]
     reason = _ONLY_FIGURES.to(inquiry.lang) if doubt == "why" else _COMPUTED.to(inquiry.lang)
     return [reason, "".join(f"- {finding}\n" for finding in inquiry.findings)]
 
 
-def _was(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
-    """What the result was, in its own rows; without any, in the words it was answered with."""
+def _description(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
+    """The result in its own rows; without any, in the words it was answered with."""
+    lang = inquiry.lang
     if turn.row_count is None and not turn.rows:
         answer = turn.answer[:_MOST_CHARACTERS].strip()
-        return Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ').to(inquiry.lang)
+        previous = Text(f"上一个结果是：“{answer}” ", f'The previous result was: "{answer}" ')
+        return previous.to(lang)
     count = turn.row_count if turn.row_count is not None else len(turn.rows)
     rows = "row" if count == 1 else "rows"
-    found = Text(f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}').to(inquiry.lang)
+    counted = Text(
+        f"“{turn.question}”查到 {count:,} 条记录", f'"{turn.question}" gave {count:,} {rows}'
+    )
+    described = counted.to(lang)
     first = _first_row(turn, query, inquiry)
     if first:
-        what = Text("，第一条是：", "; the first is ") if count > 1 else Text("：", ": ")
-        found += what.to(inquiry.lang) + first
-    return found + Text("。", ". ").to(inquiry.lang)
+        introduction = _FIRST_OF_SEVERAL if count > 1 else _ONLY_ONE
+        described += introduction.to(lang) + first
+    return described + Text("。", ". ").to(lang)
 
 
 def _first_row(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
     if not turn.rows or len(turn.rows[0]) != len(turn.columns):
         return ""
-    types = tuple("numeric" if is_number(value) else "text" for value in turn.rows[0])
-    whole = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
-    result = QueryResult(turn.columns, types, whole)
-    columns = columns_of(query, turn.sql or "", result, lexicon_for(inquiry).schema, inquiry.lang)
-    sign = Text(" ", ": ").to(inquiry.lang)
-    pairs = list(zip(columns, turn.rows[0], strict=True))[:_MOST_SHOWN]
-    fields = [f"{column.label}{sign}{written(value, column, inquiry.lang)}" for column, value in pairs]
-    return Text("，", ", ").to(inquiry.lang).join(fields)[:_MOST_CHARACTERS]
+    lang, first = inquiry.lang, turn.rows[0]
+    types = tuple("numeric" if is_number(value) else "text" for value in first)
+    complete_rows = tuple(list(row) for row in turn.rows if len(row) == len(turn.columns))
+    result = QueryResult(turn.columns, types, complete_rows)
+    columns = columns_of(query, turn.sql or "", result, lexicon_for(inquiry).schema, lang)
+    sign = Text(" ", ": ").to(lang)
+    fields = []
+    for column, value in zip(columns[:_MOST_SHOWN], first, strict=False):
+        fields.append(f"{column.label}{sign}{written(value, column, lang)}")
+    return Text("，", ", ").to(lang).join(fields)[:_MOST_CHARACTERS]

@@ -2,40 +2,51 @@
 
 from collections.abc import Iterable
 
+from common.cpu_clock import within
 from common.inquiry import Inquiry
 from common.text import Text
-from knowledge.naming import spoken_name
+from knowledge.language.spoken_names import spoken_name
 from rules.answering.about_results import asked_of_last, result_pieces
 from rules.answering.offers import about_mentioned, example_questions, main_tables
 from rules.conversation.conversation import earlier_query
 from rules.conversation.follow_ups import goes_on, likely_change
 from rules.schema.lexicon import lexicon_for
 from rules.words import WORDS
+from rules.words.limits import OFFERS_S, STEP_S, shortened
 from rules.words.talk import ABOUT_CITU, SMALL_TALK
 
 _THANKS, _FAREWELL = WORDS.found("talk.small.gratitude"), WORDS.found("talk.small.farewells")
 _MAX_TABLES = 6
-_WELCOME = Text("不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data.")
+_WELCOME = Text(
+    "不客气！还想查什么数据，直接问我就好。", "You're welcome! Ask me anything else about the data."
+)
 _CITU = Text(
-    "我是 Citu，用中文或英文回答数据库里的问题。", "I'm Citu; I answer questions about a database in plain words. "
+    "我是 Citu，用中文或英文回答数据库里的问题。",
+    "I'm Citu; I answer questions about a database in plain words. ",
 )
 _ONLY_DATA = Text(
     "现在没有接入大模型，我只能根据数据库中的数据回答问题。",
     "Without a language model I can only answer questions about the data. ",
 )
+_NO_TABLES = Text(
+    "当前数据库中没有可以查询的表。", "The connected database has no table I may read."
+)
+_FOR_EXAMPLE = Text("例如：\n", "For example:\n")
 _NOTHING_TO_CONTINUE = Text(
     "这个对话里还没有可以接着追问的数据问题，请把问题说完整。",
-    "This conversation has no question about the data to go on from yet: please ask the whole question. ",
+    "This conversation has no question about the data to go on from yet: "
+    "please ask the whole question. ",
 )
 _TAKEN_AS_TALK = Text(
     "这句话我当作聊天来理解，而现在没有接入大模型，我只能根据数据库中的数据回答。如果您想查询数据，可以这样问：\n",
-    "I took this as conversation, and without a language model I can only answer questions about the data. "
-    "If you meant the data, ask for example:\n",
+    "I took this as conversation, and without a language model I can only answer questions "
+    "about the data. If you meant the data, ask for example:\n",
 )
 
 
 def chat_pieces(inquiry: Inquiry) -> list[str]:
-    """An answer to a question that is not about the data, in pieces that concatenate to it."""
+    """Return an answer to a question that is not about the data, in pieces to concatenate."""
+    inquiry = shortened(inquiry)
     question = inquiry.question.strip()
     if _THANKS.search(question):
         return [_WELCOME.to(inquiry.lang)]
@@ -49,7 +60,7 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
         return result_pieces(inquiry, turn, earlier_query(inquiry), doubt)
     if ABOUT_CITU.search(question):
         return [_CITU.to(inquiry.lang), *_offer(inquiry)]
-    offers = about_mentioned(inquiry)
+    offers = within(OFFERS_S, lambda: about_mentioned(inquiry), [])
     if offers:
         return [_TAKEN_AS_TALK.to(inquiry.lang), _listed(offers)]
     opening = _NOTHING_TO_CONTINUE if _lacks_beginning(inquiry) else _ONLY_DATA
@@ -57,22 +68,28 @@ def chat_pieces(inquiry: Inquiry) -> list[str]:
 
 
 def _lacks_beginning(inquiry: Inquiry) -> bool:
-    """Whether the question goes on from a question about the data that this conversation does not have."""
+    """Tell whether it goes on from a question about the data which this conversation lacks."""
     if any(turn.question_type == "DATABASE" for turn in inquiry.history):
         return False
-    change = likely_change(inquiry.question, lexicon_for(inquiry), inquiry.table)
-    return goes_on(change, inquiry.question, lambda: False)
+    lexicon, question = lexicon_for(inquiry), inquiry.question
+    change = within(STEP_S, lambda: likely_change(question, lexicon, inquiry.table), None)
+    if change is None:
+        return False
+    return goes_on(change, question, lambda: False)
 
 
 def _offer(inquiry: Inquiry) -> list[str]:
+    """Say which tables may be asked about, with example questions."""
     lang = inquiry.lang
     tables = main_tables(inquiry.catalog)
     if not tables:
-        return [Text("当前数据库中没有可以查询的表。", "The connected database has no table I may read.").to(lang)]
+        return [_NO_TABLES.to(lang)]
     names = [spoken_name(table, lang) for table in tables[:_MAX_TABLES]]
-    about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ").to(lang)
+    about = Text(f"可以查询：{'、'.join(names)}。", f"There is data about: {', '.join(names)}. ")
     examples = example_questions(inquiry.catalog, lang)
-    return [about, Text("例如：\n", "For example:\n").to(lang), _listed(examples)] if examples else [about]
+    if not examples:
+        return [about.to(lang)]
+    return [about.to(lang), _FOR_EXAMPLE.to(lang), _listed(examples)]
 
 
 def _listed(questions: Iterable[str]) -> str:

@@ -1,21 +1,27 @@
-"""What is offered in place of a refused question, each of which the rules have understood before it is offered.
+"""Offers in place of a refused question, each of which the rules have understood before.
 
-To a question back, what may be answered to it, as short texts that complete the pending question when they are asked
-next; a text that is not read as the choice that it stands for is not offered. Else questions that rules can answer:
-misspelt words replaced by names of the database, a word that may mean several things by each of them, what could not be
-placed left out; and as a last resort something plain about the same tables.
+With a clarifying question, its answers: short texts that complete the pending question when they
+are asked next. A text that is not read as the choice that it stands for is not offered.
+
+Else questions that rules can answer: with misspelt words replaced by names of the database, with
+each meaning in the place of an ambiguous word, without the words that had no place; and as a last
+resort a plain question about the same tables.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
+from common.cpu_clock import within
 from common.inquiry import Inquiry
+from common.meanings import TableKey
 from common.text import Lang, Text, language_of
 from common.values import Offer, Table, Turn
-from knowledge.naming import called, plural
-from knowledge.spelling import closest
+from knowledge.language.inflection import plural
+from knowledge.language.spelling import closest
+from knowledge.language.spoken_names import called
 from rules.composing.understanding import Understanding, understand
 from rules.conversation.before import settled_by
 from rules.conversation.conversation import understand_in_context
@@ -25,6 +31,7 @@ from rules.query.query_json import to_json
 from rules.query.refusals import Refusal, years_of
 from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.words import WORDS
+from rules.words.limits import STEP_S
 from rules.words.talk import without_courtesy
 
 _MOST_CHOICES = 6
@@ -39,47 +46,79 @@ _PLAIN = (Text("{}有多少", "how many {}"), Text("列出前10条{}", "show 10 
 
 
 def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
-    """What may be answered to the question back about `pending`, in the language of the pending question."""
+    """Return the answers to the clarifying question of `pending`, in that question's language."""
     lexicon = lexicon_for(inquiry)
     turn = Turn("", inquiry.question, "DATABASE", "", "", "", understood=to_json(pending))
     after = replace(inquiry, history=(*inquiry.history, turn))
-    offers = (_first(texts, choice, pending, after) for texts, choice in _spelled(pending, lexicon))
-    distinct = {offer.question: offer for offer in offers if offer is not None}
-    return tuple(distinct.values())[:_MOST_CHOICES] if len(distinct) > 1 else ()
+    offers: dict[str, Offer] = {}
+    for texts, choice in _texts_of_choices(pending, lexicon):
+        offer = _first_understood(texts, choice, pending, after)
+        if offer is not None:
+            offers[offer.question] = offer
+    if len(offers) < 2:
+        return ()
+    return tuple(offers.values())[:_MOST_CHOICES]
 
 
-def _first(texts: list[str], choice: Choice | None, pending: Pending, after: Inquiry) -> Offer | None:
-    """The first of the texts that is read as the choice."""
-    read = (text for text in texts if _is_read(text, choice, pending, after))
-    return next(filter(None, (_answered(text, after) for text in read)), None)
+def _first_understood(
+    texts: list[str], choice: Choice | None, pending: Pending, after: Inquiry
+) -> Offer | None:
+    """The first of the texts that is read as the choice, and completes the question."""
+    for text in texts:
+        if not _is_read_as(text, choice, pending, after):
+            continue
+        offer = _completing(text, after)
+        if offer is not None:
+            return offer
+    return None
 
 
-def _spelled(pending: Pending, lexicon: Lexicon) -> Iterator[tuple[list[str], Choice | None]]:
-    """How each choice may be said, shortest first, and which one it is, where it is one of several."""
+def _texts_of_choices(
+    pending: Pending, lexicon: Lexicon
+) -> Iterator[tuple[list[str], Choice | None]]:
+    """The texts for each answer, shortest first, with its choice, if it is one of several."""
     missing, lang = pending.missing, language_of(without_courtesy(pending.question))
     if missing.kind == "year":
-        yield from (([year.to(lang)], None) for year in years_of(missing.word))
+        for year in years_of(missing.word):
+            yield [year.to(lang)], None
     elif missing.kind == "figure":
         for key, _ in missing.choices:
-            yield from (([called(column).to(lang)], None) for column in lexicon.schema.facts[key].measures)
-    for choice in missing.choices if missing.kind == "choice" else ():
-        thing = lexicon.schema.table(choice[0])
-        column = thing.column(choice[1]) if choice[1] is not None else None
-        owner = called(thing).to(lang)
-        if column is None:
-            yield [owner], choice
-        else:
-            name = called(column).to(lang)
-            yield [name, _OF.to(lang).format(owner, name), column.name, f"{thing.name} {column.name}"], choice
+            for column in lexicon.schema.facts[key].measures:
+                yield [called(column).to(lang)], None
+    else:
+        for choice in missing.choices:
+            yield _texts_of_choice(choice, lexicon, lang), choice
 
 
-def _is_read(text: str, choice: Choice | None, pending: Pending, after: Inquiry) -> bool:
+def _texts_of_choice(choice: Choice, lexicon: Lexicon, lang: Lang) -> list[str]:
+    """The ways to name a table or a column, shortest first."""
+    key, column_name = choice
+    table = lexicon.schema.table(key)
+    table_name = called(table).to(lang)
+    column = table.column(column_name) if column_name is not None else None
+    if column is None:
+        return [table_name]
+    name = called(column).to(lang)
+    return [
+        name,
+        _OF.to(lang).format(table_name, name),
+        column.name,
+        f"{table.name} {column.name}",
+    ]
+
+
+def _is_read_as(text: str, choice: Choice | None, pending: Pending, after: Inquiry) -> bool:
     settled = settled_by(text, pending, lexicon_for(after))
-    return settled is not None and (choice is None or settled.among([choice]) is not None)
+    if settled is None:
+        return False
+    return choice is None or settled.among([choice]) is not None
 
 
-def _answered(text: str, after: Inquiry) -> Offer | None:
-    """The text with the SQL of the completed question; without, if something else is asked back."""
+def _completing(text: str, after: Inquiry) -> Offer | None:
+    """The text with the SQL of the question that it completes.
+
+    Without SQL, if that needs a further clarifying question.
+    """
     made = understand_in_context(replace(after, question=text))
     if isinstance(made, Understanding):
         return Offer(text, made.sql)
@@ -87,12 +126,14 @@ def _answered(text: str, after: Inquiry) -> Offer | None:
 
 
 def rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
-    """A few questions near to the refused one, the nearest first, each of which rules have understood."""
+    """Return a few questions like the refused one that rules can answer, the most alike first."""
     lexicon = lexicon_for(inquiry)
     candidates = dict.fromkeys(map(_tidied, _candidates(inquiry.question, refusal, lexicon)))
-    candidates.pop(_tidied(inquiry.question), None)
-    tried = islice((one for one in candidates if one), _TRIED)
-    return tuple(islice(filter(None, (_understood(inquiry, one) for one in tried)), _OFFERED))
+    for no_question in ("", _tidied(inquiry.question)):
+        candidates.pop(no_question, None)
+    tried = islice(candidates, _TRIED)
+    understood = (within(STEP_S, partial(_understood, inquiry, one), None) for one in tried)
+    return tuple(islice(filter(None, understood), _OFFERED))
 
 
 def _understood(inquiry: Inquiry, question: str) -> Offer | None:
@@ -108,29 +149,40 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
         yield _respelt(question, refusal.words, lexicon, spelling)
     for choice in refusal.choices:
         yield from _with_choice(question, refusal.words, choice.to(lang))
-    if refusal.reason != "missing_database_info":  # without the name of somebody, it is a question about all
+    if refusal.reason != "missing_database_info":
+        # without the name of somebody, it would be a question about all
         yield _without(question, refusal.words)
     yield from _plain(question, lexicon, lang)
 
 
 def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator[str]:
-    """The question with the choice in the place of each of the words, and with the choice said at its end."""
-    yield from (question.replace(word, choice, 1) for word in words if word in question)
+    """The question with the choice in the place of each of the words, and at its end."""
+    for word in words:
+        if word in question:
+            yield question.replace(word, choice, 1)
     yield _BY.to(language_of(question)).format(question.rstrip("?？。. "), choice)
 
 
 def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
-    """The question with each unknown word replaced by the word of the database that is spelled most like it."""
+    """The question with the unknown words replaced by words of the database, spelled like them.
+
+    Args:
+        which: 0 for the most alike words, 1 for the second ones.
+    """
     for word in words:
-        close = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
-        if close:
-            question = question.replace(word, close[min(which, len(close) - 1)], 1)
+        similar = closest(word.lower(), lexicon.words_like(word), 2, _NEAR)
+        if similar:
+            chosen = similar[min(which, len(similar) - 1)]
+            question = question.replace(word, chosen, 1)
     return question
 
 
 def _without(question: str, words: tuple[str, ...]) -> str:
     for word in words:
-        question = re.sub(rf"{_TIES}{re.escape(word)}" if word.isascii() else re.escape(word), " ", question, count=1)
+        pattern = re.escape(word)
+        if word.isascii():
+            pattern = rf"{_TIES}{pattern}"
+        question = re.sub(pattern, " ", question, count=1)
     return question
 
 
@@ -139,10 +191,15 @@ def _tidied(question: str) -> str:
 
 
 def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
-    links = [link for mark in marks_of(question, lexicon) for link in mark.links]
-    named = [lexicon.schema.table(link.table) for link in links]
-    tables: list[Table] = list({table.key: table for table in named if table.kind == "table"}.values())
-    for table in tables[:2] or lexicon.schema.catalog.tables[:1]:
+    """Plain questions about the tables that the question names, else about any."""
+    tables: dict[TableKey, Table] = {}
+    for mark in marks_of(question, lexicon):
+        for link in mark.links:
+            table = lexicon.schema.table(link.table)
+            if table.kind == "table":
+                tables[table.key] = table
+    named = list(tables.values())[:2]
+    for table in named or lexicon.schema.catalog.tables[:1]:
         name = called(table).to(lang)
         for form in _PLAIN:
             yield form.to(lang).format(plural(name) if lang == "en" else name)

@@ -1,22 +1,26 @@
-"""What the columns of a result are called and compare, by the structure of the question where there is one."""
+"""The labels of a result's columns, and which of them compare what.
 
-from collections.abc import Sequence
+By the structure of the question, if it is known; else by the SQL.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
 from common.text import Lang, Text
 from common.values import QueryResult
-from databases.outputs import Aggregate, Output
-from knowledge.codes import labels_of
-from knowledge.naming import plural, spoken_name
-from knowledge.result_columns import ResultColumn, label_of, result_columns
-from knowledge.written_values import joined
+from knowledge.language.codes import labels_of
+from knowledge.language.inflection import plural
+from knowledge.language.spoken_names import spoken_name
+from knowledge.results.result_columns import ResultColumn, label_of, result_columns
+from knowledge.results.written_values import joined
 from rules.answering.dated import dated_by
 from rules.query.functions import FUNCTIONS, PARTS
-from rules.query.query import ColumnRef, Condition, Function, Measure, Query
-from rules.schema.schema import Schema
+from rules.query.query import ColumnRef, Comparison, Condition, Function, Measure, Query
+from rules.schema.table_schema import Schema
 from rules.sql.expressions import number
+from sqltree.outputs import Aggregate, OutputColumn
 
 _YEARS, _PART = Text("{}至今的年数", "years since {}"), Text("{}（{}）", "{} ({})")
 _COUNTED, _PER = Text("{}数量", "number of {}"), Text("每组{}的平均", "average {}")
@@ -26,14 +30,23 @@ _PARTIAL = {  # by whether it is running, and a share
     (False, True): Text("{}占比", "share of {}"),
 }
 _TOP = Text("前{}名的{}占比", "share of the top {} in {}")
-# Functions by what the columns of a result are said to be, whoever has written the SQL.
-_TOLD: dict[Function, Aggregate] = {
-    "count": "count", "count_distinct": "count", "sum": "sum", "avg": "avg", "min": "min", "max": "max",
-}  # fmt: skip
+# The functions whose columns are labelled alike for SQL that somebody else has written.
+_COMMON: dict[Function, Aggregate] = {
+    "count": "count",
+    "count_distinct": "count",
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+}
+_COLUMNS_OF_CHANGE = 4  # of each figure: before, after, difference, percent
 _ALL = Text("全部", "all")
 _ORDINALS = (Text("前者", "first"), Text("后者", "second"))
 _NOT = Text("非{}", "not {}")
-_EARLIER = {"bucket": Text("{}（上期）", "{} (period before)"), "year": Text("{}（去年同期）", "{} (year before)")}
+_EARLIER = {
+    "bucket": Text("{}（上期）", "{} (period before)"),
+    "year": Text("{}（去年同期）", "{} (year before)"),
+}
 _DIFFERENCES = {
     None: Text("{}增减", "change of {}"),
     "bucket": Text("{}环比增减", "change of {} on the period before"),
@@ -47,13 +60,19 @@ _PERCENTS = {
 _BETWEEN = Text("，", ", ")
 
 
-# -------------------------------------------------------------------------------------------------------- all columns
+# ------------------------------------------------------------------------------
+# all columns
 
 
 def columns_of(
-    query: Query | None, sql: str, result: QueryResult, schema: Schema, lang: Lang, today: date | None = None
+    query: Query | None,
+    sql: str,
+    result: QueryResult,
+    schema: Schema,
+    lang: Lang,
+    today: date | None = None,
 ) -> tuple[ResultColumn, ...]:
-    """What the columns are; what is computed is called by the structure that it comes from."""
+    """Describe the columns of a result, the computed ones by the structure that they come from."""
     columns = result_columns(sql, result, schema.catalog, lang)
     if query is None or query.counts_rows:
         return columns
@@ -61,27 +80,61 @@ def columns_of(
         name = _TOP.to(lang).format(query.share_of_top, _of(query.measures[0], schema, lang))
         return (replace(columns[0], label=name),)
     changes = changes_of(query, len(columns), schema, lang, today or date.today())
-    figures = len(columns) - len(query.measures) * (1 if changes is None else 4)  # the place of the first
-    first = figures - len(query.columns)
-    if first < 0:
+    per_measure = 1 if changes is None else _COLUMNS_OF_CHANGE
+    first_figure = len(columns) - per_measure * len(query.measures)
+    first_listed = first_figure - len(query.columns)
+    if first_listed < 0:
         return columns
-    parts = {PARTS[one.part].name: PARTS[one.part].label.to(lang) for one in query.dimensions if one.part is not None}
-    labels = {place: parts.get(one.output.name) for place, one in enumerate(columns[:first])}
-    labels |= {place: _listed_name(one, schema, lang) for place, one in enumerate(query.columns, first)}
-    units: dict[int, str | None] = {}
+    columns = _with_labels_of_parts(columns, query, first_listed, lang)
+    names = [_listed_name(column, schema, lang) for column in query.columns]
+    columns = _with_labels(columns, dict(enumerate(names, first_listed)))
     if changes is not None:
-        labels |= changes.labels(lang)
-        units |= {one.difference: columns[one.after].unit for one in changes.figures}
-        units |= dict.fromkeys((one.percent for one in changes.figures), "%")
-    for place, measure in enumerate(query.measures if changes is None else (), figures):
-        labels[place] = _computed_name(measure, schema, lang)
-    return tuple(
-        replace(one, label=labels.get(place) or one.label, unit=units.get(place, one.unit))
-        for place, one in enumerate(columns)
-    )
+        columns = _with_units_of_changes(columns, changes)
+        return _with_labels(columns, changes.labels(lang))
+    names = [_computed_name(measure, schema, lang) for measure in query.measures]
+    return _with_labels(columns, dict(enumerate(names, first_figure)))
 
 
-# ------------------------------------------------------------------------------------------------------------ figures
+def _with_labels(
+    columns: tuple[ResultColumn, ...], labels: Mapping[int, str | None]
+) -> tuple[ResultColumn, ...]:
+    """The columns with these labels, by place; those without keep their own."""
+    labelled = []
+    for place, column in enumerate(columns):
+        label = labels.get(place)
+        labelled.append(replace(column, label=label) if label else column)
+    return tuple(labelled)
+
+
+def _with_labels_of_parts(
+    columns: tuple[ResultColumn, ...], query: Query, count: int, lang: Lang
+) -> tuple[ResultColumn, ...]:
+    """The columns, of which the first `count` are labelled where they are parts of dates."""
+    labels: dict[str | None, str] = {}
+    for dimension in query.dimensions:
+        if dimension.part is not None:
+            part = PARTS[dimension.part]
+            labels[part.name] = part.label.to(lang)
+    labelled = [
+        replace(column, label=labels.get(column.output.name) or column.label)
+        for column in columns[:count]
+    ]
+    return (*labelled, *columns[count:])
+
+
+def _with_units_of_changes(
+    columns: tuple[ResultColumn, ...], changes: "Changes"
+) -> tuple[ResultColumn, ...]:
+    """The columns, of which the differences have the unit of the figure, and the others percent."""
+    units = {place: column.unit for place, column in enumerate(columns)}
+    for one in changes.figures:
+        units[one.difference] = columns[one.after].unit
+        units[one.percent] = "%"
+    return tuple(replace(column, unit=units[place]) for place, column in enumerate(columns))
+
+
+# ------------------------------------------------------------------------------
+# figures
 
 
 def _listed_name(asked: ColumnRef, schema: Schema, lang: Lang) -> str | None:
@@ -93,48 +146,64 @@ def _listed_name(asked: ColumnRef, schema: Schema, lang: Lang) -> str | None:
 
 
 def _computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
-    """The name of what the SQL alone does not tell; None for the rest."""
+    """The name of a figure that the SQL alone does not tell; None for the others."""
     if measure.function == "metric":
         return spoken_name(schema.column(measure.table, str(measure.column)), lang)
     name = _of(measure, schema, lang)
-    form = _PARTIAL.get((measure.is_running, measure.is_share)) or (_PER if measure.per is not None else None)
-    if form is not None:
-        return form.to(lang).format(name)
-    if not (measure.times or measure.is_age) and measure.function in _TOLD:
+    partial = _PARTIAL.get((measure.is_running, measure.is_share))
+    if partial is not None:
+        return partial.to(lang).format(name)
+    if measure.per is not None:
+        return _PER.to(lang).format(name)
+    is_of_column = not measure.times and not measure.is_age
+    if is_of_column and measure.function in _COMMON:
         return None
+    if measure.function.startswith("count"):
+        return name
     label = FUNCTIONS[measure.function].label.to(lang)
     percent = number(measure.percent) if measure.percent is not None else ""
-    return name if measure.function.startswith("count") else label.replace("{percent}", percent).replace("{}", name)
+    return label.replace("{percent}", percent).replace("{}", name)
 
 
 def _figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:
-    """The name of a figure."""
     name = _computed_name(measure, schema, lang)
     if name is not None:
         return name
     table = schema.table(measure.table)
     column = schema.column(measure.table, measure.column) if measure.column is not None else None
-    figure = Output("", table=table, column=column, function=_TOLD[measure.function], counted=(table,))
+    function = _COMMON[measure.function]
+    figure = OutputColumn("", table=table, column=column, function=function, counted=(table,))
     return label_of(figure, None, lang)
 
 
 def _of(measure: Measure, schema: Schema, lang: Lang) -> str:
-    """What the function is of; of a count, what is counted."""
+    """The name of what the function is applied to; of a count, of what is counted."""
     if measure.function in ("count", "count_distinct"):
-        thing = schema.table(measure.table) if measure.column is None else schema.column(measure.table, measure.column)
-        name = spoken_name(thing, lang)
-        return _COUNTED.to(lang).format(plural(name) if lang == "en" else name)
-    factors = [one for one in (measure.column, measure.times) if one is not None]
-    name = " × ".join(spoken_name(schema.column(measure.table, one), lang) for one in factors)
+        return _COUNTED.to(lang).format(_counted_name(measure, schema, lang))
+    factors = [measure.column, measure.times]
+    columns = [schema.column(measure.table, one) for one in factors if one is not None]
+    name = " × ".join(spoken_name(column, lang) for column in columns)
     return _YEARS.to(lang).format(name) if measure.is_age else name
 
 
-# ----------------------------------------------------------------------------------------------------------- compared
+def _counted_name(measure: Measure, schema: Schema, lang: Lang) -> str:
+    if measure.column is None:
+        name = spoken_name(schema.table(measure.table), lang)
+    else:
+        name = spoken_name(schema.column(measure.table, measure.column), lang)
+    return plural(name) if lang == "en" else name
+
+
+# ------------------------------------------------------------------------------
+# compared
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One figure, and the columns that hold what it is compared with, itself, the difference, and that in percent."""
+    """The columns of one figure by their places.
+
+    They hold the figure that it is compared with, the figure, the difference, and that in percent.
+    """
 
     name: str
     before: int
@@ -145,10 +214,11 @@ class Compared:
 
 @dataclass(frozen=True)
 class Changes:
-    """What the columns of a result compare.
+    """The columns of a result that compare figures.
 
     Attributes:
-        growth: whether each bucket is compared with the one before or that of a year before, see `Query.growth`.
+        growth: whether each bucket is compared with the one before or that of a year before, see
+            `Query.growth`.
         sides: otherwise the two sets of rows, by their names.
         unfinished: those of the sides that are periods which are not over.
         is_alone: whether one row holds all, without groups.
@@ -161,55 +231,114 @@ class Changes:
     is_alone: bool = False
 
     def labels(self, lang: Lang) -> dict[int, str]:
-        """What the columns are called, by their places."""
-        found: dict[int, str] = {}
+        """Return the labels of the columns by their places."""
+        labels: dict[int, str] = {}
         for one in self.figures:
-            before, after = [_PART.to(lang).format(one.name, side) for side in self.sides] or ("", one.name)
-            if self.growth is not None:
-                before = _EARLIER[self.growth].to(lang).format(one.name)
-            difference, percent = (form[self.growth].to(lang).format(one.name) for form in (_DIFFERENCES, _PERCENTS))
-            found |= {one.before: before, one.after: after, one.difference: difference, one.percent: percent}
-        return found
+            labels[one.before], labels[one.after] = self._labels_of_sides(one.name, lang)
+            labels[one.difference] = _DIFFERENCES[self.growth].to(lang).format(one.name)
+            labels[one.percent] = _PERCENTS[self.growth].to(lang).format(one.name)
+        return labels
+
+    def _labels_of_sides(self, name: str, lang: Lang) -> tuple[str, str]:
+        if self.growth is not None:
+            return _EARLIER[self.growth].to(lang).format(name), name
+        first, second = self.sides
+        part = _PART.to(lang)
+        return part.format(name, first), part.format(name, second)
 
 
-def changes_of(query: Query | None, width: int, schema: Schema, lang: Lang, today: date) -> Changes | None:
-    """What the `width` columns of the query's result compare; None where nothing is compared."""
-    if query is None or query.counts_rows or (query.comparison is None and query.growth is None):
+def changes_of(
+    query: Query | None, width: int, schema: Schema, lang: Lang, today: date
+) -> Changes | None:
+    """Return which columns of the query's result compare figures; None if none does.
+
+    Args:
+        width: number of the result's columns.
+    """
+    if query is None or query.counts_rows:
         return None
-    first = width - 4 * len(query.measures)
+    if query.comparison is None and query.growth is None:
+        return None
+    first = width - _COLUMNS_OF_CHANGE * len(query.measures)
     if first < 0:
         return None
     figures = []
-    for one, at in zip(query.measures, range(first, width, 4), strict=True):
-        before, after = (at, at + 1) if query.growth is None else (at + 1, at)  # a series begins with the figure itself
-        figures.append(Compared(_figure_name(one, schema, lang), before, after, at + 2, at + 3))
+    for index, measure in enumerate(query.measures):
+        place = first + index * _COLUMNS_OF_CHANGE
+        name = _figure_name(measure, schema, lang)
+        # a series begins with the figure itself
+        before, after = (place + 1, place) if query.growth is not None else (place, place + 1)
+        figures.append(Compared(name, before, after, place + 2, place + 3))
     if query.comparison is None:
         return Changes(tuple(figures), query.growth)
-    both = (query.comparison.first, query.comparison.second)
-    names = [_said(side, schema, lang, today) for side in both]
-    periods = [dated_by(side, schema, today) for side in both]
-    unfinished = tuple(one.said(lang) for one in periods if one is not None and one.is_unfinished)
-    if None in names or names[0] == names[1]:
-        names = [one.to(lang) for one in _ORDINALS]
-    return Changes(tuple(figures), None, tuple(map(str, names)), unfinished, not query.dimensions)
+    return Changes(
+        tuple(figures),
+        sides=_names_of_sides(query.comparison, schema, lang, today),
+        unfinished=_unfinished_sides(query.comparison, schema, lang, today),
+        is_alone=not query.dimensions,
+    )
 
 
-def _said(side: Sequence[Condition], schema: Schema, lang: Lang, today: date) -> str | None:
-    """What a set of rows is called by its conditions; None for such as have no short name."""
-    names = [_name(one, schema, lang, today) for one in side]
-    return _BETWEEN.to(lang).join(map(str, names)) or _ALL.to(lang) if None not in names else None
+def _names_of_sides(
+    comparison: Comparison, schema: Schema, lang: Lang, today: date
+) -> tuple[str, str]:
+    first = _name_of_rows(comparison.first, schema, lang, today)
+    second = _name_of_rows(comparison.second, schema, lang, today)
+    if first is None or second is None or first == second:
+        return _ORDINALS[0].to(lang), _ORDINALS[1].to(lang)
+    return first, second
 
 
-def _name(condition: Condition, schema: Schema, lang: Lang, today: date) -> str | None:
+def _unfinished_sides(
+    comparison: Comparison, schema: Schema, lang: Lang, today: date
+) -> tuple[str, ...]:
+    unfinished = []
+    for side in (comparison.first, comparison.second):
+        dated = dated_by(side, schema, today)
+        if dated is not None and dated.is_unfinished:
+            unfinished.append(dated.written_period(lang))
+    return tuple(unfinished)
+
+
+def _name_of_rows(
+    conditions: Sequence[Condition], schema: Schema, lang: Lang, today: date
+) -> str | None:
+    """The name of a set of rows by its conditions; None if one of them has no short name."""
+    names = []
+    for condition in conditions:
+        name = _name_of_condition(condition, schema, lang, today)
+        if name is None:
+            return None
+        names.append(name)
+    return _BETWEEN.to(lang).join(names) or _ALL.to(lang)
+
+
+def _name_of_condition(condition: Condition, schema: Schema, lang: Lang, today: date) -> str | None:
     if condition.operator == "during":
         dated = dated_by([condition], schema, today)
-        return dated.said(lang) if dated is not None else None
-    ref, column = condition.column, schema.column(condition.column.table, condition.column.column)
+        return dated.written_period(lang) if dated is not None else None
     if condition.operator in ("true", "false"):
-        name = PARTS[ref.part].label.to(lang) if ref.part is not None else spoken_name(column, lang)
+        name = _name_of_flag(condition.column, schema, lang)
         return name if condition.operator == "true" else _NOT.to(lang).format(name)
-    if condition.operator not in ("=", "in") or ref.part is not None:
+    if condition.operator not in ("=", "in"):
         return None
-    labels = dict(labels_of(column.comment))
-    values = [number(one) if isinstance(one, Decimal) else str(one) for one in condition.operands]
-    return joined([labels.get(one, one) for one in values], lang) if condition.columns == (ref,) else None
+    return _name_of_values(condition, schema, lang)
+
+
+def _name_of_flag(asked: ColumnRef, schema: Schema, lang: Lang) -> str:
+    if asked.part is not None:
+        return PARTS[asked.part].label.to(lang)
+    return spoken_name(schema.column(asked.table, asked.column), lang)
+
+
+def _name_of_values(condition: Condition, schema: Schema, lang: Lang) -> str | None:
+    """The values that a column is to have; None if it is compared with another column."""
+    asked = condition.column
+    if asked.part is not None or condition.columns != (asked,):
+        return None
+    labels = dict(labels_of(schema.column(asked.table, asked.column).comment))
+    values = []
+    for operand in condition.operands:
+        value = number(operand) if isinstance(operand, Decimal) else str(operand)
+        values.append(labels.get(value, value))
+    return joined(values, lang)

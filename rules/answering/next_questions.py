@@ -1,6 +1,6 @@
-"""Questions to ask after an answer, made from its structure: by another group, over time, the period before, the first.
+"""Follow-ups to offer after an answer, made from its structure: another group, another period.
 
-They are follow-ups: asked next in the same conversation they go on from the answered question. Each is read again by
+Asked next in the same conversation, they go on from the answered question. Each is read again by
 the rules before it is offered, and is one that finds rows where the answered question did.
 """
 
@@ -12,19 +12,20 @@ from datetime import date
 from common.inquiry import Inquiry
 from common.meanings import TableKey
 from common.text import Lang, Text
-from common.values import Offer, Turn
-from knowledge.naming import spoken_name
+from common.values import Column, Offer, Turn
+from knowledge.language.spoken_names import spoken_name
 from rules.composing.understanding import Understanding
 from rules.conversation.conversation import earlier_query, understand_in_context
 from rules.linking.moments import Period, Unit
 from rules.query.query import Condition, Query, measured_table
 from rules.query.query_json import to_json
-from rules.schema.facts import kind_of
 from rules.schema.lexicon import Lexicon, lexicon_for
+from rules.schema.table_facts import kind_of
+from rules.words.limits import shortened
 
 _MOST = 3
 _MOST_TRIED = 8
-_PATIENCE_S = 0.5  # after which no more are thought of
+_PATIENCE_S = 0.5  # after which no more are tried
 _MOST_VALUES = 12
 _TOP = 5
 _LONG = 20  # rows of a list, of which the count tells more
@@ -41,7 +42,12 @@ _BEFORE: dict[Unit, Text] = {
     "year": Text("上一年呢", "the year before"),
 }
 _COUNT = Text("一共有多少", "how many are there?")
-_FINER: dict[Unit | None, Unit] = {None: "month", "year": "month", "quarter": "month", "month": "day"}
+_FINER: dict[Unit | None, Unit] = {
+    None: "month",
+    "year": "month",
+    "quarter": "month",
+    "month": "day",
+}
 _UNITS: dict[Unit, Text] = {"month": Text("月", "month"), "day": Text("日", "day")}
 _DAYS: dict[Unit, float] = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
 
@@ -60,6 +66,14 @@ class NextQuestion:
 
 @dataclass(frozen=True)
 class _Candidate:
+    """A follow-up that may be offered.
+
+    Attributes:
+        kind: only one of each kind is offered.
+        is_meant: tells whether a query is the one that the text is meant to ask for.
+        least_rows: see `NextQuestion`.
+    """
+
     kind: str
     text: str
     is_meant: Callable[[Query], bool]
@@ -67,10 +81,12 @@ class _Candidate:
 
 
 def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
-    """At most three follow-ups to the question that `sql` answers; none when the rules don't understand it.
+    """Yield at most three follow-ups to the question that `sql` answers.
 
-    One at a time, because each takes reading a question; None for each that was read and is not understood.
+    None for each that was read and is not understood, because each reading takes a while. Nothing
+    when the rules don't understand the question.
     """
+    inquiry = shortened(inquiry)
     made = understand_in_context(inquiry)
     if not isinstance(made, Understanding):
         return
@@ -87,18 +103,23 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
             continue
         tried += 1
         offer = _understood(after, candidate.text, candidate.is_meant)
-        if offer is not None:
-            found.add(candidate.kind)
-        yield NextQuestion(offer, candidate.least_rows) if offer is not None else None
+        if offer is None:
+            yield None
+            continue
+        found.add(candidate.kind)
+        yield NextQuestion(offer, candidate.least_rows)
 
 
 def _understood(inquiry: Inquiry, question: str, is_meant: Callable[[Query], bool]) -> Offer | None:
     """The question as an offer, if it is read as what is meant."""
     made = understand_in_context(replace(inquiry, question=question))
-    return Offer(question, made.sql) if isinstance(made, Understanding) and is_meant(made.query) else None
+    if not isinstance(made, Understanding):
+        return None
+    return Offer(question, made.sql) if is_meant(made.query) else None
 
 
-# ---------------------------------------------------------------------------------------------------------- candidates
+# ------------------------------------------------------------------------------
+# candidates
 
 
 def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
@@ -107,96 +128,153 @@ def _candidates(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candida
     if not query.measures:
         yield _Candidate("count", _COUNT.to(lang), lambda read: _is_count(read, query), _LONG)
         return
-    if query.limit is not None or query.having or query.top_per:  # groups of a few chosen ones would be others
-        if _is_ranking(query) and query.limit is not None and query.limit < _TOP_OF_MORE:
-            text = _MORE.to(lang).format(_TOP_OF_MORE)
-            yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
+    is_of_chosen_groups = query.limit is not None or bool(query.having or query.top_per)
+    if is_of_chosen_groups:  # split otherwise, other groups would be chosen
+        yield from _longer_ranking(query, lang)
     else:
-        if _is_ranking(query):
-            yield _Candidate("first", _FIRST.to(lang).format(_TOP), lambda read: read.limit == _TOP, _TOP + 1)
+        yield from _shorter_ranking(query, lang)
         yield from _splits_by_time(query, lexicon, lang)
-        for group in _split_names(query, lexicon, lang):
-            yield _Candidate("split", _SPLIT.to(lang).format(group), lambda read: _is_split(read, query))
+        yield from _splits_by_group(query, lexicon, lang)
     yield from _period_before(query, lexicon, lang)
     yield from _shares(query, lang)
 
 
 def _is_ranking(query: Query) -> bool:
-    return bool(query.dimensions) and all(one.bucket is None for one in query.dimensions) and not query.top_per
+    """Tell whether the query gives one figure for each of some groups that are no periods."""
+    if not query.dimensions or query.top_per:
+        return False
+    return all(one.bucket is None for one in query.dimensions)
 
 
 def _is_count(read: Query, query: Query) -> bool:
-    return any(one.function == "count" for one in read.measures[:1]) and read.conditions == query.conditions
+    if read.conditions != query.conditions:
+        return False
+    return any(one.function == "count" for one in read.measures[:1])
+
+
+def _longer_ranking(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    if query.limit is None or query.limit >= _TOP_OF_MORE:
+        return
+    if _is_ranking(query):
+        text = _MORE.to(lang).format(_TOP_OF_MORE)
+        yield _Candidate("more", text, lambda read: read.limit == _TOP_OF_MORE, query.limit)
+
+
+def _shorter_ranking(query: Query, lang: Lang) -> Iterator[_Candidate]:
+    if _is_ranking(query):
+        text = _FIRST.to(lang).format(_TOP)
+        yield _Candidate("first", text, lambda read: read.limit == _TOP, _TOP + 1)
 
 
 def _shares(query: Query, lang: Lang) -> Iterator[_Candidate]:
-    adds_up = len(query.measures) == 1 and query.measures[0].function in ("sum", "count")
-    if _is_ranking(query) and adds_up and query.limit is None and not query.measures[0].is_share:
-        yield _Candidate("share", _SHARE.to(lang), lambda read: any(one.is_share for one in read.measures), 2)
+    if query.limit is not None or not _is_ranking(query):
+        return
+    if len(query.measures) != 1 or query.measures[0].is_share:
+        return
+    if query.measures[0].function not in ("sum", "count"):
+        return  # others don't add up
+
+    def has_share(read: Query) -> bool:
+        return any(one.is_share for one in read.measures)
+
+    yield _Candidate("share", _SHARE.to(lang), has_share, least_rows=2)
 
 
 def _splits_by_time(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
     facts = lexicon.schema.facts[query.measures[0].table]
-    buckets = {one.bucket for one in query.dimensions} - {None}
-    dated = _dated(query)
-    finer = _FINER.get(_grain(dated[0]) if dated else None)
-    if facts.dates and (dated or not facts.is_entity) and not buckets and finer is not None:
+    periods = _conditions_on_periods(query)
+    finer = _FINER.get(_grain(periods[0]) if periods else None)
+    if finer is None or not facts.dates:
+        return
+    if facts.is_entity and not periods:
+        return
+    if any(one.bucket is not None for one in query.dimensions):
+        return
 
-        def is_meant(read: Query) -> bool:
-            return _is_split(read, query) and any(one.bucket == finer for one in read.dimensions)
+    def is_meant(read: Query) -> bool:
+        is_timed = any(one.bucket == finer for one in read.dimensions)
+        return is_timed and _is_split(read, query)
 
-        yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
+    yield _Candidate("time", _SPLIT.to(lang).format(_UNITS[finer].to(lang)), is_meant)
 
 
-def _dated(query: Query) -> list[Condition]:
+def _splits_by_group(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
+    for group in _split_names(query, lexicon, lang):
+        text = _SPLIT.to(lang).format(group)
+        yield _Candidate("split", text, lambda read: _is_split(read, query))
+
+
+def _conditions_on_periods(query: Query) -> list[Condition]:
     return [one for one in query.conditions if one.operator == "during"]
 
 
 def _is_split(read: Query, query: Query) -> bool:
-    """Whether it is the same figure under the same conditions by other groups."""
-    return read.measures == query.measures and read.conditions == query.conditions and _splits(read, query)
+    """Tell whether it is the same figure under the same conditions by other groups."""
+    is_same = (read.measures, read.conditions) == (query.measures, query.conditions)
+    return is_same and _splits(read, query)
 
 
 def _split_names(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
-    """What the measured rows may be grouped by beside time: what they belong to, and columns of few values."""
+    """Yield the groups, beside time, that the measured rows may be split by.
+
+    These are the things that the rows belong to, and columns of few values.
+    """
     schema = lexicon.schema
     table: TableKey = measured_table(query)
     fixed = {(one.column.table, one.column.column) for one in query.conditions}
     for key, steps in sorted(lexicon.graph.above(table).items(), key=lambda item: item[1]):
         facts = schema.facts[key]
         for column in facts.table.columns:
-            is_few = kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_VALUES
-            if is_few and column.name not in facts.display and (key, column.name) not in fixed:
+            names_thing = column.name in facts.display
+            is_fixed = (key, column.name) in fixed
+            if _has_few_values(column) and not names_thing and not is_fixed:
                 yield spoken_name(column, lang)
         if steps > 0 and facts.is_entity:
             yield spoken_name(facts.table, lang)
 
 
+def _has_few_values(column: Column) -> bool:
+    """Tell whether a text column has so few values that rows may be grouped by it."""
+    return kind_of(column) == "text" and 2 <= len(column.values) <= _MOST_VALUES
+
+
 def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    """The same for the period before, where there are data of it."""
-    dated = _dated(query)
-    grain = _grain(dated[0]) if len(dated) == 1 else None
-    if grain is None or not _has_data_before(dated[0], grain, lexicon):
+    """The same question about the period before, if there are data of it."""
+    periods = _conditions_on_periods(query)
+    if len(periods) != 1:
         return
-    others = [one for one in query.conditions if one is not dated[0]]
+    period = periods[0]
+    grain = _grain(period)
+    if grain is None or not _has_data_before(period, grain, lexicon):
+        return
+    others = [one for one in query.conditions if one is not period]
 
     def is_meant(read: Query) -> bool:
+        if (read.measures, read.dimensions) != (query.measures, query.dimensions):
+            return False
         changed = [one for one in read.conditions if one not in others]
-        is_other = len(changed) == 1 and changed[0].column == dated[0].column and changed[0] != dated[0]
-        return is_other and (read.measures, read.dimensions) == (query.measures, query.dimensions)
+        if len(changed) != 1 or changed[0] == period:
+            return False
+        return changed[0].column == period.column
 
     yield _Candidate("before", _BEFORE[grain].to(lang), is_meant)
 
 
 def _grain(condition: Condition) -> Unit | None:
-    operand = condition.operands[0] if len(condition.operands) == 1 else None
-    return operand.grain if isinstance(operand, Period) else None
+    """The unit of time that is the condition's only period; None for another span."""
+    if len(condition.operands) != 1:
+        return None
+    period = condition.operands[0]
+    return period.grain if isinstance(period, Period) else None
 
 
 def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> bool:
+    """Tell whether the column has dates in the period before that of the condition."""
     period = condition.operands[0]
     column = lexicon.schema.column(condition.column.table, condition.column.column)
-    if column.period is None or not isinstance(period, Period) or period.start is None:
+    if not isinstance(period, Period) or period.start is None:
+        return False
+    if column.period is None:
         return False
     try:
         first, last = map(date.fromisoformat, column.period)
@@ -206,26 +284,32 @@ def _has_data_before(condition: Condition, grain: Unit, lexicon: Lexicon) -> boo
     return first < begins and (begins - last).days < _DAYS[grain]
 
 
-# ---------------------------------------------------------------------------------------------- splits of a last result
+# ------------------------------------------------------------------------------
+# splits of a last result
 
 
 def splits_of_last(inquiry: Inquiry) -> Iterator[Offer]:
-    """Questions that split the figure of the last result, each of which the rules understand."""
+    """Yield questions that split the figure of the last result, each understood by the rules."""
+    inquiry = shortened(inquiry)
     query = earlier_query(inquiry)
-    if query is not None:
-        questions = (_SPLIT.to(inquiry.lang).format(group) for group in _groups(query, inquiry))
-        offers = (_understood(inquiry, question, lambda read: _splits(read, query)) for question in questions)
-        yield from filter(None, offers)
+    if query is None:
+        return
+    for group in _groups(query, inquiry):
+        question = _SPLIT.to(inquiry.lang).format(group)
+        offer = _understood(inquiry, question, lambda read: _splits(read, query))
+        if offer is not None:
+            yield offer
 
 
 def _splits(read: Query, query: Query) -> bool:
-    """Whether it is the same figure, or one of what was listed, by other groups."""
-    same = read.measures == (query.measures or read.measures)
-    return same and bool(read.dimensions) and read.dimensions != query.dimensions
+    """Tell whether it is the same figure, or one of the rows that were listed, by other groups."""
+    if query.measures and read.measures != query.measures:
+        return False
+    return bool(read.dimensions) and read.dimensions != query.dimensions
 
 
 def _groups(query: Query, inquiry: Inquiry) -> Iterator[str]:
-    """What the measured rows may be grouped by: time, what they belong to, and columns of few values."""
+    """Yield the groups that the measured rows may be split by, time first."""
     lexicon = lexicon_for(inquiry)
     facts = lexicon.schema.facts[measured_table(query)]
     if facts.dates and not facts.is_entity:

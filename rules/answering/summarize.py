@@ -1,4 +1,4 @@
-"""The answer in words, made from nothing but the rows, their count, and what their columns are."""
+"""Put an answer into words, from nothing but its rows, their count and their columns."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 from common.text import Lang, Text
 from common.values import QueryResult
-from knowledge.result_columns import ResultColumn, as_period
-from knowledge.written_values import about_apart, is_number, joined, written
+from knowledge.results.result_columns import ResultColumn, as_period
+from knowledge.results.written_values import about_apart, is_number, joined, written
 from rules.answering.dated import Dated
 from rules.answering.named_columns import Changes, Compared
 from rules.linking.moments import Moment, Unit
@@ -23,23 +23,31 @@ _BLANK = Text("", " ")  # between sentences
 _BETWEEN = Text("，", ", ")
 _CUTS = re.compile(r"\bLIMIT\b|\bFETCH\s+(FIRST|NEXT)\b|\brow_number\b|\brank\b", re.IGNORECASE)
 _NOT_OVER = Text("{} 尚未结束。", "{} is not over yet.")
-_NO_BASE = Text("没有上期数据时，增减为空。", "Where there are no earlier data, there is no change.")
-_ONE, _NO_DATA = Text("{} 为 {}", "{}: {}"), Text("{} 没有数据", "{}: no data")
-_UP, _DOWN, _SAME = Text("增加 {}", "up {}"), Text("减少 {}", "down {}"), Text("没有变化", "unchanged")
-_BY, _SENTENCE = Text("（{}）", " ({})"), Text("{}：{}。", "{}: {}.")
+_NO_BASE = Text(
+    "没有上期数据时，增减为空。", "Where there are no earlier data, there is no change."
+)
+_IS = Text("为", "is")
+_IS_ABOUT = Text("约为", "is about")
+_ONE = Text("{} 为 {}", "{}: {}")
+_NO_DATA = Text("{} 没有数据", "{}: no data")
+_UP = Text("增加 {}", "up {}")
+_DOWN = Text("减少 {}", "down {}")
+_SAME = Text("没有变化", "unchanged")
+_BY = Text("（{}）", " ({})")
+_SENTENCE = Text("{}：{}。", "{}: {}.")
 _BEGINS = Text("{} 的数据自 {} 开始。", "Data of {} begin on {}.")
 _CUT_TO: dict[str, Unit] = {"week": "week", "month": "month", "quarter": "quarter", "year": "year"}
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A result to be told.
+    """A result to be put into words.
 
     Attributes:
         is_whole: whether there are no more such rows; the least of a top 3 is not the least of all.
-        dated: the period that the rows are restricted to, where that is known.
-        changes: what the columns compare, where they do.
-        notes: sentences about what the question's words were taken for.
+        dated: the period that the rows are restricted to, if it is known.
+        changes: the columns that compare figures, if there are any.
+        notes: sentences on how the question was understood.
     """
 
     result: QueryResult
@@ -53,76 +61,96 @@ class Answered:
 
     @property
     def clause(self) -> str:
-        """In brackets, the period and its date column; empty when there is none."""
+        """Return the period and its date column, in brackets; empty when there is none."""
         return self.dated.clause(self.lang) if self.dated is not None else ""
 
     def written(self, value: Any, place: int) -> str:
-        """A value of the column for a sentence."""
+        """Write a value of the column for a sentence."""
         return written(value, self.columns[place], self.lang)
 
 
 def summary_pieces(answered: Answered) -> list[str]:
-    """Sentences that concatenate to the summary."""
-    result, lang = answered.result, answered.lang
-    if not result.rows:
-        none = Text(f"没有符合条件的记录{answered.clause}。", f"No rows match{answered.clause}.").to(lang)
-        return _sentences([none, *_limits(answered)], lang)
-    if result.row_count == 1:
-        is_nothing = all(value is None or (is_number(value) and value == 0) for value in result.rows[0])
-        is_change = answered.changes is not None and answered.changes.is_alone
-        told = [*(_changed(answered) if is_change else [_single(answered)]), *(_limits(answered) if is_nothing else ())]
+    """Return the sentences of the summary, to be concatenated."""
+    lang = answered.lang
+    if not answered.result.rows:
+        none = Text(f"没有符合条件的记录{answered.clause}。", f"No rows match{answered.clause}.")
+        return _sentences([none.to(lang), *_limits(answered)], lang)
+    if answered.result.row_count == 1:
+        sentences = _about_one_row(answered)
     else:
-        told = [_count(answered), *_extremes(answered), *_partial_periods(answered)]
-    return _sentences([*told, *(one.to(lang) for one in answered.notes), *_notes_on_changes(answered)], lang)
+        sentences = [_count(answered), *_extremes(answered), *_partial_periods(answered)]
+    sentences += [note.to(lang) for note in answered.notes]
+    sentences += _notes_on_changes(answered)
+    return _sentences(sentences, lang)
 
 
 def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
+    """The sentences, with a space before all but the first."""
     return [*sentences[:1], *(_BLANK.to(lang) + one for one in sentences[1:])]
 
 
 def _limits(answered: Answered) -> list[str]:
+    """A sentence on where data begin or end, if the period lies outside of them."""
     limits = answered.dated.limits(answered.lang) if answered.dated is not None else None
     return [limits] if limits is not None else []
 
 
 def spoken_assumptions(assumptions: Sequence[Text], lang: Lang) -> list[str]:
-    """Sentences to follow the summary."""
+    """Return the sentences that follow the summary."""
     return [_BLANK.to(lang) + one.to(lang) for one in assumptions]
 
 
 def notes_on(query: Query | None) -> list[Text]:
-    """What the parts of dates in the query don't say by themselves."""
-    parts = {one.part for one in references(query)} - {None}
-    return [part.note for name, part in PARTS.items() if name in parts and part.note is not None]
+    """Return the notes on the parts of dates in the query that need one."""
+    parts = {one.part for one in references(query)}
+    notes = [part.note for name, part in PARTS.items() if name in parts]
+    return [note for note in notes if note is not None]
 
 
 def cuts_rows(sql: str) -> bool:
-    """Whether the statement itself keeps only some of its rows, as far as its words show."""
+    """Tell whether the statement itself keeps only some of its rows, as far as its words show."""
     return _CUTS.search(sql) is not None
 
 
-# ------------------------------------------------------------------------------------------------------------- one row
+# ------------------------------------------------------------------------------
+# one row
+
+
+def _about_one_row(answered: Answered) -> list[str]:
+    is_change = answered.changes is not None and answered.changes.is_alone
+    sentences = _changed(answered) if is_change else [_single(answered)]
+    if all(map(_is_nothing, answered.result.rows[0])):
+        sentences += _limits(answered)
+    return sentences
+
+
+def _is_nothing(value: Any) -> bool:
+    if value is None:
+        return True
+    return is_number(value) and value == 0
 
 
 def _single(answered: Answered) -> str:
-    row, lang = answered.result.rows[0], answered.lang
-    fields = [
-        _field(column.label, answered.written(row[place], place), lang, answered.clause if len(row) == 1 else "")
-        for place, column in enumerate(answered.columns)
-    ]
-    text = _BETWEEN.to(lang).join(fields[:_MAX_FIELDS])
+    row, lang, clause = answered.result.rows[0], answered.lang, answered.clause
     if len(row) == 1:
-        return Text(f"{text}。", f"{_capitalised(text)}.").to(lang)
-    clause = answered.clause
+        figure = _field(answered, 0, clause)
+        return Text(f"{figure}。", f"{_capitalised(figure)}.").to(lang)
+    places = range(len(answered.columns))[:_MAX_FIELDS]
+    text = _BETWEEN.to(lang).join(_field(answered, place) for place in places)
     return Text(f"查到 1 条记录{clause}：{text}。", f"Found 1 row{clause}: {text}.").to(lang)
 
 
-def _field(name: str, value: str, lang: Lang, clause: str) -> str:
-    figure, is_about = about_apart(value, lang)
-    return Text(f"{name}{clause}{'约' if is_about else ''}为 {figure}", f"{name}{clause}: {value}").to(lang)
+def _field(answered: Answered, place: int, clause: str = "") -> str:
+    """The label and the value of a column of the only row."""
+    name = answered.columns[place].label
+    value = answered.written(answered.result.rows[0][place], place)
+    figure, is_about = about_apart(value, answered.lang)
+    verb = _IS_ABOUT if is_about else _IS
+    return Text(f"{name}{clause}{verb.zh} {figure}", f"{name}{clause}: {value}").to(answered.lang)
 
 
-# -------------------------------------------------------------------------------------------------------- several rows
+# ------------------------------------------------------------------------------
+# several rows
 
 
 def _count(answered: Answered) -> str:
@@ -136,32 +164,43 @@ def _count(answered: Answered) -> str:
 
 
 def _extremes(answered: Answered) -> list[str]:
-    """The rows with the greatest and least figure, by name; of cut rows only those that they begin with."""
-    figure = _figure_place(answered)
-    if figure is None:
+    """The rows with the greatest and least figure, by name.
+
+    Of rows that were cut only those that they begin with.
+    """
+    place = _figure_place(answered)
+    if place is None:
         return []
-    numbered = [row for row in answered.result.rows if is_number(row[figure])]
-    if len(numbered) < 2:
+    rows = [row for row in answered.result.rows if is_number(row[place])]
+    if len(rows) < 2:
         return []
-    name, figures = answered.columns[figure].label, [row[figure] for row in numbered]
-    if answered.is_whole and max(figures) == min(figures):
-        value = answered.written(figures[0], figure)
-        return [Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout.")).to(answered.lang)]
-    said = _ends(answered, numbered, figure) if answered.is_whole else _first(answered, numbered, figure)
-    return [Text(f"{name}{said.zh}。", _capitalised(f"{name} is {said.en}.")).to(answered.lang)] if said else []
+    name, lang = answered.columns[place].label, answered.lang
+    figures = {row[place] for row in rows}
+    if answered.is_whole and len(figures) == 1:
+        value = answered.written(rows[0][place], place)
+        same = Text(f"{name}均为 {value}。", _capitalised(f"{name} is {value} throughout."))
+        return [same.to(lang)]
+    extremes = (_ends if answered.is_whole else _first)(answered, rows, place)
+    if extremes is None:
+        return []
+    sentence = Text(f"{name}{extremes.zh}。", _capitalised(f"{name} is {extremes.en}."))
+    return [sentence.to(lang)]
 
 
 def _ends(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text:
     top = _named(answered, max(rows, key=lambda row: row[figure]), figure)
     bottom = _named(answered, min(rows, key=lambda row: row[figure]), figure)
     word = _preposition(answered, figure)
-    return Text(f"最高的是{top}，最低的是{bottom}", f"highest {word} {top} and lowest {word} {bottom}")
+    return Text(
+        f"最高的是{top}，最低的是{bottom}", f"highest {word} {top} and lowest {word} {bottom}"
+    )
 
 
 def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text | None:
-    """The first rows, where they are in the order of the figure."""
+    """The first rows, if they are in the order of the figure."""
     figures = [row[figure] for row in rows]
-    is_falling, is_rising = figures == sorted(figures, reverse=True), figures == sorted(figures)
+    is_falling = figures == sorted(figures, reverse=True)
+    is_rising = figures == sorted(figures)
     if is_falling == is_rising:  # neither, or all the same: then others may be as high
         return None
     names = joined([_named(answered, row, figure) for row in rows[:_MOST_NAMED]], answered.lang)
@@ -172,23 +211,34 @@ def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Te
 
 
 def _figure_place(answered: Answered) -> int | None:
-    """The figure that the rows are about: the measure in whose order they are, else the last column, or the change."""
+    """The place of the figure that the rows are about.
+
+    The measure in whose order they are; else the last column, or the change of a figure.
+    """
     last = len(answered.columns) - 1
-    candidates: list[int] = [*range(1, last + 1)] if 1 <= last <= 3 else []
+    candidates = list(range(1, last + 1)) if last <= 3 else []
     if answered.changes is not None:
         one = answered.changes.figures[0]
-        candidates, last = [one.percent, one.difference, one.after], one.percent
+        candidates = [one.percent, one.difference, one.after]
+        last = one.percent
     places = [place for place in candidates if _is_figure(answered, place)]
-    figures = {place: [row[place] for row in answered.result.rows if row[place] is not None] for place in places}
-    ordered = [place for place in places if figures[place] == sorted(figures[place], reverse=True)]
-    if ordered:
-        return ordered[0]
+    for place in places:
+        figures = _values(answered, place)
+        if figures == sorted(figures, reverse=True):
+            return place
     return last if last in places else None
 
 
 def _is_figure(answered: Answered, place: int) -> bool:
-    values = [row[place] for row in answered.result.rows if row[place] is not None]
-    return answered.columns[place].role == "measure" and bool(values) and all(map(is_number, values))
+    if answered.columns[place].role != "measure":
+        return False
+    values = _values(answered, place)
+    return bool(values) and all(map(is_number, values))
+
+
+def _values(answered: Answered, place: int) -> list[Any]:
+    """The values of a column, without those that are missing."""
+    return [row[place] for row in answered.result.rows if row[place] is not None]
 
 
 def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
@@ -199,11 +249,12 @@ def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
 
 
 def _naming(answered: Answered, figure: int) -> list[int]:
-    """The columns that say what a row is about: texts and times, else all before the figure."""
-    others = [place for place in range(len(answered.columns)) if place != figure]
-    about = [place for place in others if answered.columns[place].role in ("time", "category")]
-    first = answered.result.rows[0]
-    return [place for place in about if not is_number(first[place])] or about or others
+    """The columns that name a row: texts and times, else all but the figure."""
+    columns, first = answered.columns, answered.result.rows[0]
+    others = [place for place in range(len(columns)) if place != figure]
+    about = [place for place in others if columns[place].role in ("time", "category")]
+    texts = [place for place in about if not is_number(first[place])]
+    return texts or about or others
 
 
 def _preposition(answered: Answered, figure: int) -> str:
@@ -215,70 +266,107 @@ def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# ------------------------------------------------------------------------------------------------------------- changes
+# ------------------------------------------------------------------------------
+# changes
 
 
 def _changed(answered: Answered) -> list[str]:
     """A sentence for each figure of the one row."""
     changes = answered.changes
-    return [_change(one, changes.sides, answered) for one in changes.figures] if changes is not None else []
+    if changes is None:
+        return []
+    return [_change(one, changes.sides, answered) for one in changes.figures]
 
 
 def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
+    """A sentence on both values of a figure: "Sales: 2023: 5, 2024: 6, up 1."."""
     row, lang = answered.result.rows[0], answered.lang
-    said = [
-        (_ONE if row[place] is not None else _NO_DATA).to(lang).format(side, answered.written(row[place], place))
-        for side, place in zip(sides, (one.before, one.after), strict=True)
-    ]
+    clauses = []
+    for side, place in zip(sides, (one.before, one.after), strict=True):
+        form = _ONE if row[place] is not None else _NO_DATA
+        clauses.append(form.to(lang).format(side, answered.written(row[place], place)))
+    if is_number(row[one.difference]):
+        clauses.append(_difference(one, answered))
+    return _SENTENCE.to(lang).format(_capitalised(one.name), _BETWEEN.to(lang).join(clauses))
+
+
+def _difference(one: Compared, answered: Answered) -> str:
+    """The difference between two numbers, and in brackets the percentage, if there is one."""
+    row, lang = answered.result.rows[0], answered.lang
     difference, percent = row[one.difference], row[one.percent]
-    if is_number(difference):
-        form = _SAME if difference == 0 else _UP if difference > 0 else _DOWN
-        is_rated = is_number(percent) and difference
-        rate = _BY.to(lang).format(answered.written(abs(percent), one.percent)) if is_rated else ""
-        said.append(form.to(lang).format(answered.written(abs(difference), one.difference)) + rate)
-    return _SENTENCE.to(lang).format(_capitalised(one.name), _BETWEEN.to(lang).join(said))
+    if difference == 0:
+        return _SAME.to(lang)
+    form = _UP if difference > 0 else _DOWN
+    text = form.to(lang).format(answered.written(abs(difference), one.difference))
+    if is_number(percent):
+        text += _BY.to(lang).format(answered.written(abs(percent), one.percent))
+    return text
 
 
 def _notes_on_changes(answered: Answered) -> list[str]:
-    """What a reader of compared figures may miss."""
+    """Notes on compared figures: periods that are not over, and missing earlier data."""
     changes, lang = answered.changes, answered.lang
     if changes is None:
         return []
-    lacks_base = any(row[one.before] is None for row in answered.result.rows for one in changes.figures)
     notes = [_NOT_OVER.to(lang).format(one) for one in changes.unfinished]
-    return [*notes, _NO_BASE.to(lang)] if changes.growth is not None and lacks_base else notes
+    bases = (_values(answered, one.before) for one in changes.figures)
+    lacks_base = any(len(values) < len(answered.result.rows) for values in bases)
+    if changes.growth is not None and lacks_base:
+        notes.append(_NO_BASE.to(lang))
+    return notes
 
 
-# ------------------------------------------------------------------------------------------------------------- periods
+# ------------------------------------------------------------------------------
+# periods
 
 
 def _partial_periods(answered: Answered) -> list[str]:
-    """Which of the result's periods have days without data yet: the current one, and that in which data begin."""
-    place = next((place for place, one in enumerate(answered.columns) if one.period in _CUT_TO), None)
-    if place is None:
+    """Notes on periods of which some days have no data.
+
+    These are the current period, and the one in which data begin.
+    """
+    places = [place for place, one in enumerate(answered.columns) if one.period in _CUT_TO]
+    if not places:
         return []
-    lang, column = answered.lang, answered.columns[place]
-    stored = column.output.column
-    first = stored.period[0] if stored is not None and stored.period is not None else None
-    is_told = answered.dated is not None and answered.dated.is_unfinished
+    place = places[0]
     notes: dict[str, None] = {}
-    for value in sorted({str(row[place]) for row in answered.result.rows if row[place] is not None}):
-        begin, end = _span(value, _CUT_TO[str(column.period)])
-        said = str(as_period(value, column.period))
-        if begin <= answered.today < end:
-            notes |= {} if is_told else {_NOT_OVER.to(lang).format(said): None}
-        elif first is not None and _misses_a_part(begin, first, end):
-            notes[_BEGINS.to(lang).format(said, first)] = None
+    for value in sorted(set(map(str, _values(answered, place)))):
+        note = _note_on_period(value, answered.columns[place], answered)
+        if note is not None:
+            notes[note] = None
     return list(notes)
 
 
+def _note_on_period(value: str, column: ResultColumn, answered: Answered) -> str | None:
+    lang = answered.lang
+    begin, end = _span(value, _CUT_TO[str(column.period)])
+    period = str(as_period(value, column.period))
+    if begin <= answered.today < end:
+        is_said = answered.dated is not None and answered.dated.is_unfinished
+        return None if is_said else _NOT_OVER.to(lang).format(period)
+    stored = column.output.column
+    if stored is None or stored.period is None:
+        return None
+    first_day = stored.period[0]
+    if not _misses_a_part(begin, first_day, end):
+        return None
+    return _BEGINS.to(lang).format(period, first_day)
+
+
 def _misses_a_part(begin: date, first: str, end: date) -> bool:
-    """Whether data begin within a period, and not with its first few days, which may be days without any."""
-    return (begin + _FEW * (end - begin)).isoformat() < first < end.isoformat()
+    """Tell whether data begin within a period, later than in its first few days.
+
+    A few days may be without data anyway.
+    """
+    few_days_later = begin + _FEW * (end - begin)
+    return few_days_later.isoformat() < first < end.isoformat()
 
 
 def _span(value: str, unit: Unit) -> tuple[date, date]:
-    """The first day of a period and that of the next; nothing lies in one that is beyond the calendar."""
+    """The first day of a period and that of the next.
+
+    Nothing lies in a period beyond the calendar.
+    """
     try:
         begin = date.fromisoformat(f"{value}-01-01"[:10])
         return begin, Moment(begin).shifted(unit, 1).on(begin)

@@ -1,1 +1,3 @@
-"""Puts the parts of a question together to one query: which table answers, and the place of everything else."""
+"""Puts the parts of a question together to one query: which table answers, and the place of
+everything else.
+"""

@@ -1,4 +1,7 @@
-"""What a question asks for, as far as its parts tell: which table answers, when its rows happened, what is measured."""
+"""A question with the parts of one reading, as composing sees it.
+
+It tells which table answers, when the rows of a table happened, and which measure a figure is.
+"""
 
 import re
 from collections.abc import Iterable
@@ -8,57 +11,101 @@ from functools import cached_property
 from typing import Any
 
 from common.meanings import TableKey
-from databases.expressions import expression
-from knowledge.naming import called
+from knowledge.language.spoken_names import called
 from rules.linking.moments import Moment, Period
-from rules.query.query import OPPOSITE, ColumnRef, Condition, Dimension, Figure, Function, Measure, Operator, Order, ref
-from rules.query.refusals import Refusal, ambiguous_column, no_date_column, several_people, unused_words
+from rules.query.query import (
+    OPPOSITE,
+    ColumnRef,
+    Condition,
+    Dimension,
+    Figure,
+    Function,
+    Measure,
+    Operator,
+    Order,
+    ref,
+)
+from rules.query.refusals import (
+    Refusal,
+    ambiguous_column,
+    no_date_column,
+    several_people,
+    unused_words,
+)
 from rules.reading.parts import NO_TABLE, Named, Parts, Span
 from rules.reading.words import Question
-from rules.schema.facts import is_averaged, is_birth_date, is_later, is_year, tells_days
-from rules.schema.joins import is_default
 from rules.schema.links import METRIC, Link
+from rules.schema.reference_graph import is_default
+from rules.schema.table_facts import is_averaged, is_birth_date, is_later, is_year, tells_days
 from rules.words import WORDS
+from sqltree.operator_expressions import expression
 
 _REGISTERED = re.compile(f"^(?:{WORDS.any_of('columns.said.registered')})", re.IGNORECASE)
-_SHORT_DAYS = -62
+_SHORT_DAYS = -62  # a period that begins later than this has a trend by days
+_ENOUGH_KEYS = 2  # columns that put rows in the same order every time
 _KEY_WORDS = WORDS.found("columns.said.keys")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question with the parts of one reading; `about` is the table that a question before it was about."""
+    """A question with the parts of one reading.
+
+    Attributes:
+        about: the table that a question before it was about.
+    """
 
     question: Question
     parts: Parts
     about: TableKey | None = None
 
-    def says(self, flag: str) -> bool:
-        """Whether the question has this wish."""
-        return flag in self.parts.flags
+    def says(self, *flags: str) -> bool:
+        """Tell whether the question has one of these flags."""
+        return not set(flags).isdisjoint(self.parts.flags)
 
     def with_parts(self, **parts: Any) -> "Asked":
-        """The same with other parts of these names."""
+        """Return the same question with other parts of these names."""
         return replace(self, parts=replace(self.parts, **parts))
 
     @cached_property
     def tables(self) -> tuple[Named, ...]:
-        """The tables that are named by themselves, in order; not those that only say whose column or kind is meant."""
+        """The tables that are named by themselves, in order.
+
+        Tables that only say whose column or kind is meant are none.
+        """
         return tuple(one for one in self.parts.tables if one.role != "owner")
+
+    @property
+    def table_keys(self) -> list[TableKey]:
+        """The keys of `tables`."""
+        return [one.link.table for one in self.tables]
 
     @cached_property
     def head(self) -> TableKey | None:
-        """The table whose rows answer: the asked one, else the last one in Chinese and the first in English."""
+        """The table whose rows answer.
+
+        It is the one that is asked for, else the last one in Chinese and the first in English.
+        """
         if self.about is not None:
             return self.about
         asked = [one for one in self.tables if one.role == "asked"]
-        named = sorted(asked or self.tables or self.parts.tables, key=lambda one: one.at)
+        named = list(asked or self.tables or self.parts.tables)
+        named.sort(key=lambda one: one.at)
+        if asked:
+            return named[0].link.table
         if named:
-            return named[-1 if self.question.is_chinese and not asked else 0].link.table
-        return self.person(self.events or self.spoken) if self.parts.rankings or not self.parts.groups else None
+            place = -1 if self.question.is_chinese else 0
+            return named[place].link.table
+        is_grouped = bool(self.parts.groups)
+        if is_grouped and not self.parts.rankings:
+            return None
+        tables = self.events or self.spoken
+        return self.person(tables)
 
     def person(self, tables: Iterable[TableKey]) -> TableKey | None:
-        """The people that "who placed the most orders" asks for: the nearest that rows of the tables belong to.
+        """Return the people that "who placed the most orders" asks for.
+
+        They are the nearest people to whom rows of the tables belong. None where the question does
+        not ask for people, or there are none.
 
         Raises:
             Refusal: it may be several kinds of people.
@@ -66,21 +113,31 @@ class Asked:
         if not self.says("person"):
             return None
         for table in tables:
-            above = self.question.graph.above(table)
-            people = sorted((steps, key) for key, steps in above.items() if self.question.facts(key).is_person)
+            people = self._people_above(table)
             said = self.question.settled.among((key, None) for _, key in people)
             if said is not None:
                 return said[0]
-            if people and (len(people) == 1 or people[0][0] < people[1][0]):
+            if not people:
+                continue
+            is_nearest = len(people) == 1 or people[0][0] < people[1][0]
+            if is_nearest:
                 return people[0][1]
-            if people and self.spoken:  # else it is asked first by which figure
-                word = next(word.text for word in self.question.words if "which:person" in word.senses)
-                raise several_people(word.split()[0], [key for _, key in people], self.question.lexicon)
+            if self.spoken:  # else it is asked first by which figure
+                raise self._several_people([key for _, key in people])
         return None
+
+    def _people_above(self, table: TableKey) -> list[tuple[float, TableKey]]:
+        """Return the tables of people to whom rows belong, with their distance, nearest first."""
+        steps = self.question.graph.above(table).items()
+        return sorted((far, key) for key, far in steps if self.question.facts(key).is_person)
+
+    def _several_people(self, tables: list[TableKey]) -> Refusal:
+        words = [word.text for word in self.question.words if "which:person" in word.senses]
+        return several_people(words[0].split()[0], tables, self.question.lexicon)
 
     @cached_property
     def events(self) -> tuple[TableKey, ...]:
-        """The tables of the events that verbs speak of: who bought something placed an order."""
+        """The tables of the events that verbs name: "bought" names the table of orders."""
         found = self.question.spoken_events()
         return tuple(key for key in found if not self.question.facts(key).is_entity)
 
@@ -92,85 +149,122 @@ class Asked:
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
         """The tables of the figures and conditions."""
-        settled = self.question.settled.figure if self.parts.rankings else None
-        found = [table_of(figure) for figure in (*self.figures, settled) if figure is not None]
-        found += [one.column.table for one in self.parts.conditions]
+        figures = list(self.figures)
+        settled = self.question.settled.figure
+        if settled is not None and self.parts.rankings:
+            figures.append(settled)
+        found = [table_of(figure) for figure in figures]
+        found += self.parts.condition_tables
         return tuple(key for key in found if key is not None)
 
     def is_attribute_listing(self) -> bool:
-        """Whether the measures are columns of the thing that is grouped by, so that they are listed: `各店的租金`."""
-        if len(self.parts.groups) != 1 or self.says("avg") or self.says("sum"):
-            return False
-        one = self.parts.groups[0].dimension
-        own = all(figure.link is not None and figure.link.table == one.table for figure in self.parts.bare)
-        return one.column is None and one.bucket is None and own and self.question.facts(one.table).is_entity
+        """Tell whether the measures are columns of the thing that is grouped by: `各店的租金`.
 
-    # ------------------------------------------------------------------------------------------------------- columns
+        They are listed then, not added up.
+        """
+        if len(self.parts.groups) != 1 or self.says("avg", "sum"):
+            return False
+        thing = self.parts.groups[0].dimension
+        if thing.column is not None or thing.bucket is not None:
+            return False
+        for figure in self.parts.bare:
+            if figure.link is None or figure.link.table != thing.table:
+                return False
+        return self.question.facts(thing.table).is_entity
+
+    # --------------------------------------------------------------------------
+    # columns
 
     def shown_columns(self, dimension: Dimension) -> list[ColumnRef]:
-        """The columns that show a group."""
-        names = (dimension.column,) if dimension.column else self.question.facts(dimension.table).shown
+        """Return the columns that show a group."""
+        if dimension.column:
+            return [ColumnRef(dimension.table, dimension.column, dimension.via)]
+        names = self.question.facts(dimension.table).shown
         return [ColumnRef(dimension.table, name, dimension.via) for name in names]
 
     def all_columns(self, table: TableKey) -> list[str]:
-        """The names of a table's columns that are of use to a reader."""
+        """Return the names of a table's columns that are of use to a reader."""
         facts = self.question.facts(table)
-        names = [column.name for column in facts.table.columns if not facts.is_housekeeping(column)]
-        return names or [column.name for column in facts.table.columns]
+        everything = facts.table.columns
+        useful = [column for column in everything if not facts.is_housekeeping(column)]
+        return [column.name for column in useful or everything]
+
+    def useful_columns(self, table: TableKey) -> list[ColumnRef]:
+        """Return a table's columns that are of use to a reader."""
+        return [ColumnRef(table, name) for name in self.all_columns(table)]
 
     def names_of(self, table: TableKey) -> list[ColumnRef]:
-        """The columns that name a table's rows."""
+        """Return the columns that name a table's rows."""
         return [ColumnRef(table, name) for name in self.question.facts(table).display]
 
     def tie_break(self, table: TableKey) -> tuple[Order, ...]:
-        """An order that puts rows of a table in the same order every time."""
+        """Return an order that puts rows of a table in the same order every time."""
         facts = self.question.facts(table)
-        return tuple(
-            Order(column=ColumnRef(table, name), descending=False) for name in (facts.key or facts.display)[:2]
-        )
+        names = (facts.key or facts.display)[:_ENOUGH_KEYS]
+        return tuple(Order(column=ColumnRef(table, name), descending=False) for name in names)
 
     def shown_column(self, link: Link, text: str) -> list[ColumnRef]:
-        """The columns that show a column; a reference is shown by names, unless its number is asked for."""
+        """Return the columns that show a column which the question names by `text`.
+
+        A reference is shown by names, unless its number is asked for.
+        """
         facts = self.question.facts(link.table)
         if link.column in facts.display and not link.spelling:
-            return [ColumnRef(link.table, name) for name in facts.display]
+            return self.names_of(link.table)
+        if _KEY_WORDS.search(text):
+            return [ref(link)]
         for edge in facts.edges:
-            display = self.question.facts(edge.parent).display
-            if edge.columns == (link.column,) and display and not _KEY_WORDS.search(text):
-                via = link.column if edge.parent == link.table or not is_default(edge) else None
-                return [ColumnRef(edge.parent, name, via) for name in display]
+            names = self.names_of(edge.parent)
+            if edge.columns != (link.column,) or not names:
+                continue
+            needs_role = edge.parent == link.table or not is_default(edge)
+            via = link.column if needs_role else None
+            return [replace(name, via=via) for name in names]
         return [ref(link)]
 
-    # ---------------------------------------------------------------------------------------------------------- dates
+    # --------------------------------------------------------------------------
+    # dates
 
     def resolved(self, dimension: Dimension, base: TableKey) -> Dimension:
-        """The dimension; one that only names a unit of time gets a date column.
+        """Return the dimension, with a date column of `base` if it only names a unit of time.
 
         Raises:
-            Refusal: the rows of `base` carry no date.
+            Refusal: the rows of `base` carry no such date.
         """
         if dimension.table != NO_TABLE:
             return dimension
         date = self.span_date(base, self._said_date(base))
-        column, bucket = self.question.schema.column(date.table, date.column), dimension.bucket
-        if (bucket != "year" and is_year(column)) or (bucket in ("day", "week") and not tells_days(column)):
+        column = self.question.schema.column(date.table, date.column)
+        bucket = dimension.bucket
+        holds_years = is_year(column)
+        is_finer_than_years = holds_years and bucket != "year"
+        is_finer_than_months = bucket in ("day", "week") and not tells_days(column)
+        if is_finer_than_years or is_finer_than_months:
             raise no_date_column(called(self.question.schema.table(base)))
-        return replace(dimension, table=date.table, column=date.column, bucket=None if is_year(column) else bucket)
+        return replace(
+            dimension,
+            table=date.table,
+            column=date.column,
+            bucket=None if holds_years else bucket,
+        )
 
     def _said_date(self, base: TableKey) -> ColumnRef | None:
-        """The only date of these rows that the question names: "areas opened per year"."""
-        links = [word.senses["dcol"].link for word in self.question.words if "dcol" in word.senses]
-        found = {link.column for link in links if link is not None and link.table == base}
-        return ColumnRef(base, str(found.pop())) if len(found) == 1 else None
+        """Return the only date of these rows that the question names: "areas opened per year"."""
+        found = set()
+        for word in self.question.words:
+            link = word.senses["dcol"].link if "dcol" in word.senses else None
+            if link is not None and link.table == base:
+                found.add(str(link.column))
+        return ColumnRef(base, found.pop()) if len(found) == 1 else None
 
     def trend(self, base: TableKey) -> Dimension:
-        """The dimension of a trend: days in a short period, else months."""
+        """Return the dimension of a trend: days in a short period, else months."""
         periods = [span.periods[0] for span in self.parts.spans]
-        short = any(period.grain in ("day", "week", "month") or _is_short(period) for period in periods)
-        return self.resolved(Dimension(NO_TABLE, None, "day" if short else "month"), base)
+        is_short = any(_is_short(period) for period in periods)
+        return self.resolved(Dimension(NO_TABLE, None, "day" if is_short else "month"), base)
 
     def date_column(self, table: TableKey) -> str:
-        """The column of `table` that says when its rows happened.
+        """Return the column of `table` that says when its rows happened.
 
         Raises:
             Refusal: there is none.
@@ -181,104 +275,150 @@ class Asked:
         return found.column
 
     def span_date(self, base: TableKey, default: ColumnRef | None = None) -> ColumnRef:
-        """The date that a period is about: of events that the question names below the base, else of the base's own.
+        """Return the date that a period is about.
+
+        That is the date of events that the question names below the base, else the base's own.
 
         Raises:
             Refusal: the rows of `base` have no date, or several that may be meant.
         """
         below = self.question.graph.below(base)
-        named = [one.link.table for one in self.parts.tables] + [one.table for one in self.parts.related]
+        named = [one.link.table for one in self.parts.tables]
+        named += [one.table for one in self.parts.related]
         # "customers who placed orders in 2024" asks when the orders were placed
-        events = [self.event_date(key) for key in named if key != base and key in below]
-        dates = filter(None, [*events, self._done_date(base), self.event_date(base), default])
-        if (found := next(dates, None)) is None:
+        for key in named:
+            if key == base or key not in below:
+                continue
+            date = self.event_date(key)
+            if date is not None:
+                return date
+        own = self._done_date(base) or self.event_date(base) or default
+        if own is None:
             raise self.no_date_of(base)
-        return found
+        return own
 
     def _done_date(self, base: TableKey) -> ColumnRef | None:
-        """The date that a participle names: "paid invoices in 2024" were paid then."""
-        done = {one.column for one in self.parts.conditions if one.operator == "not null" and one.column.table == base}
-        dated = [one for one in done if one.column in self.question.facts(base).dates]
-        return dated[0] if len(dated) == 1 else None
+        """Return the date that a participle names: "paid invoices in 2024" were paid then."""
+        dates = self.question.facts(base).dates
+        found = set()
+        for one in self.parts.conditions:
+            is_of_base = one.operator == "not null" and one.column.table == base
+            if is_of_base and one.column.column in dates:
+                found.add(one.column)
+        return found.pop() if len(found) == 1 else None
 
     def event_date(self, table: TableKey) -> ColumnRef | None:
-        """When a row happened: its date, else its year, else the date of the only event that it is a part of."""
-        question = self.question
-        own = self._default_date(table) or question.facts(table).year
-        if own is not None or question.facts(table).dates:
-            return ColumnRef(table, own) if own is not None else None
-        steps = question.graph.above(table).items()
-        parents = [key for key, distance in steps if 0 < distance < 2 and not question.facts(key).is_entity]
-        dated = [ColumnRef(key, date) for key in parents if (date := self._default_date(key)) is not None]
-        return dated[0] if len(dated) == 1 else None
+        """Return when a row happened: its date, else its year.
 
-    def _default_date(self, table: TableKey) -> str | None:
-        """The date that is meant if none is named: the first of events; of things only the date of their registration.
-
-        Things have several dates, none of which is more likely than the others.
+        Of rows without a date it is the date of the only event of which they are a part.
         """
         facts = self.question.facts(table)
-        if (said := self.question.settled.among((table, name) for name in facts.dates)) is not None:
+        own = self._default_date(table) or facts.year
+        if own is not None:
+            return ColumnRef(table, own)
+        if facts.dates:
+            return None
+        found = []
+        for key, steps in self.question.graph.above(table).items():
+            is_next = 0 < steps < _TWO_STEPS
+            date = self._default_date(key) if is_next and self._is_event(key) else None
+            if date is not None:
+                found.append(ColumnRef(key, date))
+        return found[0] if len(found) == 1 else None
+
+    def _is_event(self, table: TableKey) -> bool:
+        return not self.question.facts(table).is_entity
+
+    def _default_date(self, table: TableKey) -> str | None:
+        """Return the date that is meant if none is named.
+
+        Of events it is the first. Things have several dates, none of which is likelier than the
+        others: only the date of their registration, or their only one, is meant.
+        """
+        facts = self.question.facts(table)
+        said = self.question.settled.among((table, name) for name in facts.dates)
+        if said is not None:
             return said[1]
-        if (meant := self._metric_date(table) or facts.date) is not None:
+        meant = self._metric_date(table) or facts.date
+        if meant is not None:
             return meant
         if not facts.is_entity:
             return next(iter(facts.dates), None)
-        registered = [name for name in facts.dates if _REGISTERED.search(name)]
-        columns = [self.question.schema.column(table, name) for name in facts.dates]
-        events = [column for column in columns if not is_birth_date(column)]
-        begun = [column for column in events if not is_later(column)]
-        only = next((found[0].name for found in (events, begun) if len(found) == 1), None)
-        return registered[0] if registered else only
+        for name in facts.dates:
+            if _REGISTERED.search(name):
+                return name
+        return self._only_date(table)
+
+    def _only_date(self, table: TableKey) -> str | None:
+        """Return the only date but birthdays, else the only one that begins something."""
+        events, begun = [], []
+        for name in self.question.facts(table).dates:
+            column = self.question.schema.column(table, name)
+            if is_birth_date(column):
+                continue
+            events.append(name)
+            if not is_later(column):
+                begun.append(name)
+        if len(events) == 1:
+            return events[0]
+        return begun[0] if len(begun) == 1 else None
 
     def _metric_date(self, table: TableKey) -> str | None:
-        links = [one.link for one in self.figures if one.link is not None and one.link.derived == METRIC]
-        metrics = [self.question.schema.metric(link.table, link.column) for link in links if link.table == table]
-        return next((metric.date_column for metric in metrics if metric.date_column), None)
+        """Return the date that the semantic file gives the metrics of the question."""
+        for figure in self.figures:
+            link = figure.link
+            if link is None or link.derived != METRIC or link.table != table:
+                continue
+            date = self.question.schema.metric(link.table, link.column).date_column
+            if date:
+                return date
+        return None
 
     def during(self, date: ColumnRef, span: Span) -> list[Condition]:
-        """The periods as conditions on a date column, or on a column of years.
+        """Return the periods as conditions on a date column, or on a column of years.
 
         Raises:
-            Refusal: a period begins or ends within a month or year, and the column tells nothing finer apart.
+            Refusal: a period begins or ends within a month or year, and the column tells nothing
+                finer apart.
         """
         column = self.question.schema.column(date.table, date.column)
         refusal = no_date_column(called(self.question.schema.table(date.table)))
-        if not is_year(column):
-            bounds = [moment for period in span.periods for moment in (period.start, period.end) if moment is not None]
-            if not tells_days(column) and not all(moment.begins_month for moment in bounds):
-                raise refusal
-            return [Condition(date, "not during" if span.negated else "during", span.periods)]
-        found = [one for period in span.periods for one in _year_conditions(date, period)]
-        if not found or (len(span.periods) > 1 and any(condition.operator != "=" for condition in found)):
-            raise refusal
-        if len(found) > 1 and len(span.periods) > 1:
-            found = [Condition(date, "in", tuple(condition.operands[0] for condition in found))]
-        if span.negated and len(found) > 1:
-            raise refusal
-        return [replace(one, operator=OPPOSITE[one.operator]) for one in found] if span.negated else found
+        if is_year(column):
+            return _during_years(date, span, refusal)
+        if not tells_days(column):
+            for period in span.periods:
+                if not _is_of_months(period):
+                    raise refusal
+        operator: Operator = "not during" if span.negated else "during"
+        return [Condition(date, operator, span.periods)]
 
     def no_date_of(self, table: TableKey) -> Refusal:
-        """The refusal of a period for rows of a table that have no date, or several that may be meant."""
+        """Refuse a period for rows of a table without a date, or with several that may be meant."""
         facts = self.question.facts(table)
-        word, choices = called(facts.table), [(table, name) for name in facts.dates]
-        return ambiguous_column(word, choices, self.question.lexicon) if choices else no_date_column(word)
+        if not facts.dates:
+            return no_date_column(called(facts.table))
+        choices = [(table, name) for name in facts.dates]
+        return ambiguous_column(called(facts.table), choices, self.question.lexicon)
 
-    # -------------------------------------------------------------------------------------------------------- figures
+    # --------------------------------------------------------------------------
+    # figures
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """All that are named, those of rankings among them."""
-        parts = self.parts
-        return (*parts.figures, *parts.bare, *(one.figure for one in parts.rankings if one.figure is not None))
+        """All figures that are named, those of rankings among them."""
+        ranked = [one.figure for one in self.parts.rankings if one.figure is not None]
+        return (*self.parts.figures, *self.parts.bare, *ranked)
 
     def measure(self, figure: Figure, default: Function | None = None) -> Measure:
-        """The measure of a figure. Without a function, columns are added up, rates and prices averaged.
+        """Return the measure of a figure.
+
+        Without a function and a default, columns are added up, but rates and prices averaged.
 
         Raises:
             Refusal: the function means nothing for the column.
         """
-        question, link = self.question, figure.link
+        question = self.question
+        link = figure.link
         if link is None:
             assert figure.table is not None
             return Measure("count", figure.table)
@@ -286,15 +426,26 @@ class Asked:
             return self._metric(figure, link)
         if figure.per_unit is not None:
             return Measure("sum", link.table, link.column, per=self._per(figure, link))
-        column, is_age = question.column_of(link), link.derived == "age"
-        averaged = is_age or (link.factor is None and is_averaged(column))
-        function = figure.function or default or ("avg" if averaged else "sum")
-        if question.kind(link) in ("date", "timestamp") and function in ("sum", "avg"):
+        column = question.column_of(link)
+        is_age = link.derived == "age"
+        is_rate = is_age or (link.factor is None and is_averaged(column))
+        function = figure.function or default or ("avg" if is_rate else "sum")
+        if function in ("sum", "avg") and question.kind(link) in ("date", "timestamp"):
             raise unused_words([column.name])
-        return Measure(function, link.table, link.column, link.factor, is_age=is_age, percent=figure.percent)
+        return Measure(
+            function,
+            link.table,
+            link.column,
+            link.factor,
+            is_age=is_age,
+            percent=figure.percent,
+        )
 
     def _metric(self, figure: Figure, link: Link) -> Measure:
-        """A metric as it is defined: what adds up has a total, and what is a ratio is an average already."""
+        """Return a metric as it is defined.
+
+        A metric that adds up has a total, and a ratio is an average already.
+        """
         metric = self.question.schema.metric(link.table, link.column)
         adds_up = expression(metric.expression).call in ("sum", "count")
         if figure.function not in (None, "sum" if adds_up else "avg"):
@@ -302,28 +453,67 @@ class Asked:
         return Measure("metric", metric.table, metric.name, per=self._per(figure, link))
 
     def _per(self, figure: Figure, link: Link) -> Dimension | None:
-        unit = figure.per_unit
-        return Dimension(link.table, self.date_column(link.table), unit) if unit is not None else None
+        if figure.per_unit is None:
+            return None
+        return Dimension(link.table, self.date_column(link.table), figure.per_unit)
+
+
+_TWO_STEPS = 2  # references
 
 
 def table_of(figure: Figure) -> TableKey | None:
-    """The table whose rows a figure is over."""
+    """Return the table whose rows a figure is over."""
     return figure.link.table if figure.link is not None else figure.table
 
 
+def _is_of_months(period: Period) -> bool:
+    """Tell whether the period begins and ends with a month."""
+    bounds = [period.start, period.end]
+    return all(bound.begins_month for bound in bounds if bound is not None)
+
+
 def _is_short(period: Period) -> bool:
-    """Whether it begins so few days ago that a trend in it is one by days."""
+    """Tell whether a trend in the period is one by days."""
+    if period.grain in ("day", "week", "month"):
+        return True
     start = period.start
-    of_days = start is not None and start.day is None and start.trunc == "day" and start.months == 0
-    return of_days and start is not None and start.days >= _SHORT_DAYS
+    if start is None or start.day is not None:
+        return False
+    is_of_days = start.trunc == "day" and start.months == 0
+    return is_of_days and start.days >= _SHORT_DAYS
+
+
+def _during_years(date: ColumnRef, span: Span, refusal: Refusal) -> list[Condition]:
+    """Return the periods of whole years as conditions on a column of years."""
+    found: list[Condition] = []
+    for period in span.periods:
+        found += _year_conditions(date, period)
+    if not found:
+        raise refusal
+    if len(span.periods) > 1:
+        if any(condition.operator != "=" for condition in found):
+            raise refusal
+        if len(found) > 1:
+            years = tuple(condition.operands[0] for condition in found)
+            found = [Condition(date, "in", years)]
+    if not span.negated:
+        return found
+    if len(found) > 1:
+        raise refusal
+    return [replace(one, operator=OPPOSITE[one.operator]) for one in found]
 
 
 def _year_conditions(column: ColumnRef, period: Period) -> list[Condition]:
-    """A period of whole years as conditions on a column of years; none if its bounds are no whole years."""
+    """Return a period as conditions on a column of years; none if its bounds are no whole years."""
     ends: dict[Operator, Moment | None] = {">=": period.start, "<": period.end}
     if period.grain == "year":
         ends = {"=": period.start}
-    days = [(operator, moment.day) for operator, moment in ends.items() if moment is not None]
-    if any(day is None or (day.month, day.day) != (1, 1) for _, day in days):
-        return []
-    return [Condition(column, operator, (Decimal(day.year),)) for operator, day in days if day is not None]
+    found = []
+    for operator, moment in ends.items():
+        if moment is None:
+            continue
+        day = moment.day
+        if day is None or (day.month, day.day) != (1, 1):
+            return []
+        found.append(Condition(column, operator, (Decimal(day.year),)))
+    return found

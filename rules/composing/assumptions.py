@@ -1,16 +1,20 @@
-"""Says what was assumed where the question leaves a choice: which figure, date, groups, or value by a part of it.
+"""Sentences on what was assumed where the question leaves a choice: of a figure, a date, groups, or
+a value that it names in part.
 
-The answer says it and names the other choices, so that users see a wrong guess and can correct it. A word that is only
-a part of somebody's stored name, or has one as a part, is refused: it names somebody else.
+The answer names the other choices as well, so that users see a wrong guess and can correct it. A
+word that is only a part of somebody's stored name, or has one as a part, is refused, because it
+names somebody else.
 """
 
-import itertools
 from collections.abc import Iterator
 
+from common.meanings import TableKey
 from common.text import Text
-from knowledge.naming import called, has_han
+from knowledge.language.cutting import has_han
+from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.longer_names import longer_name, longer_title, longer_word
+from rules.linking.mark import Noun
 from rules.query.query import Measure, Query, touched
 from rules.query.refusals import enumerated, nobody_called, unknown_words
 from rules.reading.words import ColumnIdentity, Word
@@ -23,81 +27,139 @@ _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored v
 
 
 def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
-    """One sentence for each choice that was made; none where the question says which column or value it means."""
-    return tuple(itertools.chain(
-        _of_figures(asked, query), _of_dates(asked, query), _of_groups(asked, query), _of_filters(asked, query)
-    ))  # fmt: skip
+    """Return one sentence for each choice that was made.
+
+    None where the question says which column or value it means.
+    """
+    return (
+        *_of_figures(asked, query),
+        *_of_dates(asked, query),
+        *_of_groups(asked, query),
+        *_of_filters(asked, query),
+    )
 
 
 def _of_figures(asked: Asked, query: Query) -> Iterator[Text]:
-    used: set[ColumnIdentity] = {(one.table, one.column) for one in query.measures if one.column is not None}
+    used: set[ColumnIdentity] = set()
+    used |= {(one.table, one.column) for one in query.measures if one.column is not None}
     used |= {(one.column.table, one.column.column) for one in query.order if one.column is not None}
-    for chosen, rivals in filter(None, (_choice(asked, word, used) for word in asked.question.words)):
+    for word in asked.question.words:
+        choice = _choice(asked, word, used)
+        if choice is None:
+            continue
+        chosen, rivals = choice
         names = enumerated([called(asked.question.column_of(link)) for link in rivals])
         taken = called(asked.question.column_of(chosen))
         yield Text(
-            f"这里按“{taken.zh}”统计，另有：{names.zh}。", f'This is by "{taken.en}"; there is also: {names.en}.'
+            f"这里按“{taken.zh}”统计，另有：{names.zh}。",
+            f'This is by "{taken.en}"; there is also: {names.en}.',
         )
 
 
 def _choice(asked: Asked, word: Word, used: set[ColumnIdentity]) -> tuple[Link, list[Link]] | None:
-    """The column that the word was taken for, and others that it may mean; None without others."""
+    """Return the column for which the word was taken, and others that it may mean.
+
+    None where it can mean no other.
+    """
     if word.noun is None or word.noun.is_value:
         return None
-    named = (link for _, link in word.noun.columns if link.column is not None and link.derived is None)
-    links = [link for link in named if asked.question.is_measure(link)]
+    links = _measures_named(asked, word.noun)
     chosen = next((link for link in links if (link.table, link.column) in used), None)
     if chosen is None or chosen.quality >= _NAMED:
         return None
-    rivals = [
-        link for link in links if link.column != chosen.column and link.table == chosen.table
-        and link.quality >= chosen.quality - _AS_GOOD
-    ]  # fmt: skip
-    return (chosen, rivals[:_MOST]) if rivals else None
+    least = chosen.quality - _AS_GOOD
+    rivals = []
+    for link in links:
+        is_other = link.table == chosen.table and link.column != chosen.column
+        if is_other and link.quality >= least:
+            rivals.append(link)
+    if not rivals:
+        return None
+    return chosen, rivals[:_MOST]
+
+
+def _measures_named(asked: Asked, noun: Noun) -> list[Link]:
+    """Return the stored measures that a word may name, the likeliest first."""
+    found = []
+    for _, link in noun.columns:
+        is_stored = link.column is not None and link.derived is None
+        if is_stored and asked.question.is_measure(link):
+            found.append(link)
+    return found
 
 
 def _of_dates(asked: Asked, query: Query) -> Iterator[Text]:
-    conditions = [one.column for one in query.conditions if one.operator in ("during", "not during")]
-    used = {(one.table, one.column) for one in conditions}
-    used |= {(one.table, one.column) for one in query.dimensions if one.bucket is not None and one.column is not None}
-    for table, column in sorted(used - set(_said_dates(asked)), key=str):
-        facts = asked.question.facts(table)
-        others = [facts.table.column(name) for name in facts.dates if name != column]
-        names = [called(other) for other in others if other is not None and not facts.is_housekeeping(other)]
+    unsaid = _used_dates(query) - set(_said_dates(asked))
+    for table, column in sorted(unsaid, key=str):
+        names = _other_dates(asked, table, str(column))
+        if not names:
+            continue
         taken = called(asked.question.schema.column(table, str(column)))
-        if names:
-            listed = enumerated(names[:_MOST])
-            yield Text(
-                f"时间按“{taken.zh}”计，另有：{listed.zh}。", f'Dated by "{taken.en}"; there is also: {listed.en}.'
-            )
+        listed = enumerated(names[:_MOST])
+        yield Text(
+            f"时间按“{taken.zh}”计，另有：{listed.zh}。",
+            f'Dated by "{taken.en}"; there is also: {listed.en}.',
+        )
+
+
+def _used_dates(query: Query) -> set[ColumnIdentity]:
+    """Return the dates by which the query restricts or groups rows."""
+    found: set[ColumnIdentity] = set()
+    for condition in query.conditions:
+        if condition.operator in ("during", "not during"):
+            found.add((condition.column.table, condition.column.column))
+    for dimension in query.dimensions:
+        if dimension.bucket is not None and dimension.column is not None:
+            found.add((dimension.table, dimension.column))
+    return found
+
+
+def _other_dates(asked: Asked, table: TableKey, column: str) -> list[Text]:
+    facts = asked.question.facts(table)
+    found = []
+    for name in facts.dates:
+        other = facts.table.column(name) if name != column else None
+        if other is not None and not facts.is_housekeeping(other):
+            found.append(called(other))
+    return found
 
 
 def _said_dates(asked: Asked) -> Iterator[ColumnIdentity]:
-    for noun in (word.noun for word in asked.question.words):
-        if noun is None or noun.column is None or noun.is_value:
+    """Yield the columns that the question names: "order date" does, "orders" does not."""
+    for word in asked.question.words:
+        noun = word.noun
+        if noun is None or noun.is_value:
             continue
-        if noun.table is None or noun.column.quality >= noun.table.quality:  # "order date", not "orders"
-            yield noun.column.table, noun.column.column
+        table, column = noun.table, noun.column
+        if column is None:
+            continue
+        if table is None or column.quality >= table.quality:
+            yield column.table, column.column
 
 
 def _of_filters(asked: Asked, query: Query) -> Iterator[Text]:
-    """The semantic file's filters on tables that take part, but those by columns that the question speaks of."""
-    graph, spoken = asked.question.graph, touched(query)
+    """Yield a sentence on each filter of the semantic file that the question does not mention."""
+    graph = asked.question.graph
+    spoken = touched(query)
     said = {(one.column.table, one.column.column) for one in query.conditions}
     said |= {(one.table, str(one.column)) for one in (*query.dimensions, *query.top_per)}
-    for key in sorted(key for key in graph.above(query.base) if not spoken.isdisjoint(graph.above(key))):
+    for key in sorted(graph.above(query.base)):
         facts = asked.question.facts(key)
-        is_told = facts.filter is not None and facts.filtered - {facts.deleted}
-        if is_told and said.isdisjoint((key, name) for name in facts.filtered):
-            name = called(facts.table)
-            yield Text(
-                f"默认只计入满足 {facts.filter} 的“{name.zh}”。",
-                f'By default only those of "{name.en}" count that fulfil {facts.filter}.',
-            )
+        if facts.filter is None or spoken.isdisjoint(graph.above(key)):
+            continue
+        is_only_deletion = not facts.filtered - {facts.deleted}
+        is_said = any((key, name) in said for name in facts.filtered)
+        if is_only_deletion or is_said:
+            continue
+        name = called(facts.table)
+        yield Text(
+            f"默认只计入满足 {facts.filter} 的“{name.zh}”。",
+            f'By default only those of "{name.en}" count that fulfil {facts.filter}.',
+        )
 
 
 def _of_groups(asked: Asked, query: Query) -> Iterator[Text]:
-    """Says which groups an average is over, and what groups without rows have."""
+    """Yield which groups an average is over, and which figure groups without rows have."""
     table = asked.question.schema.table
     for measure in query.measures:
         rows = called(table(measure.table))
@@ -106,14 +168,15 @@ def _of_groups(asked: Asked, query: Query) -> Iterator[Text]:
         elif measure.per is not None and measure.per.column is None:
             group = called(table(measure.per.table))
             yield Text(
-                f"只计入有“{rows.zh}”记录的“{group.zh}”；如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。",
+                f"只计入有“{rows.zh}”记录的“{group.zh}”；"
+                f"如需全部计入，请加上“包括没有{rows.zh}的{group.zh}”。",
                 f'Only those of "{group.en}" that have "{rows.en}" are counted; to count all, add '
                 f'"including those without {rows.en}".',
             )
 
 
 def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) -> Iterator[Text]:
-    """Says what groups without rows have: 0 as a count or sum, nothing as an average."""
+    """Yield the figure that groups without rows have: 0 as a count or sum, none as an average."""
     if measure.function not in ("count", "count_distinct", "sum"):
         yield Text(
             f"没有“{rows.zh}”记录的“{group.zh}”没有这个数值。",
@@ -121,38 +184,58 @@ def _of_empty_groups(query: Query, measure: Measure, group: Text, rows: Text) ->
         )
     elif measure.per is not None or query.having:
         yield Text(
-            f"没有“{rows.zh}”记录的“{group.zh}”按0计入。", f'Those of "{group.en}" without "{rows.en}" count as 0.'
+            f"没有“{rows.zh}”记录的“{group.zh}”按0计入。",
+            f'Those of "{group.en}" without "{rows.en}" count as 0.',
         )
 
 
 def notes_on_values(asked: Asked) -> tuple[Text, ...]:
-    """What the answer says of words of which a part was taken for the whole of a stored value.
+    """Return a sentence on each word that is only a part of the stored value it was taken for.
 
     Raises:
         Refusal: nothing has this name; the similar one is offered.
     """
     notes = []
-    marks = [word.mark for word in asked.question.words]
-    is_named = [word.noun is not None for word in asked.question.words]
     for place, link in asked.parts.said:
-        is_whole, said = link.quality >= _WHOLE_VALUE, marks[place].text
-        longer = longer_word(marks, place) or longer_title(marks, place, is_whole=is_whole)
-        longer = longer or longer_name(marks, place, is_named, of_person=link.is_exact)
+        said = asked.question.words[place].mark.text
+        value = str(link.value)
+        is_whole = link.quality >= _WHOLE_VALUE
+        longer = _longer_name(asked, place, link, is_whole=is_whole)
         if longer is not None:
-            raise nobody_called(longer, [str(link.value)])
+            raise nobody_called(longer, [value])
         if link.is_exact or not is_whole:
-            _refuse_torn(asked, place)
-        if link.is_exact and not is_whole:
-            raise nobody_called(said, [str(link.value)])
-        if not is_whole:
-            notes.append(Text(f"“{said}”按“{link.value}”查询。", f'"{said}" was taken to mean "{link.value}".'))
+            _refuse_part_of_name(asked, place)
+        if is_whole:
+            continue
+        if link.is_exact:
+            raise nobody_called(said, [value])
+        note = Text(f"“{said}”按“{value}”查询。", f'"{said}" was taken to mean "{value}".')
+        notes.append(note)
     return tuple(notes)
 
 
-def _refuse_torn(asked: Asked, place: int) -> None:
-    """Refuses a part of a stored name after a character that may be a surname, such as 张: it is another person."""
-    marks = [word.mark for word in asked.question.words]
-    before = marks[place - 1] if place and marks[place].glued else None
-    counted = place > 1 and marks[place - 2].number is not None
-    if before is not None and before.means("unit") and not counted and has_han(before.text):
-        raise unknown_words([before.text + marks[place].text], asked.question.lexicon)
+def _longer_name(asked: Asked, place: int, link: Link, *, is_whole: bool) -> str | None:
+    """Return the longer name of which a word is a part in the question."""
+    words = asked.question.words
+    marks = [word.mark for word in words]
+    found = longer_word(marks, place) or longer_title(marks, place, is_whole=is_whole)
+    if found:
+        return found
+    is_named = [word.noun is not None for word in words]
+    return longer_name(marks, place, is_named, of_person=link.is_exact)
+
+
+def _refuse_part_of_name(asked: Asked, place: int) -> None:
+    """Refuse a part of a stored name behind a character that may be a surname, such as 张.
+
+    The question means another person then.
+    """
+    mark = asked.question.words[place].mark
+    before = asked.question.word_at(place - 1)
+    if before is None or not mark.glued:
+        return
+    counted = asked.question.word_at(place - 2)
+    is_unit = counted is not None and counted.mark.number is not None
+    may_be_surname = before.mark.means("unit") and has_han(before.mark.text)
+    if may_be_surname and not is_unit:
+        raise unknown_words([before.mark.text + mark.text], asked.question.lexicon)

@@ -1,96 +1,144 @@
-"""Moves the groups and conditions of an earlier query to rows of another table, as far as references reach."""
+"""Moves the groups and conditions of an earlier query to rows of another table, as far as it has
+references to what they are about.
+"""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from common.meanings import TableKey
 from common.text import Text
-from knowledge.naming import called
+from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
 from rules.linking.moments import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
 from rules.reading.words import Question
-from rules.schema.facts import is_year, kind_of
+from rules.schema.table_facts import is_year, kind_of
 
 
 def carried(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> Query:
-    """The query with its groups and conditions moved to another `table`; its figures stay as they are.
+    """Return the query with its groups and conditions moved to another `table`.
 
-    A date of the earlier events becomes the date of the new ones. Groups and conditions that the new rows have nothing
-    to do with are left out, and `notes` get a sentence on each.
+    Its figures stay as they are. A date of the earlier events becomes the date of the new ones.
+    Groups and conditions that the new rows have nothing to do with are left out, and `notes` get a
+    sentence on each.
 
     Raises:
         Refusal: none of the groups can be kept.
     """
-    moved = {one: _dimension(asked, query, one, table) for one in (*query.dimensions, *query.top_per)}
-    dimensions, top_per = (
-        tuple(kept for one in groups if (kept := moved[one]) is not None)
-        for groups in (query.dimensions, query.top_per)
-    )
-    if query.dimensions and not dimensions:
-        raise not_carried(spoken(asked.question, query.dimensions[0]), named(asked.question, table))
-    lost = (one for one in query.dimensions if moved[one] is None)
-    notes += [_left_out(asked.question, spoken(asked.question, one), table) for one in lost]
+    question = asked.question
+    dimensions = _moved(asked, query, query.dimensions, table)
+    if query.dimensions and not any(dimensions):
+        raise not_carried(spoken(question, query.dimensions[0]), named(question, table))
+    for before, after in zip(query.dimensions, dimensions, strict=True):
+        if after is None:
+            notes.append(_left_out(question, spoken(question, before), table))
+    top_per = _moved(asked, query, query.top_per, table)
     query = replace(
-        query, conditions=conditions_for(asked, query, table, notes), dimensions=dimensions, top_per=top_per
+        query,
+        conditions=conditions_for(asked, query, table, notes),
+        dimensions=tuple(one for one in dimensions if one is not None),
+        top_per=tuple(one for one in top_per if one is not None),
     )
-    deleted = asked.question.facts(table).deleted
+    deleted = question.facts(table).deleted
     if any((one.column.table, one.column.column) == (table, deleted) for one in query.conditions):
         query = replace(query, with_deleted=(query.with_deleted - {query.base}) | {table})
     return replace(query, base=table)
 
 
-def conditions_for(asked: Asked, query: Query, table: TableKey, notes: list[Text]) -> tuple[Condition, ...]:
-    """The query's conditions as conditions on rows of `table`; `notes` name those that can't be moved."""
-    moved = [(one, _column(asked, query, one.column, table)) for one in query.conditions]
-    lost = (named(asked.question, one.column.table, one.column.column) for one, column in moved if column is None)
-    notes += [_left_out(asked.question, name, table) for name in lost]
-    return tuple(replace(one, column=column) for one, column in moved if column is not None)
+def _moved(
+    asked: Asked, query: Query, dimensions: Iterable[Dimension], table: TableKey
+) -> list[Dimension | None]:
+    return [_dimension(asked, query, one, table) for one in dimensions]
+
+
+def conditions_for(
+    asked: Asked, query: Query, table: TableKey, notes: list[Text]
+) -> tuple[Condition, ...]:
+    """Return the query's conditions as conditions on rows of `table`.
+
+    `notes` get a sentence on each that can't be moved.
+    """
+    question = asked.question
+    moved = []
+    for one in query.conditions:
+        column = _column(asked, query, one.column, table)
+        if column is not None:
+            moved.append(replace(one, column=column))
+        else:
+            name = named(question, one.column.table, one.column.column)
+            notes.append(_left_out(question, name, table))
+    return tuple(moved)
 
 
 def spoken(question: Question, dimension: Dimension) -> Text:
-    """The name of a group, for a sentence."""
+    """Return the name of a group, for a sentence."""
     if dimension.bucket is not None:
         return _UNITS[dimension.bucket]
     return named(question, dimension.table, dimension.column)
 
 
 def named(question: Question, table: TableKey, column: str | None = None) -> Text:
-    """The name of a table, or of a column of it, for a sentence."""
-    return called(question.schema.table(table) if column is None else question.schema.column(table, column))
+    """Return the name of a table, or of a column of it, for a sentence."""
+    if column is None:
+        return called(question.schema.table(table))
+    return called(question.schema.column(table, column))
 
 
-def _dimension(asked: Asked, query: Query, dimension: Dimension, table: TableKey) -> Dimension | None:
+def _dimension(
+    asked: Asked, query: Query, dimension: Dimension, table: TableKey
+) -> Dimension | None:
     if dimension.column is None:
         return dimension if dimension.table in asked.question.graph.above(table) else None
-    column = _column(asked, query, ColumnRef(dimension.table, dimension.column, dimension.via), table, above_only=True)
-    return replace(dimension, table=column.table, column=column.column) if column is not None else None
+    before = ColumnRef(dimension.table, dimension.column, dimension.via)
+    after = _column(asked, query, before, table, above_only=True)
+    if after is None:
+        return None
+    return replace(dimension, table=after.table, column=after.column)
 
 
 def _column(
     asked: Asked, query: Query, column: ColumnRef, table: TableKey, *, above_only: bool = False
 ) -> ColumnRef | None:
-    """The column that restricts rows of `table` in the same way; None where they have nothing to do with it."""
+    """Return the column that restricts rows of `table` in the same way.
+
+    None where they have nothing to do with it.
+    """
     question = asked.question
-    if column.table == query.base and column.column == question.facts(column.table).deleted:
+    facts = question.facts(column.table)
+    is_of_base = column.table == query.base
+    if is_of_base and column.column == facts.deleted:
         return _deletion(question, column, table)
     if column.table in question.graph.above(table):
         return column
     if column == asked.event_date(query.base):
-        date = asked.event_date(table)
-        return date if date is not None and _is_year(question, date) == _is_year(question, column) else None
-    things = question.facts(table).is_entity and question.facts(column.table).is_entity
-    return column if things and column.table in question.graph.below(table) and not above_only else None
+        return _same_date(asked, column, table)
+    if above_only or column.table not in question.graph.below(table):
+        return None
+    are_things = facts.is_entity and question.facts(table).is_entity
+    return column if are_things else None
+
+
+def _same_date(asked: Asked, column: ColumnRef, table: TableKey) -> ColumnRef | None:
+    """Return when rows of `table` happened, if it tells years or days like the column."""
+    date = asked.event_date(table)
+    if date is None:
+        return None
+    question = asked.question
+    is_alike = _is_year(question, date) == _is_year(question, column)
+    return date if is_alike else None
 
 
 def _deletion(question: Question, column: ColumnRef, table: TableKey) -> ColumnRef | None:
-    """The column that marks deleted rows of `table`, if it marks them in the same way; else None."""
+    """Return the column that marks deleted rows of `table`, if it marks them in the same way."""
     if column.table == table:
         return column
-    schema, name = question.schema, question.facts(table).deleted
-    if name is None or kind_of(schema.column(table, name)) != kind_of(schema.column(column.table, column.column)):
+    name = question.facts(table).deleted
+    if name is None:
         return None
-    return ColumnRef(table, name)
+    kind = kind_of(question.schema.column(table, name))
+    is_alike = kind == kind_of(question.schema.column(column.table, column.column))
+    return ColumnRef(table, name) if is_alike else None
 
 
 def _is_year(question: Question, column: ColumnRef) -> bool:

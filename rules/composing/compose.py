@@ -1,4 +1,4 @@
-"""The one query that the parts of a reading give, and what was guessed for it."""
+"""Composes the one query that the parts of a reading give, or refuses it."""
 
 from dataclasses import replace
 
@@ -10,180 +10,285 @@ from rules.composing.listing import listed_query
 from rules.composing.measuring import dated_groups, figures_query, wants_figures
 from rules.composing.ranked import ranked_query
 from rules.composing.restricting import asks_for_periods, is_aggregate, restricted
+from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED
-from rules.query.query import ColumnRef, Dimension, Measure, Operand, Query, touched
-from rules.query.refusals import Refusal, ambiguous_column, missing_year, not_combinable, unknown_words, unused_words
+from rules.query.query import ColumnRef, Condition, Dimension, Measure, Operand, Query, touched
+from rules.query.refusals import (
+    Refusal,
+    ambiguous_column,
+    missing_year,
+    not_combinable,
+    unknown_words,
+    unused_words,
+)
 from rules.reading.inclusions import Inclusion
-from rules.reading.parts import NO_TABLE, Group, Named, Reading, Span
+from rules.reading.parts import NO_TABLE, GroupBy, Named, Reading, Span
 from rules.schema.links import column_link
 
-_NOWHERE = -9  # before all words
+_NO_PLACE = -9  # before all words
 _NEVER_MET = Text(
     "问题中的条件互相矛盾，没有一行数据能同时满足。请检查这些条件。",
-    "The conditions of the question contradict each other, so no row can meet them all. Please check them.",
+    "The conditions of the question contradict each other, so no row can meet them all. "
+    "Please check them.",
 )
+_MOST_CHOICES = 5  # columns that a word may mean, offered to the user
 
 
 def composed(asked: Asked) -> Query:
-    """The query of a reading.
+    """Return the query of a reading.
 
     Raises:
         Refusal: something is missing, ambiguous, or has no place in the query.
         AmbiguousPath: two tables are tied in several ways.
     """
-    asked = _split_attributes(_with_whole_names(_with_one_span(_without_deeds(_with_both_sides(asked)))))
+    for normalized in _NORMALIZATIONS:
+        asked = normalized(asked)
     refuse_doubts(asked)
-    parts = asked.parts
-    lost = {
-        "each": asked.says("shown_too") and not (parts.rankings or parts.thresholds or parts.groups),
-        "or": asked.says("or"),
-        "date_part": asked.says("periods") and not (parts.rankings or asks_for_periods(asked)),
-        "per_entity": asked.says("per_entity") and parts.rankings,
-    }
-    if any(lost.values()):
-        raise unused_words(asked.question.texts(*(kind for kind, is_lost in lost.items() if is_lost)))
-    if parts.rankings:
-        found = ranked_query(asked)
-        query = figures_query(found) if isinstance(found, Asked) else found
-    elif asks_for_periods(asked):
-        link = parts.thresholds[0].link
-        assert link is not None
-        dimension = asked.resolved(parts.groups[0].dimension, link.table)
-        query = Query(link.table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
-    elif wants_figures(asked):
-        query = figures_query(asked)
-        if asked.says("growth") or compares_periods(asked):
-            query = changing(asked, query)
-    else:
-        compares = any(is_aggregate(asked, one) for one in parts.thresholds)
-        query = listed_query(asked, compares_groups=compares)
+    _refuse_unplaced_flags(asked)
+    query = _main_query(asked)
     if query.measures:
         query = replace(query, conditions=(*query.conditions, *dated_groups(asked)))
     query = _with_people(asked, restricted(asked, query))
-    _refuse_unmet(asked, query)
+    _refuse_useless_counts(asked, query)
+    _refuse_missing_figures(asked, query)
+    _refuse_names_alone(asked, query)
     _refuse_contradictions(query)
-    _refuse_unplaced(asked, query)
-    ordered = [one.column for one in query.order if one.column is not None]
-    if any(asked.question.schema.table(one.table).column(one.column) is None for one in ordered):
-        raise not_combinable()  # it is a metric, of which single rows have none
+    _refuse_unplaced_names(asked, query)
+    _refuse_metrics_of_rows(asked, query)
     return query
 
 
-def _refuse_contradictions(query: Query) -> None:
-    """Refuses if a column would have to hold two values at once, which no row does.
+def _main_query(asked: Asked) -> Query:
+    """Return the query without most of its conditions: a ranking, figures or a listing."""
+    parts = asked.parts
+    if parts.rankings:
+        found = ranked_query(asked)
+        return figures_query(found) if isinstance(found, Asked) else found
+    if asks_for_periods(asked):
+        return _listed_periods(asked)
+    if wants_figures(asked):
+        query = figures_query(asked)
+        has_change = asked.says("growth") or compares_periods(asked)
+        return changing(asked, query) if has_change else query
+    compares_groups = any(is_aggregate(asked, one) for one in parts.thresholds)
+    return listed_query(asked, compares_groups=compares_groups)
 
-    Raises:
-        Refusal: there is such a column.
-    """
+
+def _listed_periods(asked: Asked) -> Query:
+    """Return the query for periods whose figure is compared: "days with revenue above 5000"."""
+    link = asked.parts.thresholds[0].link
+    assert link is not None
+    dimension = asked.resolved(asked.parts.groups[0].dimension, link.table)
+    return Query(link.table, dimensions=(dimension,), counts_rows=asked.says("how_many"))
+
+
+def _refuse_unplaced_flags(asked: Asked) -> None:
+    """Refuse words that ask for something which the rest of the question gives no place."""
+    parts = asked.parts
+    is_ranked = bool(parts.rankings)
+    has_groups = bool(parts.thresholds or parts.groups)
+    lost = []
+    if asked.says("or"):
+        lost.append("or")
+    if is_ranked:
+        if asked.says("per_entity"):
+            lost.append("per_entity")
+    else:
+        if asked.says("shown_too") and not has_groups:
+            lost.append("each")
+        if asked.says("periods") and not asks_for_periods(asked):
+            lost.append("date_part")
+    if lost:
+        raise unused_words(asked.question.texts(*lost))
+
+
+def _refuse_metrics_of_rows(asked: Asked, query: Query) -> None:
+    """Refuse an order of single rows by a metric, which single rows don't have."""
+    for order in query.order:
+        column = order.column
+        if column is None:
+            continue
+        if asked.question.schema.table(column.table).column(column.column) is None:
+            raise not_combinable()
+
+
+def _refuse_contradictions(query: Query) -> None:
+    """Refuse conditions that no row can meet together."""
     held: dict[ColumnRef, tuple[Operand, ...]] = {}
     for condition in query.conditions:
-        if condition.operator == "=" and held.setdefault(condition.column, condition.operands) != condition.operands:
+        if condition.operator != "=":
+            continue
+        operands = held.setdefault(condition.column, condition.operands)
+        if operands != condition.operands:
             raise unused_words([str(condition.operands[0])])
-    empty = {one.column for one in query.conditions if one.operator == "null"}
-    if any(one.column in empty and one.operator != "null" for one in query.conditions):
+    empty: set[ColumnRef] = set()
+    filled: set[ColumnRef] = set()
+    for condition in query.conditions:
+        columns = empty if condition.operator == "null" else filled
+        columns.add(condition.column)
+    absent: set[TableKey] = set()
+    present: set[TableKey] = set()
+    for related in query.related:
+        if not related.negated:
+            present.add(related.table)
+        elif not related.conditions:
+            absent.add(related.table)
+    if empty & filled or absent & present:
         raise Refusal("ambiguous_question", _NEVER_MET)
-    absent = {one.table for one in query.related if one.negated and not one.conditions}
-    if any(one.table in absent and not one.negated for one in query.related):
-        raise Refusal("ambiguous_question", _NEVER_MET)
 
 
-def _refuse_unmet(asked: Asked, query: Query) -> None:
-    """Refuses if a figure is asked for and the query has none, or something is asked of a thing that it only names.
+def _refuse_useless_counts(asked: Asked, query: Query) -> None:
+    """Refuse a count of the rows by which is grouped: it is 1 for each."""
+    count = Measure("count", query.base)
+    rows = Dimension(query.base)
+    if query.counts_rows or count not in query.measures or rows not in query.dimensions:
+        return
+    raise unused_words(asked.question.texts("count", "super", "each", "by") or ["?"])
 
-    Raises:
-        Refusal: "how much did Ann spend" is not answered by Ann.
-    """
-    parts, question = asked.parts, asked.question
-    counts_each_row = Dimension(query.base) in query.dimensions and Measure("count", query.base) in query.measures
-    if counts_each_row and not query.counts_rows:  # which gives 1 for each
-        raise unused_words(question.texts("count", "super", "each", "by") or ["?"])
-    if asked.says("avg") and not any(one.per or one.function in ("avg", "metric") for one in query.measures):
+
+def _refuse_missing_figures(asked: Asked, query: Query) -> None:
+    """Refuse a question for figures that the query does not have."""
+    question = asked.question
+    if asked.says("avg") and not any(map(_is_average, query.measures)):
         raise unused_words(question.texts("avg"))
-    if asked.says("running") and not any(one.is_running for one in query.measures):
+    has_running = any(measure.is_running for measure in query.measures)
+    if asked.says("running") and not has_running:
         raise unused_words(question.texts("running"))
-    shown = query.measures or query.counts_rows or parts.rankings or parts.thresholds
-    if not shown and (asked.says("sum") or asked.says("how_many")):
+    asks_for_total = asked.says("sum", "how_many")
+    if asks_for_total and not _has_answer(asked, query):
         raise unused_words(question.texts("sum", "count"))
-    named = parts.tables or parts.columns or parts.bare or parts.labels or parts.groups or parts.related
-    names = all(one.column.column in question.facts(one.column.table).display for one in parts.conditions)
-    if not (shown or named) and names and question.has("which", "verb"):
+
+
+def _is_average(measure: Measure) -> bool:
+    """Tell whether a figure is an average; a metric may be one."""
+    is_over_groups = measure.per is not None
+    return is_over_groups or measure.function in ("avg", "metric")
+
+
+def _refuse_names_alone(asked: Asked, query: Query) -> None:
+    """Refuse to answer by a thing that the question only names.
+
+    "how much did Ann spend" is not answered by Ann.
+    """
+    parts = asked.parts
+    question = asked.question
+    others = (
+        *parts.tables,
+        *parts.columns,
+        *parts.bare,
+        *parts.groups,
+        *parts.labels,
+        *parts.related,
+    )
+    if others or _has_answer(asked, query):
+        return
+    for condition in parts.conditions:
+        column = condition.column
+        if column.column not in question.facts(column.table).display:
+            return
+    if question.has("which", "verb"):
         raise unused_words(question.texts("which", "verb"))
 
 
-def _without_deeds(asked: Asked) -> Asked:
-    """Leaves out a date whose verb only says which events people are ranked by: "who *sold* the most"."""
-    words, columns = asked.question.words, asked.parts.columns
-    kept = tuple(one for one in columns if not words[one.at].mark.means("verb") or not asked.question.is_date(one.link))
-    ranks = asked.says("person") and asked.parts.rankings
-    return asked.with_parts(columns=kept) if ranks else asked
+def _has_answer(asked: Asked, query: Query) -> bool:
+    """Tell whether the query answers by more than listed rows."""
+    if query.measures or query.counts_rows:
+        return True
+    return bool(asked.parts.rankings or asked.parts.thresholds)
+
+
+def _without_dates_of_verbs(asked: Asked) -> Asked:
+    """Leave out a date whose verb only says which events rank people: "who *sold* the most"."""
+    if not asked.says("person") or not asked.parts.rankings:
+        return asked
+    kept = []
+    for one in asked.parts.columns:
+        is_verb = asked.question.words[one.at].mark.means("verb")
+        if not is_verb or not asked.question.is_date(one.link):
+            kept.append(one)
+    return asked.with_parts(columns=tuple(kept))
 
 
 def _with_people(asked: Asked, query: Query) -> Query:
-    """Shows the people beside the events that the user was asked back about: "who placed the largest order"."""
+    """Show the people beside the events about which the user was asked back.
+
+    "who placed the largest order" lists an order, with who placed it.
+    """
     question = asked.question
     is_of_events = not query.measures and not question.facts(query.base).is_entity
-    person = asked.person([query.base]) if is_of_events and question.settled != NOTHING_SETTLED else None
+    if not is_of_events or question.settled == NOTHING_SETTLED:
+        return query
+    person = asked.person([query.base])
     if person is None:
         return query
-    names = (ColumnRef(person, name) for name in question.facts(person).shown)
+    names = [ColumnRef(person, name) for name in question.facts(person).shown]
     return replace(query, columns=tuple(dict.fromkeys((*names, *query.columns))))
 
 
 def refuse_lost(asked: Asked, reading: Reading) -> None:
-    """Refuses a reading in which words with a meaning found no place.
-
-    Raises:
-        Refusal: there are such words.
-    """
-    question = asked.question
-    if reading.lost:
-        lost = [question.words[at].mark for at in reading.lost]
-        yearless = [mark for mark in lost if mark.date is not None and mark.date.missing_year]
-        if yearless:
-            raise missing_year(yearless[0].text)
-        unknown = [mark.text for mark in lost if mark.is_unknown]
-        raise unknown_words(unknown, question.lexicon) if unknown else unused_words([mark.text for mark in lost])
+    """Refuse a reading in which words with a meaning found no place."""
+    unknown, unused = [], []
+    for at in reading.lost:
+        mark = asked.question.words[at].mark
+        if mark.date is not None and mark.date.missing_year:
+            raise missing_year(mark.text)
+        unused.append(mark.text)
+        if mark.is_unknown:
+            unknown.append(mark.text)
+    if unknown:
+        raise unknown_words(unknown, asked.question.lexicon)
+    if unused:
+        raise unused_words(unused)
 
 
 def refuse_doubts(asked: Asked) -> None:
-    """Refuses a word that may name several columns equally well.
-
-    Raises:
-        Refusal: there is one.
-    """
+    """Refuse a word that names several columns equally well, unless the user chose one."""
     for word, links in asked.parts.doubts:
         choices = [(link.table, str(link.column)) for link in links]
         if asked.question.settled.among(choices) is None:
-            raise ambiguous_column(word, choices[:5], asked.question.lexicon)
+            raise ambiguous_column(word, choices[:_MOST_CHOICES], asked.question.lexicon)
 
 
 def _with_one_span(asked: Asked) -> Asked:
-    """Periods that are compared are one wish, wherever they stand: `上周车流量和上上周相比`."""
+    """Join periods that are compared, wherever they stand: `上周车流量和上上周相比`."""
     spans = asked.parts.spans
-    plain = len(spans) > 1 and all(one.link is None and not one.negated and one.periods[0].grain for one in spans)
-    if not plain or not (asked.says("compare") or asked.says("growth")):
+    if len(spans) < 2 or not asked.says("compare", "growth"):
         return asked
-    whole = Span(tuple(period for one in spans for period in one.periods), spans[0].at, compares=True)
+    periods: list[Period] = []
+    for span in spans:
+        is_plain = span.link is None and not span.negated
+        if not is_plain or not span.periods[0].grain:
+            return asked
+        periods += span.periods
+    whole = Span(tuple(periods), spans[0].at, compares=True)
     return asked.with_parts(spans=(whole,))
 
 
 def _with_both_sides(asked: Asked) -> Asked:
-    """Yes and no of one column side by side are groups, since no row is both: "paid vs unpaid sales"."""
-    said, groups = asked.parts.conditions, asked.parts.groups
-    both = [one.column for one in said if one.operator == "true" and replace(one, operator="false") in said]
-    sides = (Group(Dimension(one.table, one.column, via=one.via), 0) for one in dict.fromkeys(both))
-    kept = tuple(one for one in said if one.column not in both)
-    return asked.with_parts(conditions=kept, groups=(*groups, *sides))
+    """Group by a column of which yes and no are named, since no row is both: "paid vs unpaid"."""
+    said = asked.parts.conditions
+    both: dict[ColumnRef, None] = {}
+    for one in said:
+        if one.operator == "true" and replace(one, operator="false") in said:
+            both[one.column] = None
+    sides = [GroupBy(Dimension(one.table, one.column, via=one.via), 0) for one in both]
+    return asked.with_parts(
+        conditions=tuple(one for one in said if one.column not in both),
+        groups=(*asked.parts.groups, *sides),
+    )
 
 
 def _with_whole_names(asked: Asked) -> Asked:
-    """First and last name side by side name one person, in one role: "whose manager is Nancy Fuller"."""
-    said, conditions = asked.parts.said, asked.parts.conditions
-    places: dict[tuple[object, ...], int] = {
-        (link.table, link.column, link.value): at for at, link in said if asked.question.display(link)
-    }
-    placed = [(places.get((one.column.table, one.column.column, *one.operands), _NOWHERE), one) for one in conditions]
-    roles = {(at, one.column.table): one.column.via for at, one in placed if at != _NOWHERE and one.column.via}
+    """Take first and last name side by side for one person in one role.
+
+    In "whose manager is Nancy Fuller", both names are the manager's.
+    """
+    places = _places_of_names(asked)
+    placed = [(places.get(_value_of(one), _NO_PLACE), one) for one in asked.parts.conditions]
+    roles = {}
+    for at, one in placed:
+        if at != _NO_PLACE and one.column.via:
+            roles[at, one.column.table] = one.column.via
     found = []
     for at, one in placed:
         table = one.column.table
@@ -192,71 +297,166 @@ def _with_whole_names(asked: Asked) -> Asked:
     return asked.with_parts(conditions=tuple(found))
 
 
+def _places_of_names(asked: Asked) -> dict[tuple[object, ...], int]:
+    """Return the place of the word for each stored name: by its table, column and value."""
+    found: dict[tuple[object, ...], int] = {}
+    for at, link in asked.parts.said:
+        if asked.question.display(link):
+            found[link.table, link.column, link.value] = at
+    return found
+
+
+def _value_of(condition: Condition) -> tuple[object, ...]:
+    return (condition.column.table, condition.column.column, *condition.operands)
+
+
 def _split_attributes(asked: Asked) -> Asked:
-    """Shows columns of the thing that is grouped by, instead of grouping by them too: `各公司名称和成立日期`."""
-    groups, parts = asked.parts.groups, asked.parts
-    if parts.figures or parts.rankings or len(groups) < 2 or groups[0].dimension.column is not None:
-        return asked
-    table = groups[0].dimension.table
-    others = [one.dimension for one in groups[1:]]
-    if table == NO_TABLE or not all(one.table == table and one.column and not one.bucket for one in others):
-        return asked
-    columns = tuple(Named(one.at, column_link(table, str(one.dimension.column))) for one in groups[1:])
-    return asked.with_parts(groups=groups[:1], columns=(*columns, *parts.columns))
+    """Show columns of the thing that is grouped by, instead of grouping by them as well.
 
-
-def _refuse_unplaced(asked: Asked, query: Query) -> None:
-    """Refuses if a named table or column is neither in the query nor above a table that is.
-
-    Raises:
-        Refusal: there is such a name.
+    `各公司名称和成立日期` lists the companies with their names and dates.
     """
-    question, words = asked.question, asked.question.words
-    spoken = touched(query)
-    reachable = {key for table in spoken for key in question.graph.above(table)}
-    lost = [one.at for one in asked.tables if one.link.table not in reachable]
-    if any(measure.function == "avg" and measure.per is None for measure in query.measures):
-        # "average revenue of shops" may mean an average over shops, and the query has one over rows
-        lost += [one.at for one in asked.tables if one.link.table not in spoken]
-    grouped = {dim.table for dim in query.dimensions if dim.column is None}
-    columns = [*query.columns, *(order.column for order in query.order if order.column is not None)]
-    columns += [column for dim in query.dimensions for column in asked.shown_columns(dim)]
-    shown = {(one.table, one.column) for one in columns}
-    shown |= {(one.per.table, one.per.column) for one in query.measures if one.per and one.per.column}
-    for one in asked.parts.columns:
-        refs = asked.shown_column(one.link, words[one.at].mark.text)
-        if not any((ref.table, ref.column) in shown or ref.table in grouped for ref in refs):
-            lost.append(one.at)
-    answering = {dim.table for dim in query.dimensions}
-    if not query.measures:
-        answering |= {query.base, *(column.table for column in query.columns)}
-    if asked.says("person") and not any(question.facts(key).is_person for key in answering):
-        lost += [word.at for word in words if word.mark.arg == "person"]
-    for one in asked.tables:
-        is_asked = one.role == "asked" and one.at > 0 and words[one.at - 1].mark.means("which")
-        if is_asked and one.link.table not in answering and question.facts(one.link.table).display:
-            lost.append(one.at)
+    parts = asked.parts
+    if parts.figures or parts.rankings or len(parts.groups) < 2:
+        return asked
+    thing, *others = parts.groups
+    table = thing.dimension.table
+    if table == NO_TABLE or thing.dimension.column is not None:
+        return asked
+    columns = []
+    for one in others:
+        dimension = one.dimension
+        if dimension.table != table or not dimension.column or dimension.bucket:
+            return asked
+        columns.append(Named(one.at, column_link(table, dimension.column)))
+    return asked.with_parts(groups=(thing,), columns=(*columns, *parts.columns))
+
+
+_NORMALIZATIONS = (
+    _with_both_sides,
+    _without_dates_of_verbs,
+    _with_one_span,
+    _with_whole_names,
+    _split_attributes,
+)
+"""Each returns the question with some of its parts put differently, in this order."""
+
+
+def _refuse_unplaced_names(asked: Asked, query: Query) -> None:
+    """Refuse tables and columns that are named but have no place in the query."""
+    lost = [
+        *_unplaced_tables(asked, query),
+        *_unshown_columns(asked, query),
+        *_unanswered_people(asked, query),
+        *_unanswered_tables(asked, query),
+    ]
     if lost:
+        words = asked.question.words
         raise unused_words([words[at].mark.text for at in lost])
 
 
+def _unplaced_tables(asked: Asked, query: Query) -> list[int]:
+    """Return the places of tables that are neither in the query nor above a table that is."""
+    spoken = touched(query)
+    reachable: set[TableKey] = set()
+    for table in spoken:
+        reachable |= asked.question.graph.above(table).keys()
+    lost = [one.at for one in asked.tables if one.link.table not in reachable]
+    averages_rows = any(one.function == "avg" and one.per is None for one in query.measures)
+    if averages_rows:
+        # "average revenue of shops" may mean an average over shops, and the query has one over rows
+        lost += [one.at for one in asked.tables if one.link.table not in spoken]
+    return lost
+
+
+def _unshown_columns(asked: Asked, query: Query) -> list[int]:
+    """Return the places of columns that are neither shown nor of a table that is grouped by."""
+    shown = _shown_columns(asked, query)
+    grouped = {dimension.table for dimension in query.dimensions if dimension.column is None}
+    lost = []
+    for one in asked.parts.columns:
+        refs = asked.shown_column(one.link, asked.question.words[one.at].mark.text)
+        is_shown = any((ref.table, ref.column) in shown for ref in refs)
+        is_of_group = any(ref.table in grouped for ref in refs)
+        if not is_shown and not is_of_group:
+            lost.append(one.at)
+    return lost
+
+
+def _shown_columns(asked: Asked, query: Query) -> set[tuple[TableKey, str]]:
+    """Return the columns that the answer shows, or by which it is in order."""
+    columns = list(query.columns)
+    for order in query.order:
+        if order.column is not None:
+            columns.append(order.column)
+    for dimension in query.dimensions:
+        columns += asked.shown_columns(dimension)
+    found = {(one.table, one.column) for one in columns}
+    for measure in query.measures:
+        if measure.per is not None and measure.per.column is not None:
+            found.add((measure.per.table, measure.per.column))
+    return found
+
+
+def _unanswered_people(asked: Asked, query: Query) -> list[int]:
+    """Return the places of words for "who" where the answer shows no people."""
+    if not asked.says("person"):
+        return []
+    for table in _answering_tables(query):
+        if asked.question.facts(table).is_person:
+            return []
+    return [word.at for word in asked.question.words if word.mark.arg == "person"]
+
+
+def _unanswered_tables(asked: Asked, query: Query) -> list[int]:
+    """Return the places of tables after "which" whose rows the answer does not show."""
+    question = asked.question
+    answering = _answering_tables(query)
+    lost = []
+    for one in asked.tables:
+        is_asked = one.role == "asked" and question.means(one.at - 1, "which")
+        is_shown = one.link.table in answering or not question.facts(one.link.table).display
+        if is_asked and not is_shown:
+            lost.append(one.at)
+    return lost
+
+
+def _answering_tables(query: Query) -> set[TableKey]:
+    """Return the tables whose rows the answer shows."""
+    found = {dimension.table for dimension in query.dimensions}
+    if not query.measures:
+        found.add(query.base)
+        found |= {column.table for column in query.columns}
+    return found
+
+
 def with_all_groups(asked: Asked, query: Query, inclusion: Inclusion) -> Query:
-    """The query with groups that have no rows.
+    """Return the query with groups that have no rows.
 
     Raises:
         Refusal: the groups are not rows of one table, or the words name other groups.
     """
-    table, graph = grouped_table(query), asked.question.graph
-    if table is not None:
-        meant = {query.base, table, *(graph.below(table).keys() & graph.above(query.base).keys())}
-        is_named = all(any(link.table in meant for link in links) for links in inclusion.named)
-        if is_named and all(one.table in graph.above(table) for one in (*query.dimensions, *query.top_per)):
-            return replace(query, all_of=table)
-    raise unused_words([inclusion.text])
+    table = grouped_table(query)
+    lost = unused_words([inclusion.text])
+    if table is None:
+        raise lost
+    graph = asked.question.graph
+    between = graph.below(table).keys() & graph.above(query.base).keys()
+    meant = {query.base, table, *between}
+    for links in inclusion.named:
+        if meant.isdisjoint(link.table for link in links):
+            raise lost
+    for dimension in (*query.dimensions, *query.top_per):
+        if dimension.table not in graph.above(table):
+            raise lost
+    return replace(query, all_of=table)
 
 
 def grouped_table(query: Query) -> TableKey | None:
-    """The only table, beside the measured one, whose rows or columns are the groups; None where there is none."""
-    grouped = [*query.dimensions, *(measure.per for measure in query.measures if measure.per is not None)]
-    tables = {one.table for one in grouped if one.bucket is None} - {query.base}
+    """Return the only table, beside the measured one, whose rows or columns are the groups."""
+    grouped = list(query.dimensions)
+    for measure in query.measures:
+        if measure.per is not None:
+            grouped.append(measure.per)
+    tables = {one.table for one in grouped if one.bucket is None}
+    tables.discard(query.base)
     return tables.pop() if len(tables) == 1 else None

@@ -1,4 +1,4 @@
-"""Composes queries whose answer is rows: which table, which columns."""
+"""Composes queries whose answer is rows: of which table, and with which columns."""
 
 from common.meanings import TableKey
 from rules.composing.asked import Asked
@@ -6,126 +6,230 @@ from rules.query.query import ColumnRef, Dimension, Order, Query
 from rules.query.refusals import not_understood, unused_words
 from rules.reading.implied import column_dimension
 from rules.reading.parts import NO_TABLE
-from rules.schema.facts import kind_of
+from rules.schema.table_facts import kind_of
 from rules.words import WORDS
 
 _WHICH_ONES = WORDS.chinese.text("questions.which_ones")
 
 
 def listed_query(asked: Asked, *, compares_groups: bool) -> Query:
-    """The query for rows of the asked table; for groups of it, where figures of theirs are compared.
+    """Return the query for rows of the asked table.
+
+    Args:
+        compares_groups: figures of groups are compared, so that the groups are listed.
 
     Raises:
         Refusal: it is not known what is to be listed.
     """
-    parts, head = asked.parts, asked.head
-    by_owner = _is_by_owner(asked)
-    base = head if by_owner else _base(asked)
+    is_by_owner = _is_by_owner(asked)
+    base = asked.head if is_by_owner else _base(asked)
     if base is None or base == NO_TABLE:
         raise not_understood(asked.question.lexicon)
     if compares_groups:
-        named = [one for one in parts.columns if head is None or one.role == "asked"]
-        group = column_dimension(asked.question, named[0].link) if len(named) == 1 else Dimension(base)
+        group = _compared_group(asked, base)
         return Query(base, dimensions=(group,))
     columns = _columns(asked, base)
-    if by_owner:
-        owners = [column for one in parts.groups for column in asked.shown_columns(one.dimension)]
-        own = asked.names_of(base) if not parts.columns else columns
-        order = tuple(Order(column=one, descending=False) for one in owners)
-        return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)))
-    if parts.groups and not asked.is_attribute_listing():
-        raise unused_words([asked.question.words[one.at].mark.text for one in parts.groups])
-    distinct = _is_distinct(asked, base, columns)
-    if not distinct and parts.columns + parts.bare and not _is_named(asked, base):
-        columns = list(dict.fromkeys([*asked.names_of(base), *columns]))
-    order = () if distinct else asked.tie_break(base)
-    return Query(base, tuple(columns), order=order, distinct=distinct)
+    if is_by_owner:
+        return _listed_by_owner(asked, base, columns)
+    _refuse_groups(asked)
+    if _is_distinct(asked, base, columns):
+        return Query(base, tuple(columns), distinct=True)
+    shows_columns = bool(asked.parts.columns or asked.parts.bare)
+    if shows_columns and not _is_named(asked, base):
+        named = [*asked.names_of(base), *columns]
+        columns = list(dict.fromkeys(named))
+    return Query(base, tuple(columns), order=asked.tie_break(base))
+
+
+def _refuse_groups(asked: Asked) -> None:
+    """Refuse groups of listed rows, unless they are only the things whose columns are listed."""
+    if asked.is_attribute_listing():
+        return
+    words = [asked.question.words[group.at] for group in asked.parts.groups]
+    if words:
+        raise unused_words([word.mark.text for word in words])
+
+
+def _compared_group(asked: Asked, base: TableKey) -> Dimension:
+    """Return the groups whose figures are compared: by the only asked column, else the rows."""
+    columns = asked.parts.columns
+    if asked.head is not None:
+        columns = tuple(one for one in columns if one.role == "asked")
+    if len(columns) == 1:
+        return column_dimension(asked.question, columns[0].link)
+    return Dimension(base)
+
+
+def _listed_by_owner(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> Query:
+    """Return the query for things in the order of what they belong to."""
+    owners: list[ColumnRef] = []
+    for group in asked.parts.groups:
+        owners += asked.shown_columns(group.dimension)
+    own = columns if asked.parts.columns else asked.names_of(base)
+    order = [Order(column=one, descending=False) for one in owners]
+    return Query(base, (*owners, *own), order=(*order, *asked.tie_break(base)))
 
 
 def _is_by_owner(asked: Asked) -> bool:
-    """Whether things are listed by what they belong to, which is shown beside them: `每个服务区有哪些店铺`."""
-    question, parts, head = asked.question, asked.parts, asked.head
+    """Tell whether things are listed by what they belong to: `每个服务区有哪些店铺`.
+
+    That is shown beside them then.
+    """
+    question = asked.question
+    parts = asked.parts
+    head = asked.head
     if head is None or not parts.groups or parts.bare or not question.has("list", "which"):
         return False
-    dimensions = [one.dimension for one in parts.groups]
-    owned = all(one.table in question.graph.above(head) and one.bucket is None for one in dimensions)
-    return owned and bool(question.facts(head).display) and Dimension(head) not in dimensions
+    owners = question.graph.above(head)
+    for group in parts.groups:
+        dimension = group.dimension
+        if dimension == Dimension(head) or dimension.bucket is not None:
+            return False
+        if dimension.table not in owners:
+            return False
+    return bool(question.facts(head).display)
 
 
 def _is_named(asked: Asked, base: TableKey) -> bool:
-    """Whether the question names the one row that it asks about."""
-    columns = [one.column for one in asked.parts.conditions if one.operator == "="]
-    return any(one.table == base and _is_display(asked, one) for one in columns)
+    """Tell whether the question names the one row that it asks about."""
+    for condition in asked.parts.conditions:
+        is_of_base = condition.column.table == base and condition.operator == "="
+        if is_of_base and _is_display(asked, condition.column):
+            return True
+    return False
 
 
 def _base(asked: Asked) -> TableKey | None:
+    """Return the table whose rows are listed."""
+    parts = asked.parts
+    graph = asked.question.graph
     if asked.is_attribute_listing():
-        return asked.parts.groups[0].dimension.table
-    parts, graph = asked.parts, asked.question.graph
-    shown = [one.link.table for one in parts.columns] + [one.link.table for one in parts.bare if one.link]
-    candidates = [*([asked.head] if asked.head else []), *shown, *(one.link.table for one in asked.tables)]
-    candidates += [one.dimension.table for one in parts.groups if one.dimension.table != NO_TABLE]
-    candidates = candidates or [*parts.labels, *_condition_tables(asked)]
-    if not candidates:
-        return None
-    base = candidates[0]
+        return parts.groups[0].dimension.table
+    shown = [*parts.column_tables, *parts.bare_tables]
+    base = next(iter(_base_candidates(asked, shown)), None)
     for key in shown:
-        if key not in graph.above(base) and base in graph.above(key):
+        is_below = base is not None and base in graph.above(key)
+        if base is not None and is_below and key not in graph.above(base):
             base = key
     return base
 
 
+def _base_candidates(asked: Asked, shown: list[TableKey]) -> list[TableKey]:
+    """Return the tables that a listing may be of, the likeliest first."""
+    found = [asked.head] if asked.head is not None else []
+    found += shown
+    found += asked.table_keys
+    for group in asked.parts.groups:
+        if group.dimension.table != NO_TABLE:
+            found.append(group.dimension.table)
+    return found or [*asked.parts.labels, *_condition_tables(asked)]
+
+
 def _condition_tables(asked: Asked) -> list[TableKey]:
-    """The table of a question that names only values: whose kind or state is said, else whose name."""
+    """Return the table of a question that names only values.
+
+    A value that is somebody's kind or state says more of the table than a name does.
+    """
     parts = asked.parts
-    columns = sorted((one.column for one in parts.conditions), key=lambda one: _is_display(asked, one))
-    compared = [one.link.table for one in parts.thresholds if one.link is not None]
-    dated = [one.link.table for one in parts.spans if one.link is not None]
-    return [*(one.table for one in columns), *compared, *dated][:1]
+    columns = [one.column for one in parts.conditions]
+    columns.sort(key=lambda one: _is_display(asked, one))
+    found = [one.table for one in columns]
+    found += parts.threshold_tables
+    found += [one.link.table for one in parts.spans if one.link is not None]
+    return found[:1]
 
 
 def _columns(asked: Asked, base: TableKey) -> list[ColumnRef]:
-    parts, question = asked.parts, asked.question
-    shown = [(one.at, one.link) for one in parts.columns]
-    shown += [(one.position, one.link) for one in parts.bare if one.link is not None]
-    shown.sort(key=lambda item: item[0])
-    columns = [column for at, link in shown for column in asked.shown_column(link, question.words[at].mark.text)]
-    above = question.graph.above(base)
-    others = [one.link.table for one in asked.tables if one.link.table != base and one.link.table in above]
+    """Return the columns that a listing shows."""
     is_attribute = asked.is_attribute_listing()
+    columns = _named_columns(asked)
     names = asked.names_of(base)
-    if is_attribute or (others and not columns):
+    others = _tables_above(asked, base)
+    shows_others_alone = bool(others) and not columns
+    if is_attribute or shows_others_alone:
         columns = [*names, *columns]
-    others = [key for key in others if key != asked.head or _is_joined(asked, key) or is_attribute]
-    if columns:
-        return list(dict.fromkeys([*columns, *(one for key in others for one in asked.names_of(key))]))
-    everything = [ColumnRef(base, name) for name in asked.all_columns(base)]
-    return names if question.has("which") and names else everything
+    if not columns:
+        asks_which = asked.question.has("which")
+        return names if names and asks_which else asked.useful_columns(base)
+    for key in others:
+        is_context = key == asked.head and not _is_joined(asked, key)
+        if is_attribute or not is_context:
+            columns += asked.names_of(key)
+    return list(dict.fromkeys(columns))
+
+
+def _named_columns(asked: Asked) -> list[ColumnRef]:
+    """Return the columns that the question names, in its order."""
+    shown = [(one.at, one.link) for one in asked.parts.columns]
+    shown += [(one.position, one.link) for one in asked.parts.bare if one.link is not None]
+    shown.sort(key=lambda item: item[0])
+    found: list[ColumnRef] = []
+    for at, link in shown:
+        found += asked.shown_column(link, asked.question.words[at].mark.text)
+    return found
+
+
+def _tables_above(asked: Asked, base: TableKey) -> list[TableKey]:
+    """Return the named tables to which rows of `base` belong."""
+    above = asked.question.graph.above(base).keys() - {base}
+    return [key for key in asked.table_keys if key in above]
 
 
 def _is_joined(asked: Asked, key: TableKey) -> bool:
-    """Whether the table is named after "and"."""
+    """Tell whether the table is named after "and"."""
     at = next(one.at for one in asked.tables if one.link.table == key)
     before = asked.question.nearest(at - 1, -1, "noise", "of")
     return before is not None and before.mark.means("and")
 
 
 def _is_distinct(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool:
-    """Whether each value is listed once: the question says so, or lists categories."""
-    question, facts = asked.question, asked.question.facts(base)
-    named = [one for one in asked.parts.columns if one.role == "asked"]
-    whose = question.has("which") or any(_WHICH_ONES in text for text in question.texts("list"))
-    of_kind = whose and named and len(columns) == 1 and not _is_display(asked, columns[0])
-    if asked.says("distinct") or of_kind:
+    """Tell whether each value is listed once: the question says so, or lists categories."""
+    if asked.says("distinct") or _asks_for_category(asked, columns):
         return True
+    if asked.tables or _identify_rows(asked, base, columns):
+        return False
+    if _is_of_each(asked, base):
+        # `店铺的经营类型` are those of each shop
+        return False
+    schema = asked.question.schema
+    kinds = {kind_of(schema.column(one.table, one.column)) for one in columns}
+    return kinds <= {"text", "boolean"}
+
+
+def _asks_for_category(asked: Asked, columns: list[ColumnRef]) -> bool:
+    """Tell whether "which" asks for the values of one column that is no name: "which colours"."""
+    if len(columns) != 1 or not _asks_for_columns(asked):
+        return False
+    question = asked.question
+    listing = " ".join(question.texts("list"))
+    asks_which = question.has("which") or _WHICH_ONES in listing
+    return asks_which and not _is_display(asked, columns[0])
+
+
+def _asks_for_columns(asked: Asked) -> bool:
+    return any(one.role == "asked" for one in asked.parts.columns)
+
+
+def _is_of_each(asked: Asked, base: TableKey) -> bool:
+    """Tell whether a column is asked for beside its table, in Chinese, of each of its rows."""
+    question = asked.question
+    if not question.is_chinese or _asks_for_columns(asked):
+        return False
+    is_owned = any(one.link.table == base for one in asked.parts.tables)
+    has_names = bool(question.facts(base).display)
+    return is_owned and has_names and not _is_named(asked, base)
+
+
+def _identify_rows(asked: Asked, base: TableKey, columns: list[ColumnRef]) -> bool:
+    """Tell whether a name or the whole key of the rows is among the columns."""
+    facts = asked.question.facts(base)
     shown = {column.column for column in columns}
-    owned = question.is_chinese and not named and any(one.link.table == base for one in asked.parts.tables)
-    names_rows = shown & {*facts.display} or (facts.key and shown >= {*facts.key})
-    if asked.tables or names_rows or (facts.display and owned and not _is_named(asked, base)):
-        return False  # `店铺的经营类型` are those of each shop
-    return all(kind_of(question.schema.column(one.table, one.column)) in ("text", "boolean") for one in columns)
+    if not shown.isdisjoint(facts.display):
+        return True
+    return bool(facts.key) and shown.issuperset(facts.key)
 
 
 def _is_display(asked: Asked, column: ColumnRef) -> bool:
+    """Tell whether a column is a name or a key of its table's rows."""
     facts = asked.question.facts(column.table)
     return column.column in (*facts.display, *facts.key)

@@ -1,62 +1,110 @@
-"""Composes queries whose answer is figures: totals, averages, counts and shares, by group or alone."""
+"""Composes queries whose answer is figures, by group or alone: totals, averages, counts, shares."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from common.meanings import TableKey
-from knowledge.naming import called
+from knowledge.language.spoken_names import called
 from rules.composing.asked import Asked
-from rules.query.query import ColumnRef, Condition, Dimension, Figure, Function, Measure, Order, Query
+from rules.linking.moments import Unit
+from rules.query.query import (
+    ColumnRef,
+    Condition,
+    Dimension,
+    Figure,
+    Function,
+    Measure,
+    Order,
+    Query,
+)
 from rules.query.refusals import missing_measure, not_understood, unused_words
 from rules.reading.implied import amount_of, column_dimension, figure_of_rows, income_asked
-from rules.reading.parts import NO_TABLE
-from rules.schema.facts import is_averaged
+from rules.reading.parts import NO_TABLE, Named
 from rules.schema.links import column_link
+from rules.schema.table_facts import is_averaged
 from rules.words import WORDS
 
 _REPORTS = frozenset(WORDS.both("questions.reports"))
+_FLAGS_OF_FIGURES = ("share", "per_entity", "distribution", "how_many", "growth")
 
 
 def wants_figures(asked: Asked) -> bool:
-    """Whether the answer is figures and not rows."""
+    """Tell whether the answer is figures, not rows."""
     parts = asked.parts
-    if asked.says("how_many") and asked.says("compare") and any(one.table for one in parts.thresholds):
-        return False  # `订单数超过15的医院，各有多少`: the compared number is shown anyway
-    if asked.says("money") and not parts.bare:
+    if asked.says("how_many") and _compares_counts(asked):
+        # `订单数超过15的医院，各有多少`: the compared number is shown anyway
+        return False
+    if parts.figures or asked.says(*_FLAGS_OF_FIGURES):
         return True
-    if parts.figures or any(asked.says(one) for one in ("share", "per_entity", "distribution", "how_many", "growth")):
-        return True
-    if _counts_implied(asked):
-        return True
-    if parts.bare and (parts.groups or asked.says("trend")):
+    if not parts.bare:
+        return asked.says("money") or _counts_implied(asked)
+    if parts.groups or asked.says("trend"):
         return not asked.is_attribute_listing()
-    return bool(parts.bare) and (asked.says("how_much") or asked.says("running") or _is_total(asked))
+    asks_for_total = asked.says("how_much", "running")
+    return asks_for_total or _is_total(asked)
+
+
+def _compares_counts(asked: Asked) -> bool:
+    if not asked.says("compare"):
+        return False
+    return any(one.table is not None for one in asked.parts.thresholds)
 
 
 def _counts_implied(asked: Asked) -> bool:
-    """Whether rows by groups without a figure are counted: `orders by status`, `shops per company`."""
-    parts, question = asked.parts, asked.question
-    if parts.bare or parts.columns:
+    """Tell whether rows by groups without a figure are counted: `orders by status`."""
+    if asked.parts.columns:
         return False
     if asked.head is None:
-        return _is_value_grouped(asked) or (asked.says("sum") and income_asked(asked.question) is not None)
-    several = any(len(span.periods) > 1 for span in parts.spans) or "joined:and" in parts.flags
-    if asked.says("trend") or (asked.says("compare") and several):
+        asks_for_income = asked.says("sum") and income_asked(asked.question) is not None
+        return asks_for_income or _is_value_grouped(asked)
+    if asked.says("trend"):
         return True
-    lists = question.has("list") and not any(text in _REPORTS for text in question.texts("list"))
-    grouped = any(one.dimension.table != asked.head for one in parts.groups)
-    kinds = bool(parts.groups) and all(one.by and one.dimension.column for one in parts.groups) and not lists
-    per = any(word.text == "per" for word in question.words)
-    return (grouped and (per or question.has("by", "bucket"))) or kinds
+    if asked.says("compare") and _names_several(asked):
+        return True
+    return _is_grouped_count(asked)
+
+
+def _names_several(asked: Asked) -> bool:
+    """Tell whether the question names several values or periods together."""
+    if "joined:and" in asked.parts.flags:
+        return True
+    return any(len(span.periods) > 1 for span in asked.parts.spans)
+
+
+def _is_grouped_count(asked: Asked) -> bool:
+    """Tell whether groups alone ask for counts: `shops per company`, `orders by status`."""
+    groups = asked.parts.groups
+    question = asked.question
+    says_by = question.says("per") or question.has("by", "bucket")
+    if says_by and any(group.dimension.table != asked.head for group in groups):
+        return True
+    for group in groups:
+        is_by_column = group.by and group.dimension.column is not None
+        if not is_by_column:
+            return False
+    has_groups = bool(groups)
+    return has_groups and not _lists_rows(asked)
+
+
+def _lists_rows(asked: Asked) -> bool:
+    """Tell whether words such as "list" ask for rows; "report" does not."""
+    words = asked.question.texts("list")
+    return bool(words) and _REPORTS.isdisjoint(words)
 
 
 def _is_total(asked: Asked) -> bool:
-    """Whether plain measures are added up: those of events are, and metrics; those of things are shown."""
-    link, head, question = asked.parts.bare[0].link, asked.head, asked.question
+    """Tell whether plain measures are added up: of events, and metrics, but not of things."""
+    question = asked.question
+    head = asked.head
+    figure = asked.parts.bare[0]
+    link = figure.link
     assert link is not None
-    is_said = question.words[asked.parts.bare[0].position].mark.means("sum") and not asked.parts.columns
-    if is_said and not question.has("list", "which"):
-        return True  # "total invoiced in 2025", where that word is also the column's name
-    adds_up = not question.facts(link.table).is_entity and bool(question.facts(link.table).edges)
+    says_total = question.words[figure.position].mark.means("sum")
+    if says_total and not asked.parts.columns and not question.has("list", "which"):
+        # "total invoiced in 2025", where that word is also the column's name
+        return True
+    facts = question.facts(link.table)
+    adds_up = bool(facts.edges) and not facts.is_entity
     if head is None:
         return adds_up or question.schema.is_metric(link)
     if head != link.table:
@@ -65,27 +113,30 @@ def _is_total(asked: Asked) -> bool:
 
 
 def figures_query(asked: Asked) -> Query:
-    """The query for figures, by group where there are groups.
+    """Return the query for figures, by group where there are groups.
 
     Raises:
         Refusal: something is missing.
     """
-    parts = asked.parts
-    figures = sorted([*parts.figures, *_functioned(asked)], key=lambda one: one.position) or _implied(asked)
-    measures = list(dict.fromkeys(asked.measure(figure) for figure in figures))
+    measures = _measures(asked)
     base = measures[0].table
-    dimensions = [one for one in _dimensions(asked, base, measures) if not _is_each_row(asked, one, measures)]
+    dimensions = []
+    for dimension in _dimensions(asked, base, measures):
+        if not _is_each_row(asked, dimension, measures):
+            dimensions.append(dimension)
     if asked.says("per_entity"):
         return _per_entity(asked, measures, dimensions)
-    totals = len(measures) == len(dimensions) == 1 and measures[0].function in ("count", "sum")
-    if totals and asked.says("avg") and (not parts.bare or dimensions[0].bucket):  # "orders per day on average"
-        return Query(base, measures=(replace(measures[0], per=dimensions[0]),))
+    if _averages_totals(asked, measures, dimensions):
+        # "orders per day on average"
+        average = replace(measures[0], per=dimensions[0])
+        return Query(base, measures=(average,))
     if asked.says("share"):
         return _share(asked, base, measures, dimensions)
-    per = _averaged_over(asked, measures[0], dimensions) if len(measures) == 1 else None
+    per = _averaged_over(asked, measures, dimensions)
     if per is not None:
         rest = [one for one in dimensions if one != per]
-        return _grouped(base, rest, [replace(measures[0], function="sum", per=per)])
+        average = replace(measures[0], function="sum", per=per)
+        return _grouped(base, rest, [average])
     if any(_is_of_parts(asked, measure) for measure in measures):
         raise unused_words(asked.question.texts("super", "max", "min"))
     if asked.says("running"):
@@ -93,60 +144,92 @@ def figures_query(asked: Asked) -> Query:
     return _grouped(base, dimensions, measures)
 
 
-def _running(asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> list[Measure]:
-    """The figures with what they add up to; by months where the question names no groups.
+def _measures(asked: Asked) -> list[Measure]:
+    """Return the figures that are named, in their order, else the one that is implied."""
+    figures = [*asked.parts.figures, *_functioned(asked)]
+    figures.sort(key=lambda one: one.position)
+    if not figures:
+        figures = _implied(asked)
+    measures = [asked.measure(figure) for figure in figures]
+    return list(dict.fromkeys(measures))
+
+
+def _averages_totals(asked: Asked, measures: list[Measure], dimensions: list[Dimension]) -> bool:
+    """Tell whether the average of the groups' totals is asked for."""
+    if len(measures) != 1 or len(dimensions) != 1:
+        return False
+    is_total = measures[0].function in ("count", "sum")
+    if not is_total or not asked.says("avg"):
+        return False
+    is_by_time = dimensions[0].bucket is not None
+    return is_by_time or not asked.parts.bare
+
+
+def _running(
+    asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]
+) -> list[Measure]:
+    """Return the figures with their running totals; by months where the question names no groups.
 
     Raises:
-        Refusal: what is asked for doesn't add up.
+        Refusal: a figure doesn't add up.
     """
-    if any(one.function not in ("sum", "count") or one.per is not None for one in measures):
-        raise unused_words(asked.question.texts("running"))
+    totals = []
+    for measure in measures:
+        if measure.function not in ("sum", "count") or measure.per is not None:
+            raise unused_words(asked.question.texts("running"))
+        totals.append(replace(measure, is_running=True))
     if not dimensions:
         dimensions.append(asked.trend(base))
-    return [*measures, *(replace(one, is_running=True) for one in measures)]
+    return [*measures, *totals]
 
 
 def _is_of_parts(asked: Asked, measure: Measure) -> bool:
-    """Whether an extreme would be one of single reports, parts of a day, and the question doesn't ask for these."""
+    """Tell whether an extreme would be one of single reports, which are parts of a day.
+
+    It is meant only where the question asks for single reports.
+    """
     question = asked.question
     facts = question.facts(measure.table)
-    if measure.function not in ("max", "min") or measure.column is None or not facts.is_report:
+    if measure.function not in ("max", "min") or measure.column is None:
+        return False
+    if not facts.is_report or question.says_records:
         return False
     column = question.schema.column(measure.table, measure.column)
-    records = any(word.mark.arg == "rows" for word in question.words)
-    return facts.is_measure(column) and not is_averaged(column) and not records
+    return facts.is_measure(column) and not is_averaged(column)
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
-    """The plain measures; the first has the function that is said elsewhere: `平均`, "on average"."""
+    """Return the plain measures; the first has the function that is said elsewhere (`平均`)."""
     bare = asked.parts.bare
-    if any(one.dimension.bucket for one in asked.parts.groups):
+    if not bare or asked.parts.has_buckets:
         return bare
-    function: Function | None = "avg" if asked.says("avg") else "sum" if asked.says("sum") else None
-    return (replace(bare[0], function=function), *bare[1:]) if bare and function else bare
+    function: Function
+    if asked.says("avg"):
+        function = "avg"
+    elif asked.says("sum"):
+        function = "sum"
+    else:
+        return bare
+    first = replace(bare[0], function=function)
+    return (first, *bare[1:])
 
 
 def _implied(asked: Asked) -> list[Figure]:
-    """The figure of a question that names none: a count of things; for events in a share, their only figure."""
+    """Return the figure of a question that names none: a count of things, or the figures of events.
+
+    Raises:
+        Refusal: the question names nothing to be counted, or it is not known which figure is meant.
+    """
     settled = asked.question.settled.figure
     if settled is not None:
         return [settled]
-    named = [one.dimension.table for one in asked.parts.groups if one.dimension.column is not None]
-    named += [one.column.table for one in asked.parts.conditions]
-    named += [one.link.table for one in asked.parts.thresholds if one.link is not None]
-    named += asked.events if len(asked.events) == 1 else ()
-    table = asked.head or next(iter(named), NO_TABLE)
-    if table == NO_TABLE:
-        raise not_understood(asked.question.lexicon)
+    table = _implied_table(asked)
     facts = asked.question.facts(table)
-    if (earned := income_asked(asked.question)) is not None:
-        return [earned]
+    income = income_asked(asked.question)
+    if income is not None:
+        return [income]
     if asked.says("money"):
-        tables = [key for key in (*asked.events, asked.head, *named) if key is not None and key != NO_TABLE]
-        amounts = [link for key in tables if (link := amount_of(asked.question, key)) is not None]
-        if not amounts:
-            raise unused_words(asked.question.texts("count", "sum"))
-        return [Figure("sum", amounts[0])]
+        return [_implied_amount(asked)]
     if _is_value_grouped(asked):
         return _count_of_conditions(asked, asked.parts.conditions[0].column.table)
     if asked.says("how_many") and asked.head is None:
@@ -155,28 +238,71 @@ def _implied(asked: Asked) -> list[Figure]:
         return [Figure("count", table=table)]
     if len(facts.measures) > 1:
         raise missing_measure(called(facts.table), facts)
-    return [Figure("sum", column_link(table, one.name)) for one in facts.measures] or [Figure("count", table=table)]
+    if not facts.measures:
+        return [Figure("count", table=table)]
+    return [Figure("sum", column_link(table, facts.measures[0].name))]
+
+
+def _implied_table(asked: Asked) -> TableKey:
+    """Return the table whose rows are measured where no figure is named."""
+    found = [asked.head] if asked.head is not None else _named_tables(asked)
+    if not found or found[0] == NO_TABLE:
+        raise not_understood(asked.question.lexicon)
+    return found[0]
+
+
+def _named_tables(asked: Asked) -> list[TableKey]:
+    """Return the tables of groups, conditions and events."""
+    parts = asked.parts
+    found = [one.dimension.table for one in parts.groups if one.dimension.column is not None]
+    found += parts.condition_tables
+    found += parts.threshold_tables
+    if len(asked.events) == 1:
+        found += asked.events
+    return found
+
+
+def _implied_amount(asked: Asked) -> Figure:
+    """Return the amount of money of the first named table that has one."""
+    heads = [asked.head] if asked.head is not None else []
+    for table in (*asked.events, *heads, *_named_tables(asked)):
+        link = amount_of(asked.question, table) if table != NO_TABLE else None
+        if link is not None:
+            return Figure("sum", link)
+    raise unused_words(asked.question.texts("count", "sum"))
 
 
 def _is_value_grouped(asked: Asked) -> bool:
-    """`trucks by month`, "trucks compared with cars": what a report counts of stored values."""
-    tables = {one.column.table for one in asked.parts.conditions}
-    grouped = asked.says("trend") or asked.says("compare") or any(one.dimension.bucket for one in asked.parts.groups)
-    return asked.head is None and grouped and len(tables) == 1 and asked.question.facts(tables.pop()).is_report
+    """Tell whether a value's count in reports is asked for by groups: `trucks by month`.
+
+    The groups are units of time, or the values that are compared ("trucks compared with cars").
+    """
+    if asked.head is not None:
+        return False
+    is_grouped = asked.parts.has_buckets or asked.says("trend", "compare")
+    if not is_grouped:
+        return False
+    tables = set(asked.parts.condition_tables)
+    return len(tables) == 1 and asked.question.facts(tables.pop()).is_report
 
 
 def _count_of_conditions(asked: Asked, table: TableKey) -> list[Figure]:
-    """The rows that only conditions speak of: "how many are overdue"; the name of one thing is not counted.
+    """Return the count of rows of which only conditions speak: "how many are overdue".
 
     Raises:
-        Refusal: there is no use in counting them, or they count several things.
+        Refusal: a condition names one thing, which there is no use in counting, or the rows count
+            several things.
     """
-    question, conditions = asked.question, asked.parts.conditions
-    rows = any(word.mark.arg == "rows" for word in question.words)
-    if rows or any(one.operator in ("null", "not null") for one in conditions):
+    question = asked.question
+    conditions = asked.parts.conditions
+    operators = {one.operator for one in conditions}
+    if question.says_records or not operators.isdisjoint(("null", "not null")):
         return [Figure("count", table=table)]
-    display, figure = question.facts(table).display, figure_of_rows(question, table, 0)
-    if figure is None or any(one.operator == "=" and one.column.column in display for one in conditions):
+    names = question.facts(table).display
+    named = [one for one in conditions if one.column.column in names]
+    is_of_one = any(one.operator == "=" for one in named)
+    figure = figure_of_rows(question, table, 0)
+    if figure is None or is_of_one:
         raise unused_words(question.texts("count"))
     return [figure]
 
@@ -187,122 +313,224 @@ def _grouped(base: TableKey, dimensions: list[Dimension], measures: list[Measure
 
 
 def group_order(query: Query) -> tuple[Order, ...]:
-    """The order of groups if none is asked for: by time, else the greatest figure first."""
+    """Return the order of groups if none is asked for: by time, else the greatest figure first."""
     if not query.dimensions:
         return ()
-    if any(dimension.bucket for dimension in query.dimensions):
-        return (Order(descending=False),)
-    return (Order(measure=query.measures[0]), Order(descending=False))
+    by_first_group = Order(descending=False)
+    if _has_buckets(query.dimensions):
+        return (by_first_group,)
+    return (Order(measure=query.measures[0]), by_first_group)
+
+
+def _has_buckets(dimensions: Iterable[Dimension]) -> bool:
+    return any(dimension.bucket for dimension in dimensions)
 
 
 def _dimensions(asked: Asked, base: TableKey, measures: list[Measure]) -> list[Dimension]:
-    """The groups: those asked for, with their date columns, else things that are named beside a figure."""
+    """Return the groups: those asked for, else things that are named beside a figure."""
     found = [asked.resolved(one.dimension, base) for one in asked.parts.groups]
-    if asked.says("trend") and not any(one.bucket for one in found):
+    if asked.says("trend") and not _has_buckets(found):
         found.insert(0, asked.trend(base))
     if asked.says("compare"):
         found += _compared(asked, base, found)
-    return list(dict.fromkeys(found or _implied_dimensions(asked, measures)))
+    if not found:
+        found = _implied_dimensions(asked, measures)
+    return list(dict.fromkeys(found))
 
 
 def dated_groups(asked: Asked) -> tuple[Condition, ...]:
-    """Rows without a date are in no group of it: `各月完成的工单数` counts only completed ones."""
-    grouped = [one.dimension for one in asked.parts.groups if one.dimension.bucket is not None]
-    dates = [ColumnRef(one.table, one.column) for one in grouped if one.column is not None]
+    """Return the conditions that leave out rows without the date of a group.
+
+    `各月完成的工单数` counts only completed ones.
+    """
     schema = asked.question.schema
-    return tuple(Condition(one, "not null") for one in dates if schema.column(one.table, one.column).nullable)
+    found = []
+    for group in asked.parts.groups:
+        table = group.dimension.table
+        name = group.dimension.column
+        if group.dimension.bucket is None or name is None:
+            continue
+        if schema.column(table, name).nullable:
+            found.append(Condition(ColumnRef(table, name), "not null"))
+    return tuple(found)
 
 
 def _compared(asked: Asked, base: TableKey, others: list[Dimension]) -> list[Dimension]:
-    """The groups of a comparison: the columns of the values, and the unit of the periods, that are compared."""
-    found = [column_dimension(asked.question, column_link(one.table, one.column)) for one in asked.compared_columns]
-    grains = {period.grain for span in asked.parts.spans if len(span.periods) > 1 for period in span.periods}
-    if len(grains) == 1 and (grain := grains.pop()) is not None and not any(one.bucket for one in others):
-        found.append(asked.resolved(Dimension(NO_TABLE, None, grain), base))
+    """Return the groups of a comparison: the columns of its values, and the unit of its periods."""
+    found = []
+    for column in asked.compared_columns:
+        link = column_link(column.table, column.column)
+        found.append(column_dimension(asked.question, link))
+    grains: set[Unit | None] = set()
+    for span in asked.parts.spans:
+        if len(span.periods) > 1:
+            grains.update(period.grain for period in span.periods)
+    grain = grains.pop() if len(grains) == 1 else None
+    if grain is not None and not _has_buckets(others):
+        by_unit = Dimension(NO_TABLE, None, grain)
+        found.append(asked.resolved(by_unit, base))
     return found
 
 
 def _implied_dimensions(asked: Asked, measures: list[Measure]) -> list[Dimension]:
-    """The groups that named things imply beside a figure: "customers and their number of orders"."""
-    parts, question = asked.parts, asked.question
+    """Return the groups that named things imply: "customers and their number of orders"."""
+    question = asked.question
     measured = {measure.table for measure in measures}
-    explicit_total = any(figure.function in ("sum", "avg", "max", "min") for figure in parts.figures)
-    is_restricted = bool(parts.conditions or parts.related)
     found = []
     for one in asked.tables:
-        key = one.link.table
-        if key in measured or not question.facts(key).is_entity or one.role == "shared":
+        table = one.link.table
+        if table in measured or one.role == "shared":
             continue
-        chinese = question.is_chinese and not explicit_total and not is_restricted
-        if one.role == "asked" or _leads(asked, one.at) or chinese:
-            same = [column_link(key, one.column) for one in asked.compared_columns if one.table == key]
-            found.append(column_dimension(question, same[0]) if same else Dimension(key))
-    shows = question.has("list")
-    named = [one.link for one in parts.columns if one.role == "asked" or shows]
-    return found or [column_dimension(question, link) for link in named]
+        if question.facts(table).is_entity and _implies_groups(asked, one):
+            found.append(_group_of_thing(asked, table))
+    if found:
+        return found
+    shows_all = question.has("list")
+    for one in asked.parts.columns:
+        if shows_all or one.role == "asked":
+            found.append(column_dimension(question, one.link))
+    return found
 
 
-def _leads(asked: Asked, at: int) -> bool:
-    """Whether a noun is followed by "and" with a figure of its own: "customers and their number of orders"."""
-    after, figures = asked.question.nearest(at + 1, 1, "noise"), (*asked.parts.figures, *asked.parts.bare)
+def _implies_groups(asked: Asked, thing: Named) -> bool:
+    """Tell whether a thing that is named beside a figure means a figure for each."""
+    if thing.role == "asked":
+        return True
+    if _has_figure_behind(asked, thing.at):
+        return True
+    parts = asked.parts
+    is_restricted = bool(parts.conditions or parts.related)
+    if is_restricted or not asked.question.is_chinese:
+        return False
+    functions = {one.function for one in parts.figures}
+    return functions.isdisjoint(("sum", "avg", "max", "min"))
+
+
+def _group_of_thing(asked: Asked, table: TableKey) -> Dimension:
+    """Return the group by the column of the thing whose values are compared, else by the thing."""
+    for column in asked.compared_columns:
+        if column.table == table:
+            return column_dimension(asked.question, column_link(table, column.column))
+    return Dimension(table)
+
+
+def _has_figure_behind(asked: Asked, at: int) -> bool:
+    """Tell whether "and" or "with" and a figure follow a noun: "customers and their orders"."""
+    after = asked.question.nearest(at + 1, 1, "noise")
     if after is None or not after.mark.means("and", "with"):
         return False
+    figures = (*asked.parts.figures, *asked.parts.bare)
     return not figures or any(figure.position > after.at for figure in figures)
 
 
 def _is_each_row(asked: Asked, dimension: Dimension, measures: list[Measure]) -> bool:
-    """Whether the dimension is the measured rows themselves, which are no groups: `average fare per trip`."""
-    same = dimension.column is None and dimension.bucket is None and dimension.table == measures[0].table
-    per = asked.says("avg") or any(word.text == "per" for word in asked.question.words)
-    averaged = measures[0].function == "avg" and len(measures) == 1
-    return same and averaged and (per or not asked.question.facts(dimension.table).is_entity)
+    """Tell whether a dimension is the measured rows themselves: `average fare per trip`.
+
+    They are no groups then.
+    """
+    measure, *others = measures
+    if others or measure.function != "avg":
+        return False
+    is_of_rows = dimension.column is None and dimension.bucket is None
+    if not is_of_rows or dimension.table != measure.table:
+        return False
+    if asked.says("avg") or asked.question.says("per"):
+        return True
+    return not asked.question.facts(measure.table).is_entity
 
 
-def _averaged_over(asked: Asked, measure: Measure, dimensions: list[Dimension]) -> Dimension | None:
-    """What an average of reports is over: for `average revenue per day`, the totals of days; None for single rows.
+def _averaged_over(
+    asked: Asked, measures: list[Measure], dimensions: list[Dimension]
+) -> Dimension | None:
+    """Return the groups whose totals an average of reports is over.
+
+    For `average revenue per day` these are days. None where it is over single rows.
 
     Raises:
         Refusal: the average is asked for by period, and the question doesn't say of what.
     """
-    periods, question = [one for one in dimensions if one.bucket is not None], asked.question
-    if not question.facts(measure.table).is_report or measure.function != "avg" or measure.per is not None:
+    if len(measures) != 1 or not _is_average_of_reports(asked, measures[0]):
         return None
-    if not periods and all(one.column for one in dimensions):
+    periods = []
+    things = []
+    for dimension in dimensions:
+        if dimension.bucket is not None:
+            periods.append(dimension)
+        if dimension.column is None:
+            things.append(dimension)
+    if not periods and not things:
         return None
-    said = [text.lower() for text in question.texts("each", "bucket")]
-    by = {asked.resolved(one.dimension, measure.table) for one in asked.parts.groups if one.by}
-    over = [one for one in (*periods, *dimensions) if one not in by]
-    if over and len(dimensions) in (1, len(said) + 1) and all(text.split(" ")[0] == "per" for text in said):
+    over = _groups_without_by(asked, measures[0], [*periods, *dimensions])
+    if over and _says_only_per(asked, dimensions):
         return over[0]
     if periods:
-        raise unused_words(question.texts("avg"))
+        raise unused_words(asked.question.texts("avg"))
     return None
 
 
-def _share(asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]) -> Query:
-    """The query for shares: of each group in the total; without groups, of what meets the conditions in everything."""
+def _says_only_per(asked: Asked, dimensions: list[Dimension]) -> bool:
+    """Tell whether all units are named by "per", of which there is one less than groups."""
+    units = [text.lower().split(" ")[0] for text in asked.question.texts("each", "bucket")]
+    return len(dimensions) in (1, len(units) + 1) and set(units) <= {"per"}
+
+
+def _is_average_of_reports(asked: Asked, measure: Measure) -> bool:
+    if measure.function != "avg" or measure.per is not None:
+        return False
+    return asked.question.facts(measure.table).is_report
+
+
+def _groups_without_by(
+    asked: Asked, measure: Measure, dimensions: list[Dimension]
+) -> list[Dimension]:
+    """Return the dimensions that no word such as "by" asks for."""
+    by = set()
+    for group in asked.parts.groups:
+        if group.by:
+            by.add(asked.resolved(group.dimension, measure.table))
+    return [one for one in dimensions if one not in by]
+
+
+def _share(
+    asked: Asked, base: TableKey, measures: list[Measure], dimensions: list[Dimension]
+) -> Query:
+    """Return the query for shares.
+
+    They are those of each group in the total; without groups, the share of what meets the
+    conditions in everything.
+    """
+    graph = asked.question.graph
+    conditions = asked.parts.conditions
     lost = unused_words(asked.question.texts("share"))
-    graph, conditions = asked.question.graph, asked.parts.conditions
+    restricted = set(asked.parts.condition_tables)
     if any(measure.function == "metric" for measure in measures):
         raise lost
     if dimensions:
-        above = {key for one in dimensions for key in graph.above(one.table)}
-        if any(condition.column.table not in above for condition in conditions):
-            # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of all areas
+        above: set[TableKey] = set()
+        for dimension in dimensions:
+            above |= graph.above(dimension.table).keys()
+        if not restricted <= above:
+            # `各服务区新能源车占比` may mean shares of each area's traffic, or of the traffic of
+            # all areas
             raise lost
-        return _grouped(base, dimensions, [*measures, *(replace(one, is_share=True) for one in measures)])
-    reachable = all(one.column.table in graph.above(base) for one in conditions)
-    if not conditions or not reachable or asked.parts.thresholds or len(measures) != 1:
+        shares = [replace(one, is_share=True) for one in measures]
+        return _grouped(base, dimensions, [*measures, *shares])
+    if not conditions or not restricted <= graph.above(base).keys():
         raise lost
-    return Query(base, measures=(replace(measures[0], is_share=True, share_of=conditions),))
+    if asked.parts.thresholds or len(measures) != 1:
+        raise lost
+    share = replace(measures[0], is_share=True, share_of=conditions)
+    return Query(base, measures=(share,))
 
 
 def _per_entity(asked: Asked, measures: list[Measure], dimensions: list[Dimension]) -> Query:
-    """The query for one figure, the average over things: `平均每个服务区有多少店铺`."""
-    named = [column_dimension(asked.question, one.link) for one in asked.parts.columns]
-    heads = [Dimension(one.link.table) for one in asked.tables]
-    found = list(dict.fromkeys([*dimensions, *named])) or heads
-    others = {one.link.table for one in asked.tables} - {measures[0].table, *(one.table for one in found)}
-    if len(found) != 1 or others:
+    """Return the query for one figure, the average over things: `平均每个服务区有多少店铺`."""
+    columns = [column_dimension(asked.question, one.link) for one in asked.parts.columns]
+    found = list(dict.fromkeys([*dimensions, *columns]))
+    if not found:
+        found = [Dimension(table) for table in asked.table_keys]
+    placed = {measures[0].table, *(one.table for one in found)}
+    if len(found) != 1 or not placed.issuperset(asked.table_keys):
         raise unused_words(asked.question.texts("per_entity"))
-    return Query(measures[0].table, measures=(replace(measures[0], per=found[0]),))
+    average = replace(measures[0], per=found[0])
+    return Query(average.table, measures=(average,))

@@ -1,15 +1,17 @@
-"""Makes one `Query` and its statement of a question, or a refusal that says what is missing."""
+"""Understands a question: as one `Query` with its statement, or as a refusal that says why not."""
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeVar
 
+from common.cpu_clock import check
 from common.inquiry import Inquiry
-from common.meanings import TableKey
+from common.meanings import Metric, TableKey
 from common.text import Lang, Text, language_of
-from knowledge.atoms import stem, words_of
-from knowledge.naming import called, comment_names, english_words
+from knowledge.language.atoms import words_of
+from knowledge.language.inflection import stem
+from knowledge.language.spoken_names import called, comment_names, english_words
 from rules.composing.asked import Asked
 from rules.composing.assumptions import assumptions, notes_on_values
 from rules.composing.compose import composed, grouped_table, refuse_lost, with_all_groups
@@ -18,15 +20,22 @@ from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.query.query import ColumnRef, Dimension, Having, Query
-from rules.query.refusals import Refusal, ambiguous_way, beyond_grain, not_combinable, not_connected
+from rules.query.refusals import (
+    Refusal,
+    ambiguous_way,
+    beyond_grain,
+    not_combinable,
+    not_connected,
+    refuse_too_long,
+)
 from rules.query.years import dated
 from rules.reading.cover import readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.parts import Reading
 from rules.reading.patterns import BY_SYMBOL
 from rules.reading.words import ColumnIdentity, Question
-from rules.schema.joins import AmbiguousPath
 from rules.schema.lexicon import Lexicon, lexicon_for
+from rules.schema.reference_graph import AmbiguousPath
 from rules.sql.render import render
 from rules.sql.statement import Unrenderable
 from rules.words.talk import without_courtesy
@@ -36,7 +45,12 @@ T = TypeVar("T", ColumnRef, Dimension)
 
 @dataclass(frozen=True)
 class Understanding:
-    """A question as understood: the query, its statement, and what the user should know about the reading."""
+    """A question as understood.
+
+    Attributes:
+        warnings: what the user has to know, in the language of the answer.
+        assumptions: what was assumed where the question leaves a choice, the warnings among them.
+    """
 
     query: Query
     sql: str
@@ -45,27 +59,45 @@ class Understanding:
 
 
 def understand(inquiry: Inquiry, settled: Settled = NOTHING_SETTLED) -> Understanding:
-    """The query and the statement of a question; `settled` is what the user has said when asked back.
+    """Return the query and the statement of a question.
+
+    Args:
+        settled: the user's answers to questions back.
 
     Raises:
         Refusal: rules can't answer it.
     """
     lexicon = lexicon_for(inquiry)
     marks = marks_of(inquiry.question, lexicon)
+    refuse_too_long(inquiry.question, marks)
     try:
         return _with_groups(inquiry, lexicon, marks, settled)
     except Refusal as refusal:
-        named = (link.table for mark in marks for link in mark.links[:1] if link.kind == "table")
-        if all(lexicon.schema.table(key).kind == "table" for key in named):
+        if not _names_view(marks, lexicon):
             raise
-        try:  # a view's name may be several words of the question written together
-            return _with_groups(inquiry, lexicon, marks_of(inquiry.question, lexicon, with_views=False), settled)
+        # A view's name may be several words of the question written together.
+        without_views = marks_of(inquiry.question, lexicon, with_views=False)
+        try:
+            return _with_groups(inquiry, lexicon, without_views, settled)
         except Refusal:
             raise refusal from None
 
 
-def _with_groups(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled) -> Understanding:
-    """The question, with groups that have no rows if it has words for that."""
+def _names_view(marks: tuple[Mark, ...], lexicon: Lexicon) -> bool:
+    """Tell whether a word names a view, or anything else that is no table, as its best sense."""
+    for mark in marks:
+        link = next(iter(mark.links), None)
+        if link is None or link.kind != "table":
+            continue
+        if lexicon.schema.table(link.table).kind != "table":
+            return True
+    return False
+
+
+def _with_groups(
+    inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled
+) -> Understanding:
+    """Understand the question, with groups that have no rows if it has words for that."""
     rest, inclusion = without_inclusion(marks)
     if inclusion is None:
         return _read(inquiry, lexicon, marks, settled)
@@ -78,19 +110,25 @@ def _with_groups(inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], se
         if inclusion.text in refusal.words:
             raise
         refused = refusal
-    try:  # the words restrict the rows themselves: "customers without orders too"
+    # Then the words may restrict the rows themselves: "customers without orders too".
+    try:
         return _read(inquiry, lexicon, marks, settled)
     except Refusal as refusal:
         raise refused or refusal from None
 
 
 class _NoGroups(Exception):
-    """The query has no such groups."""
+    """Raised where the query has no groups that words for groups without rows could be about."""
 
 
 def _read(
-    inquiry: Inquiry, lexicon: Lexicon, marks: tuple[Mark, ...], settled: Settled, inclusion: Inclusion | None = None
+    inquiry: Inquiry,
+    lexicon: Lexicon,
+    marks: tuple[Mark, ...],
+    settled: Settled,
+    inclusion: Inclusion | None = None,
 ) -> Understanding:
+    """Understand marks; where tables can't be joined, try without the columns of the figures."""
     is_chinese = language_of(without_courtesy(inquiry.question)) == "zh"
     marks = dated(marks, settled.year, is_chinese)
 
@@ -105,19 +143,25 @@ def _read(
         unconnected = failure
     with suppress(_Unconnected):
         understood = best_of(tuple(_without(mark, unconnected.measured) for mark in marks))
-        if understood.query.measures:  # else the question asks for figures, and the query has only rows
+        if understood.query.measures:
             return understood
+        # The question asks for figures, and this query has only rows.
     raise unconnected.refusal
 
 
 def _without(mark: Mark, avoided: frozenset[ColumnIdentity]) -> Mark:
-    """The mark without its links to these columns, unless it links to no other column."""
-    links = tuple(link for link in mark.links if link.kind != "column" or (link.table, link.column) not in avoided)
-    return replace(mark, links=links) if any(link.kind == "column" for link in links) else mark
+    """Return the mark without its links to these columns, unless it links to no other column."""
+    links = []
+    for link in mark.links:
+        is_column = link.kind == "column"
+        if not is_column or (link.table, link.column) not in avoided:
+            links.append(link)
+    has_columns = any(link.kind == "column" for link in links)
+    return replace(mark, links=tuple(links)) if has_columns else mark
 
 
 class _Unconnected(Exception):
-    """The tables can't be joined so; another reading may avoid the columns `measured`."""
+    """Raised where tables can't be joined; another reading may avoid the columns `measured`."""
 
     def __init__(self, refusal: Refusal, measured: frozenset[ColumnIdentity]) -> None:
         super().__init__()
@@ -125,13 +169,14 @@ class _Unconnected(Exception):
 
 
 def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Understanding:
-    """What the best reading that can be composed gives.
+    """Understand the best reading that can be composed.
 
     Raises:
-        Refusal: the best reading can't, and no other is nearly as good.
+        Refusal: of the best reading; no other that is nearly as good can be composed either.
     """
     refusal: Refusal | None = None
     for reading in readings(question, BY_SYMBOL):
+        check()
         try:
             return _understood(question, reading, lang, inclusion)
         except Refusal as one:
@@ -142,51 +187,74 @@ def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Unders
     raise refusal
 
 
-def _understood(question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None) -> Understanding:
+def _understood(
+    question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None
+) -> Understanding:
     asked = Asked(question, reading.parts)
-    notes = notes_on_values(asked)  # a part of a name says more than words that are lost
+    # a part of a name says more than words that are lost
+    notes = notes_on_values(asked)
     refuse_lost(asked, reading)
+    events = (*question.named_tables(), *question.spoken_events())
     try:
-        query = replace(composed(asked), through=frozenset((*question.named_tables(), *question.spoken_events())))
+        query = replace(composed(asked), through=frozenset(events))
         query, sql = rendered(asked, query, inclusion)
     except AmbiguousPath as ambiguity:
         raise ambiguous_way(ambiguity.target, ambiguity.choices, question.lexicon) from ambiguity
     except (Unrenderable, LookupError) as failure:
-        measured = frozenset((one.link.table, one.link.column) for one in asked.figures if one.link)
-        names = [called(question.schema.table(key)) for key in dict.fromkeys(question.named_tables())]
-        refusal = not_connected(names[0], names[1]) if len(names) >= 2 else not_combinable()
-        raise _Unconnected(refusal, measured) from failure
-    return Understanding(query, sql, tuple(note.to(lang) for note in notes), (*notes, *assumptions(asked, query)))
+        figures = [one.link for one in asked.figures if one.link is not None]
+        measured = frozenset((link.table, link.column) for link in figures)
+        raise _Unconnected(_unconnected_refusal(question), measured) from failure
+    warnings = tuple(note.to(lang) for note in notes)
+    return Understanding(query, sql, warnings, (*notes, *assumptions(asked, query)))
+
+
+def _unconnected_refusal(question: Question) -> Refusal:
+    tables = list(dict.fromkeys(question.named_tables()))
+    names = [called(question.schema.table(key)) for key in tables]
+    return not_connected(names[0], names[1]) if len(names) > 1 else not_combinable()
 
 
 def _refuse_beyond_grain(asked: Asked, query: Query) -> None:
-    """Refuses a metric by something that it means nothing by.
-
-    Raises:
-        Refusal: a group of the query is none of the metric's grain.
-    """
-    question = asked.question
+    """Refuse a metric by a group for which it is not defined."""
+    schema = asked.question.schema
     for measure in query.measures:
-        metric = question.schema.metric(measure.table, measure.column) if measure.function == "metric" else None
-        if metric is None or not metric.grain:
+        if measure.function != "metric":
             continue
-        dated = asked.event_date(metric.table)
-        known = {*metric.grain, metric.date_column or (dated.column if dated is not None else None)}
-        ways = [question.graph.up(metric.table, one.table, one.via) or () for one in query.dimensions]
-        columns = [way[0].columns if way else (one.column,) for way, one in zip(ways, query.dimensions, strict=True)]
-        if not all(known.issuperset(names) for names in columns):
-            table = question.schema.table(metric.table)
+        metric = schema.metric(measure.table, measure.column)
+        if not metric.grain:
+            continue
+        known = _grain(asked, metric)
+        groups = [_grouping_columns(asked, metric, one) for one in query.dimensions]
+        if not all(known.issuperset(columns) for columns in groups):
+            table = schema.table(metric.table)
             grain = [called(column) for column in table.columns if column.name in known]
-            raise beyond_grain(called(question.schema.column(metric.table, metric.name)), grain)
+            raise beyond_grain(called(schema.column(metric.table, metric.name)), grain)
+
+
+def _grain(asked: Asked, metric: Metric) -> set[str | None]:
+    """Return the columns of the metric's table by which it may be grouped, its date among them."""
+    date = metric.date_column
+    if not date:
+        event = asked.event_date(metric.table)
+        date = event.column if event is not None else None
+    return {*metric.grain, date}
+
+
+def _grouping_columns(asked: Asked, metric: Metric, dimension: Dimension) -> tuple[str | None, ...]:
+    """Return the columns of the metric's table by which a dimension groups its rows."""
+    way = asked.question.graph.up(metric.table, dimension.table, dimension.via)
+    return way[0].columns if way else (dimension.column,)
 
 
 def rendered(asked: Asked, query: Query, inclusion: Inclusion | None = None) -> tuple[Query, str]:
-    """The query and its statement, with groups that have no rows if words say so or if they meet the comparisons."""
+    """Return the query and its statement.
+
+    Groups that have no rows are added if words say so or if they meet the comparisons.
+    """
     question = asked.question
     _refuse_beyond_grain(asked, query)
     if inclusion is not None:
-        groups = {link.table for links in inclusion.named for link in links if link.kind == "table"}
-        if not query.measures or (inclusion.is_aside and grouped_table(query) not in groups):
+        if not query.measures or not _is_about_groups(inclusion, query):
             raise _NoGroups
         return _in_role(question, with_all_groups(asked, query, inclusion))
     if query.all_of is None and _holds_for_none(query):
@@ -195,8 +263,21 @@ def rendered(asked: Asked, query: Query, inclusion: Inclusion | None = None) -> 
     return _in_role(question, query)
 
 
+def _is_about_groups(inclusion: Inclusion, query: Query) -> bool:
+    """Tell whether the words mean the groups; said in passing, they have to name their table."""
+    if not inclusion.is_aside:
+        return True
+    tables = set()
+    for links in inclusion.named:
+        tables |= {link.table for link in links if link.kind == "table"}
+    return grouped_table(query) in tables
+
+
 def _in_role(question: Question, query: Query) -> tuple[Query, str]:
-    """Of several references to a table, the one is taken of whose name the question has a word."""
+    """Return the query and its statement, through the reference that the question means.
+
+    Of several references to a table it is the one that the user chose, or that the question names.
+    """
     try:
         return query, render(query, question.schema, question.graph)
     except AmbiguousPath as ambiguity:
@@ -209,42 +290,64 @@ def _in_role(question: Question, query: Query) -> tuple[Query, str]:
 
 
 def _said_reference(question: Question, ambiguity: AmbiguousPath) -> str | None:
-    """The only reference of which a word stands in the question: "trips *started* at Harbor"; else None."""
-    said = {stem(one) for word in question.words for one in words_of(word.mark.text)}
+    """Return the only reference of which a word stands in the question.
+
+    "trips *started* at Harbor" names the reference to the station where they started.
+    """
+    said: set[str] = set()
+    for word in question.words:
+        said |= {stem(one) for one in words_of(word.mark.text)}
     target = {stem(one) for one in words_of(ambiguity.target[1])}
     scored = []
     for key, column in ambiguity.choices:
-        names = [column, *comment_names(question.schema.column(key, column).comment)] if column else []
-        words = {stem(one) for name in names for one in english_words(name)} - target - {"id"}
-        scored.append((len(words & said), column))
+        own = _words_of_reference(question, key, column) - target - {"id"}
+        scored.append((len(own & said), column))
     best, *others = sorted(scored, reverse=True)
-    return best[1] if best[0] > max((score for score, _ in others), default=0) else None
+    is_only = best[0] > max((score for score, _ in others), default=0)
+    return best[1] if is_only else None
+
+
+def _words_of_reference(question: Question, table: TableKey, column: str) -> set[str]:
+    """Return the words of a column's names, in their basic forms."""
+    if not column:
+        return set()
+    names = [column, *comment_names(question.schema.column(table, column).comment)]
+    return {stem(word) for name in names for word in english_words(name)}
 
 
 def with_role(query: Query, table: TableKey, via: str) -> Query:
-    """The query in which every use of `table` goes through the referencing column `via`."""
+    """Return the query in which every use of `table` goes through the referencing column `via`."""
 
     def in_role(one: T) -> T:
         return replace(one, via=via) if one.table == table and one.via is None else one
 
+    conditions = [replace(one, column=in_role(one.column)) for one in query.conditions]
+    order = []
+    for one in query.order:
+        order.append(replace(one, column=in_role(one.column)) if one.column is not None else one)
     return replace(
         query,
         columns=tuple(map(in_role, query.columns)),
         dimensions=tuple(map(in_role, query.dimensions)),
         top_per=tuple(map(in_role, query.top_per)),
-        conditions=tuple(replace(one, column=in_role(one.column)) for one in query.conditions),
-        order=tuple(replace(one, column=in_role(one.column)) if one.column else one for one in query.order),
+        conditions=tuple(conditions),
+        order=tuple(order),
     )
 
 
 def _holds_for_none(query: Query) -> bool:
-    """Whether a comparison of counts also holds for groups without rows, as "fewer than 3 orders" does."""
+    """Tell whether the comparisons of counts also hold for groups without rows.
+
+    "fewer than 3 orders" does.
+    """
     return bool(query.having) and all(_holds_for_zero(one, query.base) for one in query.having)
 
 
 def _holds_for_zero(having: Having, counted: TableKey) -> bool:
-    first = next(iter(having.operands), None)
-    if having.measure.function != "count" or having.measure.table != counted or not isinstance(first, Decimal):
+    if having.measure.function != "count" or having.measure.table != counted:
+        return False
+    first = having.operands[0] if having.operands else None
+    if not isinstance(first, Decimal):
         return False
     holds = {"<": first > 0, "<=": first >= 0, "=": first == 0, "between": first <= 0}
     return holds.get(having.operator, False)

@@ -1,1 +1,1 @@
-"""Understands a question, or a follow-up together with the questions before it, as a `Query`."""
+"""Understand a question, or a follow-up together with the questions before it, as a `Query`."""

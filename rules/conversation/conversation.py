@@ -1,6 +1,6 @@
-"""Understands a question in its conversation: by itself if it is complete, else as a change to the question before.
+"""Understand a question in its conversation: by itself if it is complete, else as a follow-up.
 
-An answer to a question back completes the question before it.
+An answer to a clarifying question completes the question before it.
 """
 
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
+from common.cpu_clock import within
 from common.inquiry import Inquiry, StoredValue
 from common.text import Lang, Text
 from common.values import Turn
@@ -22,10 +23,18 @@ from rules.conversation.pointing import Pointer, pointer_of, pronoun_of, row_con
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Pending, Settled
 from rules.query.query import Condition, Operand, Query, measured_table, shown_things, touched
-from rules.query.refusals import Refusal, grounds, not_by_rules, not_continued, which_one
+from rules.query.refusals import (
+    Refusal,
+    grounds,
+    not_by_rules,
+    not_continued,
+    too_long,
+    which_one,
+)
 from rules.query.years import year_of
 from rules.schema.lexicon import Lexicon, lexicon_for, lexicon_of
 from rules.words import WORDS
+from rules.words.limits import STEP_S
 from rules.words.result_questions import kind_of_doubt
 from rules.words.talk import REWORDED
 from rules.words.writes import write_request
@@ -33,11 +42,15 @@ from rules.words.writes import write_request
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of understanding a question. It must not refer to the catalogue, whose lexicon it is kept with.
+    """The result of understanding a question.
+
+    It must not refer to the catalogue, whose lexicon it is kept with.
 
     Attributes:
-        made: a refusal in it must not be raised itself, because a raised one keeps the frames of its stack alive.
-        goes_on: whether the question continues an earlier one, or completes one that was asked back.
+        asked: question, language, table, found values and history of the inquiry.
+        made: a refusal in it must not be raised itself, because a raised one keeps the frames of
+            its stack alive.
+        goes_on: whether the question continues an earlier one, or answers a clarifying question.
     """
 
     asked: tuple[str, Lang, str | None, tuple[StoredValue, ...], tuple[Turn, ...]]
@@ -46,94 +59,130 @@ class Outcome:
 
 
 _BEGINS_OR_POINTS_BACK = re.compile(
-    f"{WORDS.begins('follow_ups.noise.lead').pattern}|{WORDS.found('follow_ups.noise.these').pattern}", re.IGNORECASE
+    f"{WORDS.begins('follow_ups.noise.lead').pattern}"
+    f"|{WORDS.found('follow_ups.noise.these').pattern}",
+    re.IGNORECASE,
 )
-# How likely a follow-up is about a table that was spoken of, and shown; one that it names itself has 1.
+# How likely a follow-up is about a table that was spoken of, and shown; one that it names itself
+# has 1.
 _SPOKEN_OF, _SHOWN = 0.9, 1.4
+_UNKNOWN = "missing_database_info"
 _MOST_KEPT = 128  # questions, the newest; with each come the follow-ups that were tried
 _OUTCOMES: "WeakKeyDictionary[Lexicon, deque[Outcome]]" = WeakKeyDictionary()
 
 
 def understand_in_context(inquiry: Inquiry) -> Understanding | Refusal:
-    """The question as understood, alone or with those before it; or the reason why rules can't answer it."""
+    """Return the question as understood, alone or with those before it, or why rules can't."""
     return _outcome(inquiry).made
 
 
 def is_understood(inquiry: Inquiry) -> bool:
-    """Whether rules have a query for the question."""
+    """Tell whether rules have a query for the question."""
     return isinstance(understand_in_context(inquiry), Understanding)
 
 
 def continues(inquiry: Inquiry) -> bool:
-    """Whether the question continues an earlier one about the data, or answers a question back."""
+    """Tell whether it goes on from an earlier question, or answers a clarifying question."""
     return bool(inquiry.history) and _outcome(inquiry).goes_on
 
 
 def is_complete(inquiry: Inquiry) -> bool:
-    """Whether the question says by itself what it asks for, whatever was asked before."""
+    """Tell whether the question says by itself what it asks for, whatever was asked before."""
     return _Conversation(inquiry).is_complete
 
 
 def written_operation(inquiry: Inquiry) -> str | None:
-    """The writing operation that the question asks for; None for a follow-up such as `改成平均值`."""
+    """Return the writing operation that the question asks for.
+
+    None for a follow-up that only sounds like one: `改成平均值`.
+    """
     operation = write_request(inquiry.question)
-    if operation is None or not (REWORDED.search(inquiry.question) or _only_rewords(inquiry)):
-        return operation
-    return None if continues(inquiry) else operation
+    if operation is None:
+        return None
+    may_be_follow_up = REWORDED.search(inquiry.question) or _only_rewords(inquiry)
+    if may_be_follow_up and continues(inquiry):
+        return None
+    return operation
 
 
 def _only_rewords(inquiry: Inquiry) -> bool:
-    """Whether the question only keeps values out, or adds what is shown: "remove Physics", "add their cities"."""
+    """Tell whether the question only excludes values, or adds columns.
+
+    "remove Physics" and "add their cities" do.
+    """
     change = likely_change(inquiry.question, lexicon_for(inquiry), inquiry.table)
     if isinstance(change, Refusal):
         return False
-    conditions, shown = change.parts.conditions, change.figures or change.parts.columns
-    if change.ties == {"add"} or change.ties == {"add", "these"}:
-        return bool(shown) and not change.asked.tables and not change.restricts
-    if change.has_subject or not change.asked.question.has("not"):
+    if change.ties in ({"add"}, {"add", "these"}):
+        if change.asked.tables or change.restricts:
+            return False
+        return any((change.figures, change.parts.columns))
+    if change.has_subject:
         return False
-    return bool(conditions) and all(one.operator in ("!=", "not in") for one in conditions)
+    if not change.asked.question.has("not"):
+        return False
+    operators = {one.operator for one in change.parts.conditions}
+    return bool(operators) and operators <= {"!=", "not in"}
 
 
 def earlier_query(inquiry: Inquiry) -> Query | None:
-    """The query of the last answered question about the data; None where rules don't know it."""
-    earlier = _Conversation(inquiry).before.earlier
+    """Return the query of the last answered question about the data, if the rules know it."""
+    earlier = within(STEP_S, lambda: _Conversation(inquiry).before.earlier, None)
     return earlier.query if earlier is not None else None
 
 
 def _outcome(inquiry: Inquiry) -> Outcome:
-    """The result for the question, which is kept: classifying, writing SQL and telling the result all need it."""
+    """The result for the question; kept, as classifying, writing and summarizing all need it."""
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
     asked = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values, inquiry.history)
-    for known in reversed(tuple(kept)):  # a copy, because follow-ups are thought of in another thread
+    newest_first = reversed(tuple(kept))  # a copy, because another thread tries follow-ups
+    for known in newest_first:
         if known.asked == asked:
             return known
+    understood = within(STEP_S, lambda: _understood_in_context(inquiry), None)
+    if understood is None:  # which is not kept: another time it may be quick enough
+        return Outcome(asked, too_long(), goes_on=False)
+    made, goes_on_from_earlier = understood
+    found = Outcome(asked, made, goes_on_from_earlier)
+    kept.append(found)
+    return found
+
+
+def _understood_in_context(inquiry: Inquiry) -> tuple[Understanding | Refusal, bool]:
+    """The question as understood, and whether it goes on from one before it."""
     conversation = _Conversation(inquiry)
-    whole = conversation.resumed or conversation
-    kept.append(Outcome(asked, whole.outcome(), whole is not conversation or whole.goes_on))
-    return kept[-1]
+    if conversation.resumed is not None:
+        return conversation.resumed.outcome(), True
+    return conversation.outcome(), conversation.goes_on
 
 
 class _Conversation:
     """One question and those before it.
 
     Args:
-        settled: what the user has said when asked back.
+        settled: the user's answers to clarifying questions.
         turns: that it has taken before.
     """
 
-    def __init__(self, inquiry: Inquiry, settled: Settled = NOTHING_SETTLED, turns: int = 0) -> None:
-        self._inquiry, self._question, self._settled, self._turns = inquiry, inquiry.question, settled, turns
+    def __init__(
+        self, inquiry: Inquiry, settled: Settled = NOTHING_SETTLED, turns: int = 0
+    ) -> None:
+        self._inquiry = inquiry
+        self._question = inquiry.question
+        self._settled = settled
+        self._turns = turns
         self._lexicon = lexicon_for(inquiry)
         self.before = Before(inquiry, self._lexicon)
 
     def outcome(self) -> Understanding | Refusal:
-        """The question as understood, or why rules can't answer it."""
+        """Return the question as understood, or why rules can't answer it."""
         try:
             return self._understood()
         except Refusal as refusal:
-            missing = refusal.missing
-            return refusal.copy(Pending(self._question, missing, self._settled, self._turns + 1) if missing else None)
+            if not refusal.missing:
+                return refusal.copy(None)
+            pending = Pending(self._question, refusal.missing, self._settled, self._turns + 1)
+            return refusal.copy(pending)
 
     def _understood(self) -> Understanding:
         if not self.goes_on:
@@ -143,13 +192,18 @@ class _Conversation:
         if self._pronoun is not None:
             raise which_one(self._pronoun)
         if self.before.answered is not None:
-            raise not_by_rules(self.before.answered.question)  # alone it would lose what restricts that answer
+            # alone it would lose what restricts that answer
+            raise not_by_rules(self.before.answered.question)
         return self._standing()
 
     @cached_property
     def goes_on(self) -> bool:
-        """Whether the question continues the one before it."""
-        if not self.before.asked or kind_of_doubt(self._question) or self._pointer is not None or self._means_one:
+        """Tell whether the question continues the one before it."""
+        if not self.before.asked:
+            return False
+        if kind_of_doubt(self._question):
+            return False
+        if self._pointer is not None or self._means_one:
             return False
         if goes_on(self._likely, self._question, lambda: self._stands_alone):
             return True
@@ -157,36 +211,67 @@ class _Conversation:
 
     @property
     def _is_of_listed(self) -> bool:
-        """Whether a figure, no sentence, is that of the rows listed before: "total amount" after "unpaid orders"."""
-        earlier, likely = self.before.earlier, self._likely
-        if earlier is None or earlier.query.measures or isinstance(likely, Refusal) or not likely.is_figure_alone:
+        """Tell whether a figure, no sentence, is that of the rows listed before.
+
+        "total amount" after "unpaid orders" is such a one.
+        """
+        earlier, change = self.before.earlier, self._likely
+        if earlier is None or isinstance(change, Refusal):
             return False
-        is_sentence = any(word.mark.means("noise", "which", "count") for word in likely.asked.question.words)
-        tables = {one.link.table for one in likely.figures if one.link is not None}
-        return not is_sentence and bool(earlier.query.conditions) and tables == {earlier.query.base}
+        if earlier.query.measures:
+            return False
+        if not earlier.query.conditions:
+            return False
+        is_sentence = change.asked.question.has("noise", "which", "count")
+        if is_sentence or not change.is_figure_alone:
+            return False
+        links = [figure.link for figure in change.figures]
+        tables = {link.table for link in links if link is not None}
+        return tables == {earlier.query.base}
 
     @property
     def _is_settled_before(self) -> bool:
-        """Whether a figure that could be several ones alone can only be one of what was asked before."""
-        missing = self._alone.missing if isinstance(self._alone, Refusal) else None
+        """Tell whether the question before decides an ambiguous figure.
+
+        Alone it could be several figures, and only one of them is of a table that was asked about.
+        """
+        if isinstance(self._alone, Understanding):
+            return False
+        missing = self._alone.missing
         if missing is None or missing.kind != "choice":
             return False
-        earlier, likely = self.before.earlier, self._likely
-        if earlier is None or isinstance(likely, Refusal) or not likely.is_figure_alone:
+        earlier, change = self.before.earlier, self._likely
+        if earlier is None or isinstance(change, Refusal):
             return False
-        return sum(table in touched(earlier.query) for table, _ in missing.choices) == 1
+        if not change.is_figure_alone:
+            return False
+        asked_about = touched(earlier.query)
+        possible = [table for table, _ in missing.choices if table in asked_about]
+        return len(possible) == 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether the question needs nothing that was said before it."""
-        if self.resumed or self._pointer or self._pronoun or _BEGINS_OR_POINTS_BACK.search(self._question):
+        """Tell whether the question needs nothing that was said before it."""
+        if self.resumed is not None or self._refers_back:
             return False
-        change, asked_before = self._likely, self.before.asked
+        change = self._likely
+        is_first = not self.before.asked
         if isinstance(change, Refusal):
-            return self._stands_alone or not asked_before
-        if change.ties or (asked_before and goes_on(change, self._question, lambda: self._stands_alone)):
+            return self._stands_alone or is_first
+        if change.ties:
             return False
-        return change.has_subject or self._stands_alone or bool(change.reading.lost and not asked_before)
+        if not is_first and goes_on(change, self._question, lambda: self._stands_alone):
+            return False
+        if change.has_subject or self._stands_alone:
+            return True
+        return is_first and bool(change.reading.lost)
+
+    @property
+    def _refers_back(self) -> bool:
+        """Tell whether a word of the question stands for something said before."""
+        if self._pointer or self._pronoun:
+            return True
+        return _BEGINS_OR_POINTS_BACK.search(self._question) is not None
 
     @cached_property
     def _likely(self) -> Change | Refusal:
@@ -194,15 +279,22 @@ class _Conversation:
 
     @cached_property
     def resumed(self) -> "_Conversation | None":
-        """The question before, completed by this answer to its question back; None when this is no such answer."""
+        """The question before, completed by this answer to its clarifying question.
+
+        None when this is no such answer.
+        """
         pending = self.before.pending
-        settled = settled_by(self._question, pending, self._lexicon) if pending is not None else None
-        if pending is None or settled is None:
+        if pending is None:
+            return None
+        settled = settled_by(self._question, pending, self._lexicon)
+        if settled is None:
             return None
         history = self._inquiry.history[: -pending.turns]
-        return _Conversation(replace(self._inquiry, question=pending.question, history=history), settled, pending.turns)
+        inquiry = replace(self._inquiry, question=pending.question, history=history)
+        return _Conversation(inquiry, settled, pending.turns)
 
-    # ------------------------------------------------------------------------------------------------------- by itself
+    # --------------------------------------------------------------------------
+    # by itself
 
     @cached_property
     def _alone(self) -> Understanding | Refusal:
@@ -219,16 +311,21 @@ class _Conversation:
         """The question by itself.
 
         Raises:
-            Refusal: rules can't answer it. For a follow-up with an unknown word, the refusal names that word.
+            Refusal: rules can't answer it. For a follow-up with an unknown word, the refusal names
+                that word.
         """
-        if isinstance(self._alone, Understanding):
-            return self._alone
-        other = self._likely if self.before.asked else None
-        if isinstance(other, Refusal) and other.reason == "missing_database_info" != self._alone.reason:
-            raise other
-        raise self._alone
+        alone = self._alone
+        if isinstance(alone, Understanding):
+            return alone
+        change = self._likely if self.before.asked else None
+        if isinstance(change, Refusal):
+            tells_unknown_word = change.reason == _UNKNOWN and alone.reason != _UNKNOWN
+            if tells_unknown_word:
+                raise change
+        raise alone
 
-    # -------------------------------------------------------------------------------------------------------- pointing
+    # --------------------------------------------------------------------------
+    # pointing
 
     @cached_property
     def _pronoun(self) -> str | None:
@@ -240,33 +337,44 @@ class _Conversation:
 
     @property
     def _means_one(self) -> bool:
-        """Whether a complete question is about the one thing that the result before it shows."""
+        """Tell whether a complete question is about the one thing that the last result shows."""
         turn = self.before.answered
-        return turn is not None and single_name(turn) and self._pronoun is not None and self._stands_alone
+        if turn is None or not single_name(turn):
+            return False
+        return self._pronoun is not None and self._stands_alone
 
     def _pointed(self) -> Understanding | None:
-        """The question about the one thing in the result before that it points at; None where it points at nothing.
+        """The question about the thing in the last result that it points at; None without one.
 
         Raises:
             Refusal: it is not clear which one is meant, or rules can't answer the question.
         """
-        turn, pointer = self.before.answered, self._pointer
-        query = self.before.earlier.query if self.before.earlier is not None else None
-        if pointer is not None and turn is None and pointer.unit is None:
-            pointer = None  # without a question before, `这家店` only names a table
-        if pointer is None and self._pronoun is not None and self._inquiry.history:
-            pointer = Pointer(self._pronoun)
+        turn, earlier = self.before.answered, self.before.earlier
+        pointer = self._pointer_or_pronoun()
         if pointer is None:
             return None
+        query = earlier.query if earlier is not None else None
         conditions = row_conditions(pointer, turn, query, self._lexicon) if turn is not None else ()
         if conditions:
             return self._about(conditions, pointer.words)
-        if self._pointer is None and self.before.earlier is not None and self.before.earlier.query.conditions:
-            return self._continued(self.before.earlier)
+        is_mere_pronoun = self._pointer is None
+        if is_mere_pronoun and earlier is not None and earlier.query.conditions:
+            return self._continued(earlier)
         raise which_one(pointer.words)
 
+    def _pointer_or_pronoun(self) -> Pointer | None:
+        pointer = self._pointer
+        if pointer is not None:
+            # without a question before, `这家店` only names a table
+            is_mere_name = pointer.unit is None and self.before.answered is None
+            if not is_mere_name:
+                return pointer
+        if self._inquiry.history and self._pronoun is not None:
+            return Pointer(self._pronoun)
+        return None
+
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
-        """The question with conditions that stand for its `words`, which only point at something."""
+        """The question with conditions in the place of the `words` that only point at a thing."""
         query, change = self._standing().query, self._likely
         if isinstance(change, Refusal):
             raise change
@@ -279,33 +387,49 @@ class _Conversation:
         about = replace(query, conditions=(*query.conditions, *moved))
         return finished(change, about, self.before.earlier, self._inquiry.lang)
 
-    # -------------------------------------------------------------------------------------------------------- going on
+    # --------------------------------------------------------------------------
+    # going on
 
     def _continued(self, earlier: Earlier) -> Understanding:
-        """The question merged with the earlier one; alone if they can't be merged and it is complete.
+        """The question merged with the earlier one; else alone, if it is complete.
 
         Raises:
             Refusal: neither is possible.
         """
         may_stand_alone = False
         try:
-            query, year = earlier.query, year_of(self._question, earlier.query)
-            context = dict.fromkeys(touched(query), _SPOKEN_OF) | dict.fromkeys(shown_things(query), _SHOWN)
-            changes = read_change(self._question, self._lexicon, self._inquiry.table, context, year, self._settled)
-            change = changes[0]
+            changes = self._changes_to(earlier.query)
+            change, lang = changes[0], self._inquiry.lang
             is_tied = change.cues & {"these", "only", "add"} or self._pronoun is not None
             may_stand_alone = change.has_subject and not is_tied
-            if change.asks and "replace" not in change.cues and isinstance(self._alone, Understanding):
-                return asked_under(change, earlier, self._alone, self._pronoun, self._inquiry.lang)
-            return first_edited(changes, earlier, self._inquiry.lang)
+            asks_anew = change.asks and "replace" not in change.cues
+            if asks_anew and isinstance(self._alone, Understanding):
+                return asked_under(change, earlier, self._alone, self._pronoun, lang)
+            return first_edited(changes, earlier, lang)
         except Refusal as refusal:
             if not may_stand_alone or isinstance(self._alone, Refusal):
                 raise not_continued(refusal, earlier.question) from refusal
-            why = grounds(refusal)
-            note = Text(f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}.")
-            return replace(self._alone, warnings=(*self._alone.warnings, note.to(self._inquiry.lang)))
+            return self._answered_alone(self._alone, refusal)
+
+    def _changes_to(self, query: Query) -> list[Change]:
+        """The readings of the question as a change to `query`, the likeliest first."""
+        context = dict.fromkeys(touched(query), _SPOKEN_OF)
+        context |= dict.fromkeys(shown_things(query), _SHOWN)
+        year = year_of(self._question, query)
+        hint = self._inquiry.table
+        return read_change(self._question, self._lexicon, hint, context, year, self._settled)
+
+    def _answered_alone(self, alone: Understanding, refusal: Refusal) -> Understanding:
+        """The question by itself, with a warning why it does not go on from the one before."""
+        why = grounds(refusal)
+        warning = Text(
+            f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}."
+        )
+        return replace(alone, warnings=(*alone.warnings, warning.to(self._inquiry.lang)))
 
 
 def _written(operand: Operand) -> str:
     """A value for a sentence; of a period its first day."""
-    return str(operand.start.day) if isinstance(operand, Period) and operand.start is not None else str(operand)
+    if isinstance(operand, Period) and operand.start is not None:
+        return str(operand.start.day)
+    return str(operand)

@@ -1,8 +1,8 @@
 """Reads a question as a change to the one before it, and decides whether it is one.
 
-A question that names what it wants is complete, whatever was said before. One that only has dates, values, groups, a
-limit or an order needs the earlier question. Words such as 那, "what about" and "of those" make a complete question
-continue the earlier one as well.
+A question that names what it wants is complete, whatever was said before. One that only has dates,
+values, groups, a limit or an order needs the earlier question. Words such as 那, "what about" and
+"of those" make a complete question continue the earlier one as well.
 """
 
 import itertools
@@ -18,8 +18,8 @@ from rules.linking.linking import nouns_of
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
 from rules.query.pending import NOTHING_SETTLED, Settled
-from rules.query.query import AGGREGATES, Figure
-from rules.query.refusals import Refusal, unknown_words
+from rules.query.query import AGGREGATES, Figure, Function
+from rules.query.refusals import Refusal, refuse_too_long, unknown_words
 from rules.query.years import dated, this_year
 from rules.reading import comparing, grouping
 from rules.reading.cover import readings
@@ -30,7 +30,7 @@ from rules.reading.patterns import TABLE, compiled
 from rules.reading.ranking import limit_of
 from rules.reading.words import Match, Question, Word
 from rules.schema.lexicon import Lexicon
-from rules.schema.links import column_link
+from rules.schema.links import Link, column_link
 from rules.words import WORDS
 from rules.words.talk import THANKS, without_courtesy
 from rules.words.vocabulary import FOLLOW_UP_INTENTS
@@ -38,19 +38,30 @@ from rules.words.vocabulary import FOLLOW_UP_INTENTS
 _HOW_MUCH = frozenset(WORDS.both("questions.how_much"))
 _RECORDS = frozenset(WORDS.both("questions.rows"))
 
-# ------------------------------------------------------------------------------------------------------------ patterns
+# ------------------------------------------------------------------------------
+# patterns
 
 
 def _limited(match: Match) -> Parts | None:
-    """A number that belongs to nothing else: `只要10个`, "just 5 of them"; "one more" is no limit."""
-    limit, is_date = limit_of(match), "date" in match["num"].word.senses
-    cues = {other.mark.arg for other in match.question.words if other.mark.means("noise")}
-    said = match.get("unit", "noise") is not None or cues & {"only", "replace"}
-    return Parts(limits=(limit,)) if limit is not None and limit > 1 and said and not is_date else None
+    """Read a number that belongs to nothing else: `只要10个`, "just 5 of them".
+
+    "one more" is no limit.
+    """
+    limit = limit_of(match)
+    if limit is None or limit <= 1:
+        return None
+    if "date" in match["num"].word.senses:
+        return None
+    if match.get("unit", "noise") is None:
+        noise = [word.mark for word in match.question.words if word.mark.means("noise")]
+        cues = {mark.arg for mark in noise}
+        if not cues & {"only", "replace"}:
+            return None
+    return Parts(limits=(limit,))
 
 
 def _lifted(match: Match) -> Parts:
-    """Conditions that are taken away: `去掉状态条件`, "remove the status filter"."""
+    """Read conditions that are taken away: `去掉状态条件`, "remove the status filter"."""
     item = match["tcol|dcol|mcol|tab|flag"]
     return Parts(columns=(Named(item.first, item.link),), flags=("lifts",))
 
@@ -76,7 +87,7 @@ def read_change(
     year: str = "",
     settled: Settled = NOTHING_SETTLED,
 ) -> list[Change]:
-    """What the question may say itself, the likeliest first; the rest stays as in the earlier question.
+    """Read the question as a change to an earlier one; return the readings, the likeliest first.
 
     Args:
         context: the tables of the earlier question, with their weights.
@@ -87,7 +98,9 @@ def read_change(
     """
     text = THANKS.sub("", question) or question
     is_chinese = language_of(without_courtesy(question)) == "zh"
-    marks = dated(marks_of(text, lexicon, FOLLOW_UP_INTENTS), settled.year or year, is_chinese)
+    marks = marks_of(text, lexicon, FOLLOW_UP_INTENTS)
+    refuse_too_long(question, marks)
+    marks = dated(marks, settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
     nouns = nouns_of(marks, lexicon, hint, context)
     read = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
@@ -100,9 +113,13 @@ def read_change(
 
 
 def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change | Refusal:
-    """The likeliest reading of a question before it is known what it continues; or why there is none."""
+    """Return the likeliest change that a question says, or why there is none.
+
+    It is read before it is known which question it continues.
+    """
+    year = this_year(language_of(question) == "zh")
     try:
-        change = read_change(question, lexicon, hint, year=this_year(language_of(question) == "zh"))[0]
+        change = read_change(question, lexicon, hint, year=year)[0]
         notes_on_values(change.asked)
         return change
     except Refusal as refusal:
@@ -110,37 +127,75 @@ def likely_change(question: str, lexicon: Lexicon, hint: str | None) -> Change |
 
 
 def goes_on(change: Change | Refusal, question: str, stands_alone: Callable[[], bool]) -> bool:
-    """Whether a question continues the one before it; `stands_alone` says whether it is complete by itself."""
-    if isinstance(change, Refusal) or change.reading.lost or not (change.has_slots or change.has_subject):
+    """Tell whether a question continues the one before it.
+
+    Args:
+        stands_alone: tells whether the question is complete by itself; called only when needed,
+            because it takes reading the question once more.
+    """
+    if isinstance(change, Refusal) or change.reading.lost:
+        return False
+    if not change.has_slots and not change.has_subject:
         return False
     if change.counts_value:
-        return bool((change.cues | change.ties) & _TIES) or not stands_alone()
+        refers_back = bool((change.cues | change.ties) & _TIES)
+        return refers_back or not stands_alone()
     if not change.has_subject:
-        names_rows = change.parts.labels or any(one.conditions for one in change.parts.related)
-        if names_rows and not change.ties and stands_alone():
-            return False  # the table is named by its rows: `不是营业中的服务区`
-        return change.has_slots and not _is_small_talk(change, question)
-    if "these" in change.cues:
-        return True
-    if change.asks or (change.is_half_ranked and not change.ties):
-        return bool(change.ties & {"lead", "end"}) or (change.is_half_ranked and not stands_alone())
-    if change.ties == {"only"}:
-        return change.restricts or bool(change.parts.columns or change.figures)
-    return bool(change.ties)
+        return _goes_on_without_subject(change, question, stands_alone)
+    return _goes_on_with_subject(change, stands_alone)
 
 
 _TIES = frozenset({"lead", "end", "these", "replace", "add", "only"})
 _SECOND_PERSON = WORDS.found("talk.citu.to_anybody")
 
 
+def _goes_on_without_subject(
+    change: Change, question: str, stands_alone: Callable[[], bool]
+) -> bool:
+    if not change.has_slots or _is_small_talk(change, question):
+        return False
+    if change.ties:
+        return True
+    related = [one.conditions for one in change.parts.related]
+    names_rows = bool(change.parts.labels) or any(related)
+    # the table may be named by its rows: `不是营业中的服务区`
+    return not names_rows or not stands_alone()
+
+
+def _goes_on_with_subject(change: Change, stands_alone: Callable[[], bool]) -> bool:
+    if "these" in change.cues:
+        return True
+    is_half_ranked = change.is_half_ranked
+    ranks_untied = is_half_ranked and not change.ties
+    if change.asks or ranks_untied:
+        if change.ties & {"lead", "end"}:
+            return True
+        return is_half_ranked and not stands_alone()
+    if change.ties == {"only"}:
+        return any((change.restricts, change.figures, change.parts.columns))
+    return bool(change.ties)
+
+
 def _is_small_talk(change: Change, question: str) -> bool:
-    """Whether a question with nothing but a date or "all" asks for no data: `See you tomorrow`."""
+    """Tell whether a question with nothing but a date or "all" asks for no data.
+
+    `See you tomorrow` is such a one.
+    """
     parts = change.parts
-    says_more = parts.conditions or parts.thresholds or parts.related or parts.groups or parts.rankings or parts.limits
-    return not says_more and not change.cues & _TIES and bool(_SECOND_PERSON.search(question))
+    asked_for = (
+        parts.conditions,
+        parts.thresholds,
+        parts.related,
+        parts.groups,
+        parts.rankings,
+        parts.limits,
+        change.cues & _TIES,
+    )
+    return not any(asked_for) and _SECOND_PERSON.search(question) is not None
 
 
-# --------------------------------------------------------------------------------------------------------------- cues
+# ------------------------------------------------------------------------------
+# cues
 
 _ADDING_JOINTS = frozenset(WORDS.both("questions.adding"))
 _PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))  # of one thing
@@ -151,123 +206,220 @@ _TRAILING = frozenset({"end", "replace", "add", "these"})
 def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -> Change:
     cues, ties = _cues(question, reading)
     change = Change(Asked(question, reading.parts), reading, cues, ties, inclusion=inclusion)
-    _say_function(change)
-    _say_tie(change)
-    _say_direction(change)
-    _say_settled(change)
+    _read_function(change)
+    _read_tie(change)
+    _read_direction(change)
+    _insert_settled_figure(change)
     return change
 
 
 def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str]]:
+    """The cues anywhere in the question, and those at its begin or end that tie it to another."""
+    cue_words = _cue_words(question, reading)
+    ties = _ties_of_cues(question, cue_words) | _ties_of_first_words(question)
+    misplaced = {"lead", "end", "their"} - ties
+    cues = {one.mark.arg for one in cue_words} | ties
+    return cues - misplaced, frozenset(ties & _TIES)
+
+
+def _cue_words(question: Question, reading: Reading) -> list[Word]:
+    """The words that refer to an earlier question, and are not read as a name."""
+    found = []
+    for word in question.words:
+        is_cue = word.mark.means("noise") and bool(word.mark.arg)
+        is_name = word.noun is not None and word.at in reading.taken
+        if is_cue and not is_name:
+            found.append(word)
+    return found
+
+
+def _ties_of_cues(question: Question, cue_words: Sequence[Word]) -> set[str]:
     words = question.words
-    said = [one for one in words if one.mark.means("noise") and one.mark.arg]
-    said = [one for one in said if one.noun is None or one.at not in reading.taken]
-    opening = next((word.at for word in words if not _opens(word.mark)), len(words))
-    ties = {one.mark.arg for one in said if one.at < opening or _is_of_shown(one, words[: one.at])}
-    ties |= {one.mark.arg for one in said if one.at == len(words) - 1} & _TRAILING
-    ties = {"these" if arg == "their" else arg for arg in ties}
+    leading = list(itertools.takewhile(lambda word: _may_lead(word.mark), words))
+    last = len(words) - 1
+    ties = set()
+    for word in cue_words:
+        is_leading = word.at < len(leading)
+        is_trailing = word.at == last and word.mark.arg in _TRAILING
+        if is_leading or is_trailing or _is_of_shown(word, words[: word.at]):
+            ties.add(word.mark.arg)
+    if "their" in ties:
+        ties.remove("their")
+        ties.add("these")
+    return ties
+
+
+def _ties_of_first_words(question: Question) -> set[str]:
+    """The ties of "and", "or" and "and their" at the question's begin."""
+    words = question.words
+    ties = set()
     joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
     if joints:
         adds = any(word.text in _ADDING_JOINTS or word.mark.means("or") for word in joints)
         ties.add("add" if adds else "lead")
     if words and words[0].text in _AND_THEIR:
         ties.add("these")
-    misplaced = {"lead", "end", "their"} - ties
-    return ({one.mark.arg for one in said} | ties) - misplaced, frozenset(ties & _TIES)
+    return ties
 
 
 def _is_of_shown(word: Word, before: Sequence[Word]) -> bool:
-    """Whether "their" is of what was shown, because the question has named nothing yet."""
-    if word.mark.arg != "their" or word.text in _PRONOUNS:
+    """Tell whether "their" is of what was shown, because the question has named nothing yet."""
+    if word.mark.arg != "their":
         return False
-    return not any(one.noun is not None or one.mark.links or one.mark.date is not None for one in before)
+    if word.text in _PRONOUNS:
+        return False
+    return not any(map(_names_something, before))
 
 
-def _opens(mark: Mark) -> bool:
-    """Whether a mark may stand before the first word with a meaning."""
-    return mark.means("noise", "and", "or", "list", "with") and not mark.links
+def _names_something(word: Word) -> bool:
+    return any((word.noun, word.mark.links, word.mark.date))
 
 
-def _say_tie(change: Change) -> None:
-    """Reads words that restrict something said before, though no cue says so.
-
-    They ask "how many are" so, begin with a preposition ("from customers in Berlin") or with what is left out ("exclude
-    cancelled orders"), or have a 的 that no noun follows.
-    """
-    words, parts = change.asked.question.words, change.parts
-    if not change.restricts or change.figures or parts.rankings or parts.groups or change.asks:
-        return
-    first = words[0]
-    leads = first.mark.means("from", "with") or first.text in _PREPOSITIONS or first.mark.arg == "out"
-    pairs = list(itertools.pairwise(words))
-    ends = any(one.text in _OF and (after.mark.means("count") or after.mark.arg == "end") for one, after in pairs)
-    asks_of = any(one.mark.means("count") and after.noun is None and after.text in _COPULAS for one, after in pairs)
-    if leads or ends or asks_of or words[-1].text in _OF:
-        change.ties |= {"these"}
+def _may_lead(mark: Mark) -> bool:
+    """Tell whether a mark may stand before the first word with a meaning."""
+    if mark.links:
+        return False
+    return mark.means("noise", "and", "or", "list", "with")
 
 
 _OF = WORDS.chinese.phrases("names.of")
-
-
 _COPULAS = frozenset(WORDS.both("follow_ups_begin.copulas"))
 _PREPOSITIONS = frozenset(WORDS.both("follow_ups_begin.prepositions"))
 
 
-def _say_function(change: Change) -> None:
-    """Reads aggregates and counts that name no column."""
-    question, parts = change.asked.question, change.parts
-    counting = {word.at for word in question.words if word.noun is None and word.mark.means("count")}
-    named = tuple(one for one in parts.figures if one.position not in counting)
-    if len(named) < len(parts.figures):
-        change.function, change.counts_value = "count", _counts_value(question)
-        change.asked = change.asked.with_parts(figures=named)
+def _read_tie(change: Change) -> None:
+    """Read words that restrict something said before, though no cue says so.
+
+    They ask "how many are" so, begin with a preposition ("from customers in Berlin") or with what
+    is left out ("exclude cancelled orders"), or have a 的 that no noun follows.
+    """
+    if not change.restricts:
         return
-    words = [word for word in question.words if word.mark.means("count") and word.text not in _HOW_MUCH]
-    said = [AGGREGATES[flag] for flag in parts.flags if flag in AGGREGATES]
-    if change.asked.says("how_many") and not change.figures and (words or not said):
-        change.function, change.counts_value = "count" if words else None, _counts_value(question)
-    elif said and parts.bare:
-        first = replace(parts.bare[0], function=said[0])
-        change.asked = change.asked.with_parts(bare=(first, *parts.bare[1:]))
-    elif said:
-        change.function = said[0]
-    elif change.is_figure_alone and all(word.mark.means("sum", "noise") for word in question.words):
-        change.function = "sum"  # "total" by itself adds up what was shown, though a column may go by that word
+    others = (change.figures, change.asks, change.parts.rankings, change.parts.groups)
+    if any(others):
+        return
+    words = change.asked.question.words
+    lacks_noun = any(itertools.starmap(_lacks_noun_between, itertools.pairwise(words)))
+    if lacks_noun or words[-1].text in _OF or _begins_with_preposition(words):
+        change.ties |= {"these"}
+
+
+def _begins_with_preposition(words: Sequence[Word]) -> bool:
+    first = words[0]
+    if first.mark.means("from", "with"):
+        return True
+    return first.mark.arg == "out" or first.text in _PREPOSITIONS
+
+
+def _lacks_noun_between(word: Word, after: Word) -> bool:
+    """Tell whether two words leave out the noun between them: `的有几个`, "how many are"."""
+    if word.text in _OF:
+        return after.mark.means("count") or after.mark.arg == "end"
+    if after.noun is not None:
+        return False
+    return word.mark.means("count") and after.text in _COPULAS
+
+
+def _read_function(change: Change) -> None:
+    """Read aggregates and counts that name no column."""
+    if _read_count_of_rows(change):
+        return
+    question = change.asked.question
+    aggregates = [AGGREGATES[flag] for flag in change.parts.flags if flag in AGGREGATES]
+    counts = any(text.lower() not in _HOW_MUCH for text in question.texts("count"))
+    asks_how_many = change.asked.says("how_many") and not change.figures
+    if asks_how_many and (counts or not aggregates):
+        change.function = "count" if counts else None
+        change.counts_value = _counts_value(question)
+    elif aggregates:
+        _apply_aggregate(change, aggregates[0])
+    elif _is_mere_total(change):
+        change.function = "sum"
         change.asked = change.asked.with_parts(bare=())
 
 
+def _apply_aggregate(change: Change, function: Function) -> None:
+    """Give the aggregate to the first figure that is named, else to the earlier one."""
+    bare = change.parts.bare
+    if not bare:
+        change.function = function
+        return
+    first = replace(bare[0], function=function)
+    change.asked = change.asked.with_parts(bare=(first, *bare[1:]))
+
+
+def _read_count_of_rows(change: Change) -> bool:
+    """Read figures that are only a word such as "how many"; tell whether there are any."""
+    question, figures = change.asked.question, change.parts.figures
+    counting = {
+        word.at for word in question.words if word.noun is None and word.mark.means("count")
+    }
+    named = tuple(one for one in figures if one.position not in counting)
+    if len(named) == len(figures):
+        return False
+    change.function = "count"
+    change.counts_value = _counts_value(question)
+    change.asked = change.asked.with_parts(figures=named)
+    return True
+
+
+def _is_mere_total(change: Change) -> bool:
+    """Tell whether the question is only "total", though a column may go by that word."""
+    words = change.asked.question.words
+    return change.is_figure_alone and all(word.mark.means("sum", "noise") for word in words)
+
+
 def _counts_value(question: Question) -> bool:
-    """Whether a count that names no table counts rows with a value, or just rows."""
-    records = any(word.text in _RECORDS for word in question.words)
-    return records or any(word.noun is not None and word.noun.is_value for word in question.words)
+    """Tell whether a count that names no table counts rows with a value, or just rows."""
+    for word in question.words:
+        if word.text in _RECORDS:
+            return True
+        if word.noun is not None and word.noun.is_value:
+            return True
+    return False
 
 
-def _say_direction(change: Change) -> None:
-    """Reads an order that names no column: 升序, "sort ascending"."""
-    parts, words = change.parts, change.asked.question.words
-    columns = [one.dimension for one in parts.groups if one.dimension.column is not None]
+def _read_direction(change: Change) -> None:
+    """Read an order that names no column: 升序, "sort ascending"."""
     ranking = change.ranking
-    if ranking is None or not ranking.is_order or ranking.figure is not None or ranking.hint:
+    if ranking is None or not ranking.is_order:
         return
-    if len(columns) == len(parts.groups) == 1:  # "by" in "sorted by opening date" is no group
-        figure = Figure(None, column_link(columns[0].table, str(columns[0].column)), position=ranking.at)
-        change.asked = change.asked.with_parts(groups=(), rankings=(replace(ranking, figure=figure),))
+    if ranking.figure is not None or ranking.hint:
         return
-    said = [word.mark.arg for word in words if word.mark.means("rank") and word.mark.arg]
-    if said or "reverse" not in change.cues:
-        change.direction = said[-1] if said else "desc"
+    column = _only_group_column(change.parts)
+    if column is not None:
+        # "by" in "sorted by opening date" is no group
+        figure = Figure(None, column, position=ranking.at)
+        ordered = replace(ranking, figure=figure)
+        change.asked = change.asked.with_parts(groups=(), rankings=(ordered,))
+        return
     change.asked = change.asked.with_parts(rankings=())
+    order_words = [word for word in change.asked.question.words if word.mark.means("rank")]
+    directions = [word.mark.arg for word in order_words if word.mark.arg]
+    if directions:
+        change.direction = directions[-1]
+    elif "reverse" not in change.cues:
+        change.direction = "desc"
 
 
-def _say_settled(change: Change) -> None:
-    """Puts the figure that the user has chosen into the ranking, or among the measures without one."""
+def _only_group_column(parts: Parts) -> Link | None:
+    if len(parts.groups) != 1:
+        return None
+    dimension = parts.groups[0].dimension
+    if dimension.column is None:
+        return None
+    return column_link(dimension.table, dimension.column)
+
+
+def _insert_settled_figure(change: Change) -> None:
+    """Put the figure that the user has chosen into the ranking, else among the figures."""
     figure, ranking = change.asked.question.settled.figure, change.ranking
     if figure is None:
         return
     if ranking is not None:
         ranking = replace(ranking, figure=replace(figure, position=ranking.at), hint="")
         change.asked = change.asked.with_parts(rankings=(ranking,))
-    else:
-        bare = replace(figure, function=figure.function or change.function)
-        change.asked = change.asked.with_parts(bare=(*change.parts.bare, bare))
-        change.function = None
+        return
+    bare = replace(figure, function=figure.function or change.function)
+    change.asked = change.asked.with_parts(bare=(*change.parts.bare, bare))
+    change.function = None

@@ -1,7 +1,9 @@
-"""Resolves words that point at one thing or period of the result before: `这家店`, "traffic of that month"."""
+"""Resolve words that point at a thing or period of the last result: `这家店`, "that month"."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from common.meanings import TableKey
 from common.values import Turn
@@ -13,110 +15,207 @@ from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.schema.lexicon import Lexicon
 from rules.words import WORDS
 
-_POINTS, _THING, _PERIOD, _PRONOUN, _SUBJECT = (
-    WORDS.found(f"questions.pointing.{one}") for one in ("any", "thing", "period", "pronoun", "subject")
-)
+_POINTS = WORDS.found("questions.pointing.any")
+_THING = WORDS.found("questions.pointing.thing")
+_PERIOD = WORDS.found("questions.pointing.period")
+_PRONOUN = WORDS.found("questions.pointing.pronoun")
+_SUBJECT = WORDS.found("questions.pointing.subject")
 _ROWS = [WORDS.found(f"questions.pointing.rows.{one}") for one in ("first", "second", "third")]
 _PRONOUNS = frozenset(WORDS.both("questions.pointing.pronouns"))
-_GOES_ON, _OF = WORDS.chinese.text("questions.pointing.goes_on"), WORDS.chinese.text("names.of")
+_GOES_ON = WORDS.chinese.text("questions.pointing.goes_on")
+_OF = WORDS.chinese.text("names.of")
+# Kinds of words that may stand before a pronoun although a name hides in them
+_BEFORE_PRONOUN = ("noise", "list", "which", "with", "of", "and", "verb")
 
 
 @dataclass(frozen=True)
 class Pointer:
-    """What a question points at with its `words`: a row of `table`, a `unit` of time, or the result's `row`, from 0."""
+    """A reference to one row of the last result.
+
+    Attributes:
+        words: as the question has them.
+        table: of the thing that is pointed at.
+        unit: of the period that is pointed at.
+        row: place of the row in the result, from 0.
+    """
 
     words: str
     table: TableKey | None = None
     unit: Unit | None = None
     row: int | None = None
 
+    @property
+    def is_pronoun(self) -> bool:
+        """Tell whether the words don't even tell what kind of thing is meant."""
+        return (self.table, self.unit, self.row) == (None, None, None)
+
 
 def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
-    """What the question points at; None when it points at nothing."""
+    """Return the reference that the question makes to the last result; None without one."""
     for row, pattern in enumerate(_ROWS):
-        if (found := pattern.search(question)) is not None:
+        found = pattern.search(question)
+        if found is not None:
             return Pointer(found.group(), row=row)
     if not _POINTS.search(question):
         return None
     period = _PERIOD.search(question)
-    if period:
-        said = next(group for group in period.groups() if group).lower()
-        return Pointer(period.group(), unit=UNITS[said])
-    marks = marks_of(question, lexicon)
+    if period is not None:
+        unit = next(group for group in period.groups() if group).lower()
+        return Pointer(period.group(), unit=UNITS[unit])
+    return _pointer_at_thing(marks_of(question, lexicon))
+
+
+def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
+    """The first demonstrative before the name of a table, with a unit between them or not."""
     for index, mark in enumerate(marks[:-1]):
-        place = index + 2 if marks[index + 1].means("unit") and index + 2 < len(marks) else index + 1
-        table = _table(marks[place])
-        goes_on = mark.text == _GOES_ON and place == index + 1  # `那店铺呢` points at nothing: 那 only continues
-        if table is not None and not goes_on and mark.means("noise") and _THING.search(mark.text):
-            words = "".join(f"{'' if one.glued else ' '}{one.text}" for one in marks[index : place + 1])
-            return Pointer(words.strip(), table)
+        has_unit = marks[index + 1].means("unit") and index + 2 < len(marks)
+        place = index + 2 if has_unit else index + 1
+        if not mark.means("noise") or not _THING.search(mark.text):
+            continue
+        if mark.text == _GOES_ON and not has_unit:
+            continue  # `那店铺呢` points at nothing: 那 only continues
+        table = _singular_table(marks[place])
+        if table is not None:
+            return Pointer(_joined(marks[index : place + 1]), table)
     return None
 
 
+def _joined(marks: Sequence[Mark]) -> str:
+    text = ""
+    for mark in marks:
+        text += mark.text if mark.glued else f" {mark.text}"
+    return text.strip()
+
+
 def pronoun_of(question: str, lexicon: Lexicon) -> str | None:
-    """The word for one thing of the question before (`它的店铺`, "its shops"); None if this question names it first."""
+    """Return the word for one thing of the question before: `它的店铺`, "its shops".
+
+    None without one, and if this question names the thing first.
+    """
     if not _PRONOUN.search(question):
         return None
-    if (subject := _SUBJECT.search(question)) is not None:
+    subject = _SUBJECT.search(question)
+    if subject is not None:
         return subject.group().split()[-1]
     for mark in marks_of(question, lexicon):
         if mark.text.lower() in _PRONOUNS:
             return mark.text.rstrip(_OF)
-        if mark.links and not mark.means("noise", "list", "which", "with", "of", "and", "verb"):
+        if mark.links and not mark.means(*_BEFORE_PRONOUN):
             return None
     return None
 
 
 def single_name(turn: Turn, query: Query | None = None) -> bool:
-    """Whether the result of `turn` is one row that begins with a name; `query` tells where the turn has no count."""
-    single = turn.row_count == 1 or (turn.row_count is None and query is not None and query.limit == 1)
-    return single and _begins_with_name(turn, 0)
+    """Tell whether the result of `turn` is one row that begins with a name.
+
+    Args:
+        query: tells how many rows there are where the turn has no count.
+    """
+    if turn.row_count is not None:
+        is_single = turn.row_count == 1
+    else:
+        is_single = query is not None and query.limit == 1
+    return is_single and _begins_with_name(turn, 0)
 
 
 def _begins_with_name(turn: Turn, row: int) -> bool:
-    return len(turn.rows) > row and bool(turn.rows[row]) and isinstance(turn.rows[row][0], str)
+    if row >= len(turn.rows) or not turn.rows[row]:
+        return False
+    return isinstance(turn.rows[row][0], str)
 
 
-def _table(mark: Mark) -> TableKey | None:
-    """The table that a singular noun names."""
+def _singular_table(mark: Mark) -> TableKey | None:
+    """The table that a noun in the singular names."""
     if mark.text.isascii() and mark.text.lower().endswith("s"):
         return None
-    tables = [link for link in mark.links if link.kind == "table" and link.quality >= max(0.6, mark.quality - 0.15)]
-    return tables[0].table if tables else None
+    least = max(0.6, mark.quality - 0.15)
+    for link in mark.links:
+        if link.kind == "table" and link.quality >= least:
+            return link.table
+    return None
 
 
-def row_conditions(pointer: Pointer, turn: Turn, query: Query | None, lexicon: Lexicon) -> tuple[Condition, ...]:
-    """The conditions that a row belongs to the one thing, or the one period, that the result of `turn` is about.
+# ------------------------------------------------------------------------------
+# conditions
 
-    None of them where the result does not say which one is meant.
+
+def row_conditions(
+    pointer: Pointer, turn: Turn, query: Query | None, lexicon: Lexicon
+) -> tuple[Condition, ...]:
+    """Return the conditions that a row belongs to the thing or period that is pointed at.
+
+    None where the result of `turn` does not say which one is meant.
 
     Args:
-        pointer: a mere pronoun, of which it has only the words, may as well mean a thing that the question before has
-            named itself.
-        query: what gave the result, as far as rules know it.
+        pointer: a mere pronoun may as well mean a thing that the question before has named itself.
+        query: gave the result; None if the rules don't know it.
     """
-    row, facts, is_pronoun = pointer.row or 0, lexicon.schema.facts, pointer == Pointer(pointer.words)
-    is_one = single_name(turn, None if is_pronoun else query) if pointer.row is None else _begins_with_name(turn, row)
-    shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns] if query is not None else []
-    if query is None or not is_one or not shown:
+    if query is None or not _shows_one(pointer, turn, query):
         return ()
-    first, value = shown[0], str(turn.rows[row][0])
+    shown: list[Dimension | ColumnRef] = [*query.dimensions, *query.columns]
+    if not shown:
+        return ()
+    first = shown[0]
+    row = turn.rows[pointer.row or 0]
     if pointer.unit is not None:
-        return _in_period(pointer.unit, value, first)
-    if is_pronoun and any(one.column.column in facts[one.column.table].display for one in query.conditions):
+        return _in_period(pointer.unit, str(row[0]), first)
+    if pointer.is_pronoun and _names_thing(query, lexicon):
         return ()
-    if pointer.table is None and isinstance(first, Dimension) and first.column is not None:
-        column = ColumnRef(first.table, first.column, first.via)
-        return (Condition(column, "=", (value,)),) if first.bucket is None else ()
+    if isinstance(first, Dimension) and first.column is not None and pointer.table is None:
+        return _in_group(first, str(row[0]))
     table = pointer.table or first.table
-    display = facts[table].display
-    names = [one.column for one in shown[: len(display)]] if isinstance(first, ColumnRef) else [None]
-    if first.table != table or not display or names not in ([None], [*display]):
+    return _with_name(table, lexicon.schema.facts[table].display, shown, row)
+
+
+def _shows_one(pointer: Pointer, turn: Turn, query: Query) -> bool:
+    """Tell whether the result has the row that is meant, and it begins with a name."""
+    if pointer.row is not None:
+        return _begins_with_name(turn, pointer.row)
+    return single_name(turn, None if pointer.is_pronoun else query)
+
+
+def _names_thing(query: Query, lexicon: Lexicon) -> bool:
+    """Tell whether a condition of the query is on the name of a thing."""
+    facts = lexicon.schema.facts
+    for condition in query.conditions:
+        column = condition.column
+        if column.column in facts[column.table].display:
+            return True
+    return False
+
+
+def _in_group(group: Dimension, value: str) -> tuple[Condition, ...]:
+    """The condition that a row belongs to a group by a column; none for a group by periods."""
+    if group.bucket is not None:
         return ()
-    values = turn.rows[row][: len(display)]
+    column = ColumnRef(group.table, str(group.column), group.via)
+    return (Condition(column, "=", (value,)),)
+
+
+def _with_name(
+    table: TableKey,
+    display: Sequence[str],
+    shown: Sequence[Dimension | ColumnRef],
+    row: Sequence[Any],
+) -> tuple[Condition, ...]:
+    """The conditions that the thing of `table` has the name with which the result's row begins.
+
+    None unless the row begins with all `display` columns of the table.
+    """
+    first = shown[0]
+    if first.table != table or not display:
+        return ()
+    if isinstance(first, ColumnRef):
+        names = [one.column for one in shown[: len(display)]]
+        if names != [*display]:
+            return ()
+    values = row[: len(display)]
     if len(values) < len(display) or not all(isinstance(one, str) for one in values):
         return ()
-    return tuple(Condition(ColumnRef(table, name), "=", (one,)) for name, one in zip(display, values, strict=True))
+    return tuple(
+        Condition(ColumnRef(table, name), "=", (one,))
+        for name, one in zip(display, values, strict=True)
+    )
 
 
 def _in_period(unit: Unit, value: str, dated: Dimension | ColumnRef) -> tuple[Condition, ...]:

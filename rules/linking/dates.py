@@ -1,7 +1,7 @@
 """Dates as people write them, absolute or relative to today, as half-open periods of days.
 
-"The last 7 days" are the seven days before today, which is not over yet; "last month" is the calendar month before this
-one.
+"The last 7 days" are the seven days before today, which is not over yet; "last month" is the
+calendar month before this one.
 """
 
 import datetime
@@ -18,11 +18,13 @@ from rules.words.numerals import ENGLISH_NUMBERS, chinese_number
 
 @dataclass(frozen=True)
 class DateSpan:
-    """A period written from character `start` to `end`; `is_bare` for a lone four-digit number that may be a year.
+    """A period written from character `start` to `end`; `is_bare` for a lone four-digit number that
+    may be a year.
 
-    `missing_year` marks a month or day whose year is not said, so that its period can't be known. `unbounded` is what
-    it means where nothing bounds it: "two months ago" is a month, "more than two months ago" before a day.
-    `is_impossible` marks what is written like a date and is none, such as 2024-02-30: its pieces are no numbers.
+    `missing_year` marks a month or day whose year is not said, so that its period can't be known.
+    `unbounded` is what it means where nothing bounds it: "two months ago" is a month, "more than
+    two months ago" before a day. `is_impossible` marks what is written like a date and is none,
+    such as 2024-02-30: its pieces are no numbers.
     """
 
     start: int
@@ -35,7 +37,7 @@ class DateSpan:
 
     @property
     def is_known(self) -> bool:
-        """Whether it says which period is meant."""
+        """Tell whether it says which period is meant."""
         return not self.missing_year and not self.is_impossible
 
 
@@ -58,7 +60,9 @@ def _within_year(offset: int, month: int, months: int, grain: Unit | None) -> Pe
     return Period(start, start.shifted("month", months), grain)
 
 
-_YEARS, _RELATIVE_MONTHS, _WEEKS = (WORDS.numbers(f"dates.{one}") for one in ("years", "relative_months", "weeks"))
+_YEARS, _RELATIVE_MONTHS, _WEEKS = (
+    WORDS.numbers(f"dates.{one}") for one in ("years", "relative_months", "weeks")
+)
 _WEEKDAYS, _MONTH_NAMES = WORDS.numbers("dates.weekdays"), WORDS.numbers("dates.months")
 _ORDINALS, _HALVES = WORDS.numbers("dates.ordinals"), WORDS.numbers("dates.half_words")
 _NUMBER_WORDS = {word: value for word, value in ENGLISH_NUMBERS.items() if value}
@@ -74,10 +78,16 @@ def _counted(said: str) -> tuple[Unit, int]:
 
 
 _FIXED: dict[str, Period] = {
-    **{phrase: unit_period(*_counted(said)) for phrase, said in WORDS.named("dates.relative").items()},
+    **{
+        phrase: unit_period(*_counted(said))
+        for phrase, said in WORDS.named("dates.relative").items()
+    },
     **{phrase: _to_date(_GRAINS[said]) for phrase, said in WORDS.named("dates.to_date").items()},
     **{phrase: rolling(*_counted(said)) for phrase, said in WORDS.named("dates.rolling").items()},
-    **{phrase: _within_year(0, first, 6, None) for phrase, first in WORDS.numbers("dates.halves_of_this_year").items()},
+    **{
+        phrase: _within_year(0, first, 6, None)
+        for phrase, first in WORDS.numbers("dates.halves_of_this_year").items()
+    },
 }
 
 
@@ -122,10 +132,14 @@ def _at(year: str, month: int = 1, day: int = 1) -> datetime.date:
 
 
 def _months(year: str, month: str, last_month: str | None = None) -> Period:
-    return _from(_at(year, _month(month)), "month", _length(_month(month), _month(last_month or month)))
+    return _from(
+        _at(year, _month(month)), "month", _length(_month(month), _month(last_month or month))
+    )
 
 
-def _days(year: str, month: str, day: str, last_day: str | None = None, last_month: str | None = None) -> Period:
+def _days(
+    year: str, month: str, day: str, last_day: str | None = None, last_month: str | None = None
+) -> Period:
     first = _at(year, _month(month), _number(day))
     last = _at(year, _month(last_month or month), _number(last_day or day))
     return _from(first, "day", _length(first.toordinal(), last.toordinal()))
@@ -133,7 +147,9 @@ def _days(year: str, month: str, day: str, last_day: str | None = None, last_mon
 
 def _relative_months(relative_year: str, month: str, last_month: str | None = None) -> Period:
     first, last = _month(month), _month(last_month or month)
-    return _within_year(_YEARS[relative_year], first, _length(first, last), "month" if first == last else None)
+    return _within_year(
+        _YEARS[relative_year], first, _length(first, last), "month" if first == last else None
+    )
 
 
 def _relative_quarter(relative_year: str, quarter: str) -> Period:
@@ -142,7 +158,9 @@ def _relative_quarter(relative_year: str, quarter: str) -> Period:
 
 def _days_within(start: Moment, first: int, last: int) -> Period:
     begin = start.shifted("day", first)
-    return Period(begin, begin.shifted("day", _length(first, last)), "day" if first == last else None)
+    return Period(
+        begin, begin.shifted("day", _length(first, last)), "day" if first == last else None
+    )
 
 
 def _day_of_year(relative_year: str, month: str, day: str) -> Period:
@@ -176,7 +194,9 @@ def _ago(unit: str, count: str) -> Period:
 
 
 def _unbounded(name: str, unit: str, count: str) -> Period:
-    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any time before."""
+    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any
+    time before.
+    """
     if name == "long_ago" and UNITS[unit] != "day":
         return Period(None, _ago(unit, count).start)
     return unit_period(UNITS[unit], -_number(count))
@@ -195,7 +215,9 @@ _MEANINGS: dict[str, Callable[..., Period]] = {
     "month_of_relative_year": _relative_months,
     "months_of_relative_year": _relative_months,
     "quarter_of_relative_year": _relative_quarter,
-    "half_of_relative_year": lambda relative_year, half: _within_year(_YEARS[relative_year], _half(half), 6, None),
+    "half_of_relative_year": lambda relative_year, half: _within_year(
+        _YEARS[relative_year], _half(half), 6, None
+    ),
     "relative_year": lambda relative_year: unit_period("year", _YEARS[relative_year]),
     "relative_month": lambda relative_month: unit_period("month", _RELATIVE_MONTHS[relative_month]),
     "day_of_relative_month": _days_of_month,
@@ -220,16 +242,20 @@ _PART = re.compile(r"(?<!\?P)<([a-z_]+)>")
 
 
 def _pattern_of(part: str, words: Words) -> str:
-    """What stands for a part of a form: patterns of its own, else any of the words of its table."""
+    """Return the pattern of a part of a form: its own, else any of the words of its table."""
     patterns = words.get(f"dates.parts.{part}") or WORDS.chinese.get(f"dates.parts.{part}")
     if patterns:
         return _filled("|".join(patterns), words, "(?:{pattern})")
-    known = {word for said in words.under(f"dates.{part}").values() for word in said} or _NUMBER_WORDS
+    known = {
+        word for said in words.under(f"dates.{part}").values() for word in said
+    } or _NUMBER_WORDS
     return "|".join(sorted(known, key=len, reverse=True))
 
 
 def _filled(form: str, words: Words, group: str = "(?P<{part}>{pattern})") -> str:
-    return _PART.sub(lambda match: group.format(part=match[1], pattern=_pattern_of(match[1], words)), form)
+    return _PART.sub(
+        lambda match: group.format(part=match[1], pattern=_pattern_of(match[1], words)), form
+    )
 
 
 _FORMS = tuple(
@@ -251,14 +277,21 @@ _BARE_YEAR = re.compile(  # alone, or one of two: "2024-2025"
 # What is only written like a date, or stands where a year does: "30/02/2025", "in 1850".
 _ODD = tuple(re.compile(form) for form in WORDS.english.phrases("dates.odd"))
 _YEARLESS = re.compile(
-    "|".join(_filled(form, words, "(?:{pattern})") for words in _LANGUAGES for form in words.phrases("dates.yearless"))
+    "|".join(
+        _filled(form, words, "(?:{pattern})")
+        for words in _LANGUAGES
+        for form in words.phrases("dates.yearless")
+    )
 )
 
 
 def spans_of(text: str) -> list[DateSpan]:
     """Every reading of a stretch of the normalised text as a period; stretches may overlap."""
     text = text.lower()
-    spans = [DateSpan(match.start(), match.end(), _FIXED[match.group()]) for match in _FIXED_PATTERN.finditer(text)]
+    spans = [
+        DateSpan(match.start(), match.end(), _FIXED[match.group()])
+        for match in _FIXED_PATTERN.finditer(text)
+    ]
     spans.extend(_matched(text))
     for match in _BARE_YEAR.finditer(text):
         period = _from(datetime.date(int(match.group(1)), 1, 1), "year")
@@ -267,13 +300,22 @@ def spans_of(text: str) -> list[DateSpan]:
     covered = [(span.start, span.end) for span in spans]
     for match in _YEARLESS.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
-            spans.append(DateSpan(match.start(), match.end(), Period(None, None), missing_year=True))
-    return [replace(span, end=span.end + 2) if text[span.end :].startswith("'s") else span for span in spans]
+            spans.append(
+                DateSpan(match.start(), match.end(), Period(None, None), missing_year=True)
+            )
+    return [
+        replace(span, end=span.end + 2) if text[span.end :].startswith("'s") else span
+        for span in spans
+    ]
 
 
 def whole_period(text: str) -> Period | None:
     """The period that the whole text says."""
-    whole = [span for span in spans_of(text) if (span.start, span.end) == (0, len(text)) and span.is_known]
+    whole = [
+        span
+        for span in spans_of(text)
+        if (span.start, span.end) == (0, len(text)) and span.is_known
+    ]
     return whole[0].period if whole else None
 
 

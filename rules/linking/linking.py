@@ -1,259 +1,406 @@
 """Which table, column or value a word of the question means, given the other words.
 
-The same word often names several things ("name", "city", "Rock"). Each candidate is scored by how much of its name was
-said and by how near its table is to the tables the question mentions; two equally good candidates in different places
-stay a question for the user.
+The same word often names several things ("name", "city", "Rock"). Each candidate is scored by how
+much of its name was said and by how near its table is to the tables the question mentions; two
+equally good candidates in different places stay a question for the user.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from common.cpu_clock import check
 from common.meanings import TableKey
 from rules.linking.mark import Mark, Noun
-from rules.schema.joins import is_default
+from rules.linking.nearness import Leaning, Nearness
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
+from rules.schema.reference_graph import is_default
 
-# The context of a word may raise a candidate's quality by at most this share, so that a part of one name never beats
-# the whole of another.
+# The context of a word may raise a candidate's quality by at most this share, so that a part of one
+# name never beats the whole of another.
 _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
-_PASSED = ("of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb", "which")
+# Words that only connect: what stands beyond them stands beside a word as well.
+_PASSED = (
+    "of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb",
+    "which",
+)  # fmt: skip
+_FUNCTIONS = ("avg", "sum", "max", "min")
 _LEAST_QUALITY = 0.4
 _WHOLE_NAME = 0.9
+_WHOLE_COLUMN = 0.95
+_LEAST_TABLE, _LEAST_ROLE = 0.6, 0.5
+_RIVAL_TABLE, _RIVAL_BESIDE = (
+    0.12,
+    0.15,
+)  # by which a table may be worse than what a word best names
+_HINTED = 1.5  # weight of the table that the caller names; one that the question names has up to 1
+_CHOSEN = 0.1  # what a hinted table gains over others that a word names
+_BESIDE_TABLE, _BESIDE_COLUMN, _OF_VIEW = 0.25, 0.3, -0.35
+_LEANT_TO_BESIDE_NAMED = 0.5
 
-
-_Scored = Sequence[tuple[float, Link]]
+_Scored = tuple[tuple[float, Link], ...]
+_ColumnKey = tuple[TableKey, str | None]
 
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What stands around a word: tables mentioned anywhere or leant to, and what is named right before or after it."""
+    """The surroundings of a word.
 
-    mentioned: dict[TableKey, float]
-    leaning: dict[TableKey, float]
+    Attributes:
+        leaning: tables that other words lean to, with their weights.
+        near_leaning: of all tables that words lean to.
+        tables_beside, columns_beside: what is named right before or after it.
+    """
+
+    leaning: Mapping[TableKey, float]
+    near_leaning: Nearness
     tables_beside: set[TableKey]
-    columns_beside: set[tuple[TableKey, str | None]]
+    columns_beside: set[_ColumnKey]
 
 
 def nouns_of(
-    marks: Sequence[Mark], lexicon: Lexicon, hint: str | None = None, context: Mapping[TableKey, float] | None = None
+    marks: Sequence[Mark],
+    lexicon: Lexicon,
+    hint: str | None = None,
+    context: Mapping[TableKey, float] | None = None,
 ) -> list[Noun | None]:
-    """What each of the marks names, None for those that name nothing.
+    """Give what each of the marks names, None for those that name nothing.
 
     Args:
         hint: the table that the caller says the question is about.
-        context: tables that earlier questions were about, with their weight; a table named in this question weighs 1.
+        context: tables that earlier questions were about, with their weight; a table named in this
+            question weighs 1.
     """
-    return _Linker(lexicon, hint, context or {}).nouns(marks)
+    mentioned = _mentioned_tables(marks, lexicon, hint, context or {})
+    return _Linker(marks, lexicon, mentioned).nouns()
+
+
+def _mentioned_tables(
+    marks: Sequence[Mark],
+    lexicon: Lexicon,
+    hint: str | None,
+    context: Mapping[TableKey, float],
+) -> dict[TableKey, float]:
+    """Give the tables that the question is about, with their weights."""
+    mentioned: dict[TableKey, float] = {}
+    for mark in marks:
+        least = max(_LEAST_TABLE, mark.quality - _RIVAL_TABLE)
+        for link in mark.links:
+            if link.kind == "table" and link.quality >= least:
+                mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
+    if hint:
+        mentioned.update(dict.fromkeys(_hinted(hint.lower(), lexicon), _HINTED))
+    for key, weight in context.items():
+        mentioned.setdefault(key, weight)
+    return mentioned
+
+
+def _hinted(hint: str, lexicon: Lexicon) -> list[TableKey]:
+    tables = lexicon.schema.facts
+    return [key for key in tables if hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower())]
 
 
 class _Linker:
-    """Resolves the marks of one question."""
+    """Resolves the marks of one question.
 
-    def __init__(self, lexicon: Lexicon, hint: str | None, context: Mapping[TableKey, float]) -> None:
-        self._lexicon, self._graph, self._spoken_of = lexicon, lexicon.graph, context
-        self._hint = hint.lower() if hint else None
+    Args:
+        mentioned: the tables that the question is about, with their weights.
+    """
 
-    def nouns(self, marks: Sequence[Mark]) -> list[Noun | None]:
-        """See `nouns_of`."""
-        mentioned = self._mentioned_tables(marks)
-        first = [self._noun(marks, index, mentioned, {}) for index in range(len(marks))]
-        second = [
-            self._noun(marks, index, mentioned, self._leaning(first[:index] + first[index + 1 :]))
-            for index in range(len(marks))
+    def __init__(
+        self, marks: Sequence[Mark], lexicon: Lexicon, mentioned: Mapping[TableKey, float]
+    ) -> None:
+        self._marks = marks
+        self._lexicon = lexicon
+        self._schema = lexicon.schema
+        self._mentioned = mentioned
+        self._near_mentioned = Nearness(lexicon.graph, mentioned)
+
+    def nouns(self) -> list[Noun | None]:
+        nowhere = Nearness(self._lexicon.graph, {})
+        first = [self._noun(index, {}, nowhere) for index in range(len(self._marks))]
+        leaning = Leaning(first)
+        near_leaning = Nearness(self._lexicon.graph, leaning.weights)
+        nouns = [
+            self._noun(index, leaning.without(index), near_leaning)
+            for index in range(len(self._marks))
         ]
-        second = [None if self._only_counts(marks, second, index) else noun for index, noun in enumerate(second)]
-        self._join_parted(marks, second)
-        return second
+        nouns = [
+            None if self._only_counts(nouns, index) else noun for index, noun in enumerate(nouns)
+        ]
+        self._join_parted(nouns)
+        return nouns
 
-    def _join_parted(self, marks: Sequence[Mark], nouns: list[Noun | None]) -> None:
-        """`患者平均年龄`: a column's name with a function inside it is still that column (患者年龄)."""
-        for index in range(1, len(marks) - 1):
-            parted = marks[index].means("avg", "sum", "max", "min") and nouns[index] is None
-            grouped = index > 1 and (marks[index - 2].means("each", "by", "which"))
-            if not parted or grouped or nouns[index - 1] is None or nouns[index + 1] is None:
-                continue
-            whole = self._lexicon.find(marks[index - 1].text + marks[index + 1].text)
-            columns = tuple((link.quality, link) for link in whole if link.kind == "column" and link.quality >= 0.95)
-            if columns and not marks[index - 1].text.isascii():
-                nouns[index - 1], nouns[index + 1] = None, Noun(columns=columns)
-
-    def _only_counts(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
-        """Whether a word that is also a column's name only counts or measures what stands before it.
-
-        `数量` counts the table before it, which has no such column; `kg` after a number is its unit.
-        """
-        noun, mark, before = nouns[index], marks[index], nouns[index - 1] if index else None
-        if noun is None:
-            return False
-        if index and mark.means("unit") and marks[index - 1].number is not None:
-            return True  # "over 1200 kg", where a column is called payload_kg
-        if mark.means("bucket") and not self._describes(noun, marks, nouns, index):
-            return True
-        if mark.means("sum", "avg", "max", "min", "count") and not noun.is_value:
-            after = self._next_noun(marks, nouns, index)
-            if after is not None and not after.is_value and self._is_measured(noun, after):
-                return True
-        if not mark.means("count") or before is None or before.table is None or not before.is_table:
-            return False
-        return not any(link.table == before.table.table and link.quality >= 0.9 for _, link in noun.columns)
-
-    def _describes(self, noun: Noun, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> bool:
-        """Whether a word such as `annual` is a stored value there: right before its table or beside its column."""
-        after, before = self._next_noun(marks, nouns, index), nouns[index - 1] if index else None
-        named = {after.table.table} if after is not None and after.is_table and after.table is not None else set()
-        beside = {(one.table, one.column) for other in (after, before) if other for _, one in other.columns}
-        if any(link.table in named or (link.table, link.column) in beside for _, link in noun.values):
-            return True
-        return not noun.values and noun.columns != () and noun.columns[0][1].quality >= 0.95
-
-    def _next_noun(self, marks: Sequence[Mark], nouns: Sequence[Noun | None], index: int) -> Noun | None:
-        place = index + 1
-        while place < len(marks) and nouns[place] is None and marks[place].means("of", "noise"):
-            place += 1
-        return nouns[place] if place < len(marks) else None
-
-    def _is_measured(self, noun: Noun, after: Noun) -> bool:
-        """Whether an aggregate's word (`total`), though also a column's name, is followed by what it aggregates."""
-        if after.is_table and after.table is not None:
-            return not any(link.table == after.table.table for _, link in noun.columns)
-        schema = self._lexicon.schema
-        return any(
-            schema.facts[link.table].is_measure(schema.column(link.table, link.column or ""))
-            for _, link in after.columns[:1]
-        )
-
-    def _mentioned_tables(self, marks: Sequence[Mark]) -> dict[TableKey, float]:
-        mentioned: dict[TableKey, float] = {}
-        for mark in marks:
-            best = mark.quality
-            for link in mark.links:
-                if link.kind == "table" and link.quality >= max(0.6, best - 0.12):
-                    mentioned[link.table] = max(mentioned.get(link.table, 0.0), link.quality)
-        for key in self._lexicon.schema.facts if self._hint else ():
-            if self._hint in (key[1].lower(), f"{key[0]}.{key[1]}".lower()):
-                mentioned[key] = 1.5
-        for key, weight in self._spoken_of.items():
-            mentioned.setdefault(key, weight)
-        return mentioned
-
-    def _leaning(self, nouns: Sequence[Noun | None]) -> dict[TableKey, float]:
-        """Tables that own the columns and values that were chosen without doubt, with their weights."""
-        leaning: dict[TableKey, float] = {}
-        for noun in nouns:
-            for scored in (noun.columns, noun.values) if noun else ():
-                close = [link.table for score, link in scored if score >= scored[0][0] - 0.1]
-                if 0 < len(close) <= 2:
-                    leaning.update(dict.fromkeys(close, 0.12 / len(close)))
-        return leaning
+    # --------------------------------------------------------------------------
+    # one word
 
     def _noun(
-        self, marks: Sequence[Mark], index: int, mentioned: dict[TableKey, float], leaning: dict[TableKey, float]
+        self, index: int, leaning: Mapping[TableKey, float], near_leaning: Nearness
     ) -> Noun | None:
-        mark = marks[index]
+        """Give what the word at `index` names."""
+        mark = self._marks[index]
         if not mark.links:
             return None
-        around = _Surroundings(mentioned, leaning, *self._beside(marks, index))
-        tables = [link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY]
-        scored = [
-            (link.quality * (1 + self._context_within(link, around)), link)
-            for link in mark.links
-            if link.kind != "table" and link.quality >= _LEAST_QUALITY
+        check()
+        around = _Surroundings(leaning, near_leaning, *self._beside(index))
+        tables = [
+            link for link in mark.links if link.kind == "table" and link.quality >= _LEAST_QUALITY
         ]
-        scored.sort(key=lambda item: -item[0])
-        columns = tuple(item for item in scored if item[1].kind == "column")
-        values = tuple(item for item in scored if item[1].kind == "value")
-        if values and self._is_role(mark, columns, values, mentioned):
-            values = ()  # "managers" beside a column manager_id, though a job is called "Manager"
-        names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
-        if names >= _WHOLE_NAME and not self._is_said_as_value(mark, index, values, around):
-            # What a table or column is called is not one of the values that happen to read the same.
-            values = tuple((score, replace(link, quality=min(link.quality, names))) for score, link in values)
+        columns = self._scored(mark, "column", around)
+        values = self._values(index, columns, around)
+        if not (tables or columns or values):
+            return None
         referenced = self._referenced(columns)
-        best = max(tables, key=lambda link: link.quality + 0.1 * (mentioned.get(link.table, 0) > 1), default=referenced)
+        best = max(tables, key=self._weight_of_table, default=referenced)
         noun = self._as_entity(Noun(best, columns, values))
         if referenced is not None and (noun.table is None or noun.table.table == referenced.table):
             noun = replace(noun, table=referenced)
-        return noun if tables or columns or values else None
+        return noun
 
-    def _is_said_as_value(self, mark: Mark, index: int, values: _Scored, around: _Surroundings) -> bool:
-        """Whether a word that is a name as well is a value there: beside its column, or capitalised as it is stored."""
+    def _weight_of_table(self, link: Link) -> float:
+        is_hinted = self._mentioned.get(link.table, 0) > 1
+        return link.quality + (_CHOSEN if is_hinted else 0.0)
+
+    def _scored(self, mark: Mark, kind: str, around: _Surroundings) -> _Scored:
+        """Give the columns or values that the word may name, with their scores, best first."""
+        scored = [
+            (link.quality * (1 + self._context_within(link, around)), link)
+            for link in mark.links
+            if link.kind == kind and link.quality >= _LEAST_QUALITY
+        ]
+        scored.sort(key=lambda item: -item[0])
+        return tuple(scored)
+
+    def _values(self, index: int, columns: _Scored, around: _Surroundings) -> _Scored:
+        """Give the stored values that the word may be, with their scores, best first."""
+        mark = self._marks[index]
+        values = self._scored(mark, "value", around)
+        if not values:
+            return ()
+        if self._is_role(mark, columns, values):
+            return ()  # "managers" beside a column manager_id, though a job is called "Manager"
+        names = max((link.quality for link in mark.links if link.kind != "value"), default=0.0)
+        if names < _WHOLE_NAME or self._is_said_as_value(index, values, around):
+            return values
+        # What a table or column is called is not one of the values that happen to read the same.
+        return tuple(
+            (score, replace(link, quality=min(link.quality, names))) for score, link in values
+        )
+
+    def _is_said_as_value(self, index: int, values: _Scored, around: _Surroundings) -> bool:
+        """Tell whether a word that is a name as well is a value there.
+
+        It stands beside its column, or is capitalised as it is stored.
+        """
         if any((link.table, link.column) in around.columns_beside for _, link in values):
             return True
-        is_proper = index > 0 and mark.text != mark.text.lower()
-        return is_proper and any(link.value == mark.text for _, link in values)
-
-    def _context_within(self, link: Link, around: _Surroundings) -> float:
-        """How much the context adds: most to the columns of a thing that is named itself."""
-        most = _MOST_CONTEXT[link.kind]
-        if link.kind == "column" and link.quality >= _HEAD_WORD and around.mentioned.get(link.table, 0.0) >= _NAMED:
-            return most + _OWN
-        return min(self._context(link, around), most)
+        text = self._marks[index].text
+        is_proper = index > 0 and text != text.lower()
+        return is_proper and any(link.value == text for _, link in values)
 
     def _as_entity(self, noun: Noun) -> Noun:
-        """A word that best matches a thing's name or key column (`公司` of 公司名称) means the thing."""
+        """Take a word that best matches a thing's name or key column for the thing itself.
+
+        `公司` of 公司名称 means the company.
+        """
         table, column = noun.table, noun.column
-        if table is None or column is None or table.quality < 0.6 or column.table != table.table:
+        if table is None or column is None or column.table != table.table:
             return noun
-        facts = self._lexicon.schema.facts[table.table]
-        names = column.column in facts.display or facts.key == (column.column,)
-        if not facts.is_entity or not names or column.quality >= 0.9:
+        if table.quality < _LEAST_TABLE or column.quality >= _WHOLE_NAME:
+            return noun
+        facts = self._schema.facts[table.table]
+        names_it = column.column in facts.display or facts.key == (column.column,)
+        if not facts.is_entity or not names_it:
             return noun
         return replace(noun, table=replace(table, quality=max(table.quality, column.quality)))
 
-    def _is_role(self, mark: Mark, columns: _Scored, values: _Scored, mentioned: Mapping[TableKey, float]) -> bool:
-        """Whether a word is what a reference points to, not a value: "devices without an owner"."""
+    def _is_role(self, mark: Mark, columns: _Scored, values: _Scored) -> bool:
+        """Tell whether a word is what a reference points to, not a value.
+
+        "devices without an owner" speaks of the column owner_id.
+        """
         column = columns[0][1] if columns else None
-        if column is None or column.quality < 0.5 or mark.text != mark.text.lower():
+        if column is None or column.quality < _LEAST_ROLE or mark.text != mark.text.lower():
             return False
-        if column.column not in self._lexicon.schema.facts[column.table].reference_columns:
+        if column.column not in self._schema.facts[column.table].reference_columns:
             return False
-        of_another = column.table in mentioned and all(link.table not in mentioned for _, link in values)
-        return of_another or all(link.value != mark.text for _, link in values)
+        values_are_mentioned = any(link.table in self._mentioned for _, link in values)
+        if column.table in self._mentioned and not values_are_mentioned:
+            return True
+        return all(link.value != mark.text for _, link in values)
 
     def _referenced(self, columns: _Scored) -> Link | None:
-        """The entity that the best column points to by its plain reference: `所属分类` names the category."""
-        if not columns or columns[0][1].quality < 0.6:
+        """Give the entity that the best column points to by its plain reference.
+
+        `所属分类` names the category.
+        """
+        if not columns or columns[0][1].quality < _LEAST_TABLE:
             return None
         link = columns[0][1]
-        for edge in self._lexicon.schema.facts[link.table].edges:
-            entity = self._lexicon.schema.facts[edge.parent]
+        for edge in self._schema.facts[link.table].edges:
+            entity = self._schema.facts[edge.parent]
             if edge.columns == (link.column,) and is_default(edge) and entity.is_entity:
                 return Link("table", edge.parent, None, None, link.quality, link.spelling)
         return None
 
-    def _beside(self, marks: Sequence[Mark], index: int) -> tuple[set[TableKey], set[tuple[TableKey, str | None]]]:
-        """Tables and columns named right before or after the word; words that only connect are skipped."""
-        tables: set[TableKey] = set()
-        columns: set[tuple[TableKey, str | None]] = set()
-        for step in (-1, 1):
-            place = index + step
-            while 0 <= place < len(marks) and (marks[place].means(*_PASSED) and not marks[place].links):
-                place += step
-            if 0 <= place < len(marks):
-                best = marks[place].quality
-                tables |= {
-                    link.table for link in marks[place].links if link.kind == "table" and link.quality >= best - 0.15
-                }
-                columns |= {(link.table, link.column) for link in marks[place].links if link.kind == "column"}
-        return tables, columns
+    # --------------------------------------------------------------------------
+    # context
+
+    def _context_within(self, link: Link, around: _Surroundings) -> float:
+        """Give how much the context adds: most to the columns of a thing that is named itself."""
+        most = _MOST_CONTEXT[link.kind]
+        is_head = link.kind == "column" and link.quality >= _HEAD_WORD
+        if is_head and self._mentioned.get(link.table, 0.0) >= _NAMED:
+            return most + _OWN
+        return min(self._context(link, around), most)
 
     def _context(self, link: Link, around: _Surroundings) -> float:
-        mentioned, leaning = around.mentioned, around.leaning
-        score = 0.25 if link.table in around.tables_beside else 0.0
-        if link.kind == "value":
-            score += 0.3 if (link.table, link.column) in around.columns_beside else 0.0
-        if self._lexicon.schema.table(link.table).kind != "table" and link.table not in mentioned:
-            score -= 0.35
-        score += leaning.get(link.table, 0.0) or (0.5 if mentioned else 1.0) * self._nearness(link.table, leaning)
-        return score + self._nearness(link.table, mentioned)
+        score = 0.0
+        if link.table in around.tables_beside:
+            score += _BESIDE_TABLE
+        if link.kind == "value" and (link.table, link.column) in around.columns_beside:
+            score += _BESIDE_COLUMN
+        is_view = self._schema.table(link.table).kind != "table"
+        if is_view and link.table not in self._mentioned:
+            score += _OF_VIEW
+        score += self._leant(link.table, around)
+        return score + self._near_mentioned.of(link.table, self._mentioned)
 
-    def _nearness(self, table: TableKey, mentioned: dict[TableKey, float]) -> float:
-        if not mentioned:
-            return 0.0
-        if table in mentioned:
-            return 0.12 * mentioned[table]
-        steps = [self._graph.distance(table, other) for other in mentioned]
-        known = [count for count in steps if count is not None]
-        return 0.12 / (1 + min(known)) if known else -0.1
+    def _leant(self, table: TableKey, around: _Surroundings) -> float:
+        """Give what a table gains by the tables that other words lean to."""
+        own = around.leaning.get(table, 0.0)
+        if own:
+            return own
+        share = _LEANT_TO_BESIDE_NAMED if self._mentioned else 1.0
+        return share * around.near_leaning.of(table, around.leaning)
+
+    def _beside(self, index: int) -> tuple[set[TableKey], set[_ColumnKey]]:
+        """Give the tables and columns named right before or after the word.
+
+        Words that only connect are skipped.
+        """
+        tables: set[TableKey] = set()
+        columns: set[_ColumnKey] = set()
+        for mark in self._neighbours(index):
+            least = mark.quality - _RIVAL_BESIDE
+            for link in mark.links:
+                if link.kind == "table" and link.quality >= least:
+                    tables.add(link.table)
+                elif link.kind == "column":
+                    columns.add((link.table, link.column))
+        return tables, columns
+
+    def _neighbours(self, index: int) -> Iterable[Mark]:
+        for step in (-1, 1):
+            place = index + step
+            while 0 <= place < len(self._marks) and _only_connects(self._marks[place]):
+                place += step
+            if 0 <= place < len(self._marks):
+                yield self._marks[place]
+
+    # --------------------------------------------------------------------------
+    # words that are names and something else
+
+    def _join_parted(self, nouns: list[Noun | None]) -> None:
+        """Join a column's name that has a function inside it: `患者平均年龄` is 患者年龄."""
+        for index in range(1, len(nouns) - 1):
+            if not self._parts_name(nouns, index):
+                continue
+            before, after = self._marks[index - 1], self._marks[index + 1]
+            whole = self._lexicon.find(before.text + after.text)
+            columns = tuple(
+                (link.quality, link)
+                for link in whole
+                if link.kind == "column" and link.quality >= _WHOLE_COLUMN
+            )
+            if columns:
+                nouns[index - 1], nouns[index + 1] = None, Noun(columns=columns)
+
+    def _parts_name(self, nouns: Sequence[Noun | None], index: int) -> bool:
+        """Tell whether a function stands between two Chinese words that may be one name."""
+        if not self._marks[index].means(*_FUNCTIONS) or nouns[index] is not None:
+            return False
+        if index > 1 and self._marks[index - 2].means("each", "by", "which"):
+            return False
+        if self._marks[index - 1].text.isascii():
+            return False
+        return nouns[index - 1] is not None and nouns[index + 1] is not None
+
+    def _only_counts(self, nouns: Sequence[Noun | None], index: int) -> bool:
+        """Tell whether a word that is also a column's name only counts or measures.
+
+        `数量` counts the table before it, which has no such column; `kg` after a number is its
+        unit.
+        """
+        noun, mark = nouns[index], self._marks[index]
+        if noun is None:
+            return False
+        if index and mark.means("unit") and self._marks[index - 1].number is not None:
+            return True  # "over 1200 kg", where a column is called payload_kg
+        if mark.means("bucket") and not self._describes(noun, nouns, index):
+            return True
+        if mark.means(*_FUNCTIONS, "count") and self._aggregates(noun, nouns, index):
+            return True
+        return mark.means("count") and index > 0 and _counts_table(noun, nouns[index - 1])
+
+    def _aggregates(self, noun: Noun, nouns: Sequence[Noun | None], index: int) -> bool:
+        """Tell whether an aggregate's word stands before what it aggregates."""
+        after = self._next_noun(nouns, index)
+        if noun.is_value or after is None or after.is_value:
+            return False
+        return self._is_measured(noun, after)
+
+    def _describes(self, noun: Noun, nouns: Sequence[Noun | None], index: int) -> bool:
+        """Tell whether a word such as `annual` is a stored value there.
+
+        It stands right before its table or beside its column.
+        """
+        if not noun.values:
+            return bool(noun.columns) and noun.columns[0][1].quality >= _WHOLE_COLUMN
+        after = self._next_noun(nouns, index)
+        before = nouns[index - 1] if index else None
+        beside = _columns_named(after) | _columns_named(before)
+        if any((link.table, link.column) in beside for _, link in noun.values):
+            return True
+        if after is None or after.table is None or not after.is_table:
+            return False
+        return any(link.table == after.table.table for _, link in noun.values)
+
+    def _next_noun(self, nouns: Sequence[Noun | None], index: int) -> Noun | None:
+        """Give what the next word names that says something."""
+        for place in range(index + 1, len(nouns)):
+            if nouns[place] is not None or not self._marks[place].means("of", "noise"):
+                return nouns[place]
+        return None
+
+    def _is_measured(self, noun: Noun, after: Noun) -> bool:
+        """Tell whether an aggregate's word (`total`), though a column's name, has its figure behind
+        it.
+        """
+        if after.is_table and after.table is not None:
+            return all(link.table != after.table.table for _, link in noun.columns)
+        measured = after.column
+        if measured is None:
+            return False
+        column = self._schema.column(measured.table, measured.column or "")
+        return self._schema.facts[measured.table].is_measure(column)
+
+
+def _only_connects(mark: Mark) -> bool:
+    return mark.means(*_PASSED) and not mark.links
+
+
+def _columns_named(noun: Noun | None) -> set[_ColumnKey]:
+    if noun is None:
+        return set()
+    return {(link.table, link.column) for _, link in noun.columns}
+
+
+def _counts_table(noun: Noun, before: Noun | None) -> bool:
+    """Tell whether a word that counts follows a table that has no such column itself."""
+    if before is None or before.table is None or not before.is_table:
+        return False
+    return not any(
+        link.table == before.table.table and link.quality >= _WHOLE_NAME for _, link in noun.columns
+    )

@@ -1,14 +1,14 @@
-"""Whether a stored name in a question is the whole name that was said.
+"""Stored names in a question that are only a part of the name that was said.
 
-A word is cut where letters meet digits, so PX100 can be read out of PX100A. A capitalised word beside a capitalised
-name may belong to it: New Old Mill. Chinese has no blanks, so 冯晨 can be read out of 冯晨明, who is somebody else.
-What directly follows a name must be a word that may follow one; else it belongs to the name, and nothing of that
-longer name is stored.
+A word is cut where letters meet digits, so PX100 can be read out of PX100A. A capitalised word
+beside a capitalised name may belong to it: New Old Mill. Chinese has no blanks, so 冯晨 can be read
+out of 冯晨明, who is somebody else. What directly follows a name must be a word that may follow
+one; else it belongs to the name, and nothing of that longer name is stored.
 """
 
 from collections.abc import Sequence
 
-from knowledge.naming import has_han
+from knowledge.language.cutting import has_han
 from rules.linking.mark import Mark
 from rules.words import WORDS
 from rules.words.vocabulary import Kind
@@ -23,82 +23,144 @@ _COUNTING: tuple[Kind, ...] = ("unit", "date_part")
 
 
 def longer_word(marks: Sequence[Mark], place: int) -> str | None:
-    """The word that the name at `place` is only a part of, as written without a blank; None when it is all of it."""
-    text, first, last = marks[place].text, place, place
-    while first and marks[first - 1].end == marks[first].start and _is_one_word(marks[first - 1], marks[first]):
+    """Return the word that the name at `place` is only a part of, as written without a blank.
+
+    None when the name is all of it.
+    """
+    first = last = place
+    while first > 0 and _is_one_word(marks[first - 1], marks[first]):
         first -= 1
-        text = marks[first].text + text
-    while last + 1 < len(marks) and marks[last].end == marks[last + 1].start and _is_one_word(*marks[last : last + 2]):
+    while last + 1 < len(marks) and _is_one_word(marks[last], marks[last + 1]):
         last += 1
-        text += marks[last].text
-    return text if first < place or last > place else None
+    if first == last:
+        return None
+    return "".join(mark.text for mark in marks[first : last + 1])
 
 
 def _is_one_word(mark: Mark, following: Mark) -> bool:
-    before, after = mark.text[-1:], following.text[:1]
-    return following.glued and all(char.isalnum() and not has_han(char) for char in (before, after))
+    """Tell whether nothing stands between two marks that meet in letters or digits."""
+    if not following.glued or not _touches(mark, following):
+        return False
+    last_char = mark.text[-1:]
+    next_char = following.text[:1]
+    return _is_latin(last_char) and _is_latin(next_char)
+
+
+def _touches(mark: Mark, following: Mark) -> bool:
+    return mark.end == following.start
+
+
+def _is_latin(char: str) -> bool:
+    return char.isalnum() and not has_han(char)
 
 
 def longer_title(marks: Sequence[Mark], place: int, *, is_whole: bool) -> str | None:
-    """The longer name in capitals that the one at `place` is only a part of; None when it is all of it.
+    """Return the longer name in capitals that the one at `place` is only a part of.
 
-    What names something stored is another name beside one that is whole ("Harbour Corner East" may mean both), and
-    part of the name beside one that is not. The first word of a sentence is written in capitals as well.
+    None when it is all of it. What names something stored is another name beside one that is whole
+    ("Harbour Corner East" may mean both), and part of the name beside one that is not. The first
+    word of a sentence is written in capitals as well.
     """
     mark = marks[place]
     if mark.literal is not None or not _is_title(mark):
         return None
-    before, after = marks[place - 1] if place > 1 else None, marks[place + 1] if place + 1 < len(marks) else None
-    if before is not None and before.end == mark.start and _adds(before, is_whole):
-        return f"{before.text} {mark.text}"
-    is_longer = after is not None and mark.end == after.start and _adds(after, is_whole)
-    return f"{mark.text} {after.text}" if after is not None and is_longer else None
+    if place > 1:
+        before = marks[place - 1]
+        if _touches(before, mark) and _adds(before, is_whole):
+            return f"{before.text} {mark.text}"
+    if place + 1 < len(marks):
+        after = marks[place + 1]
+        if _touches(mark, after) and _adds(after, is_whole):
+            return f"{mark.text} {after.text}"
+    return None
 
 
 def _adds(mark: Mark, is_whole: bool) -> bool:
-    named = bool(mark.links) and (is_whole or mark.links[0].kind != "value")
-    return _is_title(mark) and not named and mark.date is None and mark.number is None
+    """Tell whether a capitalised word beside a name may belong to it."""
+    if not _is_title(mark) or mark.date is not None or mark.number is not None:
+        return False
+    if not mark.links:
+        return True
+    return not is_whole and mark.links[0].kind == "value"
 
 
 def _is_title(mark: Mark) -> bool:
-    return all(word[0].isupper() and word[1:].islower() for word in mark.text.split())
+    return all(map(_is_capitalised, mark.text.split()))
 
 
-def longer_name(marks: Sequence[Mark], place: int, is_named: Sequence[bool], *, of_person: bool) -> str | None:
-    """The longer name that the one at `place` is only the beginning of; None when it is all of it.
+def _is_capitalised(word: str) -> bool:
+    return word[0].isupper() and word[1:].islower()
 
-    `is_named` says of each mark whether it names something of the database. More may follow the name of a thing than
-    that of a person (手机数码类, 高速上): only numbers that count nothing and verbs without an object belong to it.
+
+def longer_name(
+    marks: Sequence[Mark], place: int, is_named: Sequence[bool], *, of_person: bool
+) -> str | None:
+    """Return the longer name that the one at `place` is only the beginning of.
+
+    None when it is all of it. More may follow the name of a thing than that of a person (手机数码类,
+    高速上): only numbers that count nothing and verbs without an object belong to it.
+
+    Args:
+        is_named: for each mark, whether it names something of the database.
     """
-    mark, after = marks[place], place + 1
-    if not has_han(mark.text[-1]) or mark.literal is not None or after >= len(marks):
+    mark = marks[place]
+    if mark.literal is not None or not has_han(mark.text[-1]):
         return None
-    following = marks[after]
-    if not of_person and following.number is None and not following.means("verb"):
+    if place + 1 == len(marks):
         return None
-    if following.start != mark.end or not has_han(following.text[:1]) or _is_explained(marks, after, is_named):
+    following = marks[place + 1]
+    if not _touches(mark, following) or not has_han(following.text[:1]):
         return None
-    added = following.text[:1] if following.means("like", "noise") else following.text
-    return mark.text + added if len(added) <= _MOST_ADDED else None
+    may_belong = of_person or following.number is not None or following.means("verb")
+    if not may_belong or _is_explained(marks, place + 1, is_named):
+        return None
+    added = following.text
+    if following.means("like", "noise"):
+        added = added[:1]
+    if len(added) > _MOST_ADDED:
+        return None
+    return mark.text + added
 
 
 def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
-    mark, text = marks[place], marks[place].text
-    beyond = place + 1 if place + 1 < len(marks) and marks[place + 1].start == mark.end else None
+    """Tell whether the word at `place`, which follows a name, is one that may follow it."""
+    mark = marks[place]
     if mark.is_unknown:
-        return text in _TITLES
-    if len(text) > 1:
-        return not (mark.means("like", "noise") and text[0] in _PLACES)
-    if text in _ENDS or is_named[place]:
+        return mark.text in _TITLES
+    if len(mark.text) > 1:
+        begins_with_place = mark.text[0] in _PLACES
+        return not (begins_with_place and mark.means("like", "noise"))
+    if mark.text in _ENDS or is_named[place]:
         return True
-    if text in _JOINS:
-        return beyond is not None and is_named[beyond]
+    return _is_explained_character(marks, place, is_named)
+
+
+def _is_explained_character(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
+    """Tell the same of a single character, by what directly follows it."""
+    mark = marks[place]
+    beyond = _directly_after(marks, place)
+    if mark.text in _JOINS:
+        return beyond is not None and is_named[place + 1]
     if mark.number is not None:
-        return beyond is not None and marks[beyond].means(*_COUNTING)
-    if mark.means("verb") and text not in _VERBS_IN_NAMES:
+        return beyond is not None and beyond.means(*_COUNTING)
+    if mark.means("verb") and mark.text not in _VERBS_IN_NAMES:
         return True
-    if text not in _GOVERNS or place + 1 == len(marks):
+    is_last = place + 1 == len(marks)
+    if is_last or mark.text not in _GOVERNS:
         return False
-    return beyond is None or not (
-        marks[beyond].means("of") or (text not in _ADVERBS and marks[beyond].text[:1] in _HAS)
-    )
+    return beyond is None or not _is_of_name(mark.text, beyond)
+
+
+def _directly_after(marks: Sequence[Mark], place: int) -> Mark | None:
+    """Return the next mark if nothing stands between it and the one at `place`."""
+    if place + 1 == len(marks):
+        return None
+    following = marks[place + 1]
+    return following if _touches(marks[place], following) else None
+
+
+def _is_of_name(text: str, beyond: Mark) -> bool:
+    """Tell whether a word that could govern what follows belongs to the name before it."""
+    if beyond.means("of"):
+        return True
+    return text not in _ADVERBS and beyond.text[:1] in _HAS

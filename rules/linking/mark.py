@@ -12,6 +12,7 @@ from rules.words.vocabulary import Intent
 
 _BEFORE_YEARS = frozenset(WORDS.english.phrases("dates.before_years"))
 _BETWEEN_ENDS = WORDS.english.text("dates.between_ends")
+_TABLE_FIRST = 0.1  # by which a table's name may be worse than the column's
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Mark:
         text: as written.
         literal: the inside of a quotation.
         is_unknown: whether nothing of the database and no intent explains it.
-        speech: of an unknown word, what kind of word it is there.
-        is_skippable: of an unknown word, whether it may be passed over; see `rules.linking.skipping`.
+        speech: the part of speech of an unknown word, where it stands.
+        is_skippable: of an unknown word, whether it may be passed over; see
+            `rules.linking.skipping`.
         glued: whether no blank stands before it.
     """
 
@@ -42,23 +44,27 @@ class Mark:
     glued: bool = False
 
     def means(self, *kinds: str) -> bool:
-        """Whether its intent is of one of these kinds."""
-        return self.intent is not None and self.intent.kind in kinds
+        """Tell whether its intent is of one of these kinds."""
+        if self.intent is None:
+            return False
+        return self.intent.kind in kinds
 
     @property
     def arg(self) -> str:
         """The argument of its intent, empty when there is none."""
-        return self.intent.arg if self.intent else ""
+        if self.intent is None:
+            return ""
+        return self.intent.arg
 
     @property
     def quality(self) -> float:
-        """Of its best link, 0 without one."""
+        """The quality of its best link, 0 without one."""
         return self.links[0].quality if self.links else 0.0
 
 
 @dataclass(frozen=True)
 class Noun:
-    """What one mark names; each sense may be missing.
+    """The senses in which one mark names something; each may be missing.
 
     Attributes:
         columns: candidates with their scores, best first.
@@ -71,48 +77,75 @@ class Noun:
 
     @property
     def column(self) -> Link | None:
-        """The best column."""
-        return self.columns[0][1] if self.columns else None
+        """The best of its columns."""
+        return _best(self.columns)
 
     @property
     def value(self) -> Link | None:
-        """The best value."""
-        return self.values[0][1] if self.values else None
+        """The best of its values."""
+        return _best(self.values)
 
     @property
     def is_value(self) -> bool:
-        """Whether it is a stored value rather than a table or column."""
-        named = (one.quality for one in (self.table, self.column) if one is not None)
-        return self.value is not None and self.value.quality > max(named, default=0.0)
+        """Tell whether it is a stored value rather than a table or column."""
+        value = self.value
+        if value is None:
+            return False
+        of_table = _quality_of(self.table)
+        of_column = _quality_of(self.column)
+        return value.quality > max(of_table, of_column)
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table rather than a column or value."""
-        column = self.column.quality if self.column is not None else 0.0
-        return self.table is not None and not self.is_value and self.table.quality >= column - 0.1
+        """Tell whether it is a table rather than a column or value."""
+        if self.table is None or self.is_value:
+            return False
+        return self.table.quality >= _quality_of(self.column) - _TABLE_FIRST
+
+
+def _best(candidates: tuple[tuple[float, Link], ...]) -> Link | None:
+    if not candidates:
+        return None
+    _score, link = candidates[0]
+    return link
+
+
+def _quality_of(link: Link | None) -> float:
+    if link is None:
+        return 0.0
+    return link.quality
 
 
 def joins_ends(mark: Mark) -> bool:
-    """Whether the word stands between the two ends of a range."""
+    """Tell whether the word stands between the two ends of a range."""
     return mark.means("to") or mark.text.lower() == _BETWEEN_ENDS
 
 
 def is_said_as_year(marks: Sequence[Mark], at: int) -> bool:
-    """Whether the number is a year by its preposition, or because it and another make a span of years."""
+    """Tell whether a number is a year, by a preposition or as an end of a span of years."""
     if not _may_be_year(marks[at]):
         return False
-    after_preposition = at > 0 and marks[at - 1].text.lower() in _BEFORE_YEARS
-    return after_preposition or _is_span(marks, at) or _is_span(marks, at - 2)
+    if at > 0 and marks[at - 1].text.lower() in _BEFORE_YEARS:
+        return True
+    begins_span = _is_span(marks, at)
+    ends_span = _is_span(marks, at - 2)
+    return begins_span or ends_span
 
 
 def _is_span(marks: Sequence[Mark], first: int) -> bool:
-    """Whether two years and a word between them begin here, and are not counted in a unit."""
+    """Tell whether two years with a word between them begin here, not counted in a unit."""
     if first < 0 or first + 2 >= len(marks):
         return False
     begin, joint, end = marks[first : first + 3]
-    counted = first + 3 < len(marks) and marks[first + 3].means("unit")
-    return _may_be_year(begin) and joins_ends(joint) and _may_be_year(end) and not counted
+    after = marks[first + 3 : first + 4]
+    if after and after[0].means("unit"):
+        return False
+    if not joins_ends(joint):
+        return False
+    return _may_be_year(begin) and _may_be_year(end)
 
 
 def _may_be_year(mark: Mark) -> bool:
-    return mark.date is not None and mark.date.is_bare
+    if mark.date is None:
+        return False
+    return mark.date.is_bare

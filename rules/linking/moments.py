@@ -1,7 +1,8 @@
 """Days and periods, fixed or relative to today.
 
-Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's calendar decides and
-the statement can be run again tomorrow. Weeks begin on Monday, as PostgreSQL's date_trunc has it.
+Relative periods stay relative (`Moment.trunc`): the SQL says CURRENT_DATE, so that the server's
+calendar decides and the statement can be run again tomorrow. Weeks begin on Monday, as PostgreSQL's
+date_trunc has it.
 """
 
 import calendar
@@ -17,7 +18,9 @@ _DAYS = {"day": 1, "week": 7, "month": 0, "quarter": 0, "year": 0}
 
 @dataclass(frozen=True)
 class Moment:
-    """The beginning of a day: `day`, or the beginning of the current `trunc` shifted by whole months and days."""
+    """The beginning of a day: `day`, or the beginning of the current `trunc` shifted by whole
+    months and days.
+    """
 
     day: datetime.date | None = None
     trunc: Unit = "day"
@@ -26,11 +29,16 @@ class Moment:
 
     @property
     def begins_month(self) -> bool:
-        """Whether it is the first of a month."""
-        return self.day.day == 1 if self.day is not None else self.days == 0 and self.trunc not in ("day", "week")
+        """Tell whether it is the first of a month."""
+        return (
+            self.day.day == 1
+            if self.day is not None
+            else self.days == 0 and self.trunc not in ("day", "week")
+        )
 
     def shifted(self, unit: Unit, count: int) -> "Moment":
-        """This moment moved by `count` units; from the 31st to the last day of a shorter month, as in PostgreSQL.
+        """This moment moved by `count` units; from the 31st to the last day of a shorter month, as
+        in PostgreSQL.
 
         Raises:
             OverflowError, ValueError: beyond the calendar.
@@ -40,7 +48,9 @@ class Moment:
             return replace(self, months=self.months + months, days=self.days + days)
         total = self.day.year * 12 + self.day.month - 1 + months
         year, month = total // 12, total % 12 + 1
-        moved = self.day.replace(year=year, month=month, day=min(self.day.day, calendar.monthrange(year, month)[1]))
+        moved = self.day.replace(
+            year=year, month=month, day=min(self.day.day, calendar.monthrange(year, month)[1])
+        )
         return replace(self, day=moved + datetime.timedelta(days=days))
 
     def on(self, today: datetime.date) -> datetime.date:
@@ -63,7 +73,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit when it is exactly one."""
+    """From `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit when it is
+    exactly one.
+    """
 
     start: Moment | None
     end: Moment | None
@@ -71,7 +83,7 @@ class Period:
 
     @property
     def is_relative(self) -> bool:
-        """Whether it moves with today's date."""
+        """Tell whether it moves with today's date."""
         return any(moment is not None and moment.day is None for moment in (self.start, self.end))
 
 

@@ -1,20 +1,25 @@
-"""What a question says that no name, known value, intent word, number or date explains: it may name a stored value."""
+"""Parts of a question that nothing explains, which may name stored values.
+
+No name, known value, intent word, number or date covers them.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 
+from common.cpu_clock import within
 from common.inquiry import Inquiry
 from common.meanings import TableKey
-from knowledge.atoms import Atom, atoms_of, normalise
-from knowledge.value_matching import Place
-from knowledge.value_patterns import Stretch
-from knowledge.value_search import Wanted
+from knowledge.language.atoms import Atom, atoms_of, normalise
+from knowledge.values.value_matching import Place
+from knowledge.values.value_patterns import Stretch
+from knowledge.values.value_search import ValueRequest
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
-from rules.schema.facts import kind_of
-from rules.schema.joins import Graph
 from rules.schema.lexicon import Lexicon, lexicon_of
+from rules.schema.reference_graph import Graph
+from rules.schema.table_facts import kind_of
+from rules.words.limits import STEP_S, shortened
 from rules.words.talk import without_courtesy
 from rules.words.vocabulary import Kind
 
@@ -22,46 +27,97 @@ _CLEAR, _WHOLE = 0.6, 0.95
 _AROUND = 8  # atoms on each side of an unexplained one that may belong to the same name
 _MOST_ATOMS = 60  # looked at in one question
 _MOST_TABLES = 40  # whose columns are offered for the search
-_ASKS: tuple[Kind, ...] = ("list", "count", "sum", "avg", "max", "min", "top", "rank", "share", "trend")
+_ASKS: tuple[Kind, ...] = (
+    "list",
+    "count",
+    "sum",
+    "avg",
+    "max",
+    "min",
+    "top",
+    "rank",
+    "share",
+    "trend",
+)
 
 
-def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> Wanted:
-    """The parts of the question to look up, and the columns that may hold them, the likeliest first.
+def wanted_values(inquiry: Inquiry, *, is_data: bool = False) -> ValueRequest:
+    """Return the parts of the question to look up, and the columns that may hold them.
 
-    Nothing where everything is explained, or where the question has nothing to do with the database.
+    The likeliest columns come first. The request is empty where everything is explained, or where
+    the question has nothing to do with the database.
 
     Args:
         is_data: whether it is known to be about the data, whatever its words say.
     """
+    inquiry = shortened(inquiry)
+    return within(STEP_S, lambda: _wanted(inquiry, is_data=is_data), ValueRequest())
+
+
+def _wanted(inquiry: Inquiry, *, is_data: bool) -> ValueRequest:
     lexicon = lexicon_of(inquiry.catalog)
     marks, stretches = _marks_and_stretches(inquiry.question, lexicon)
-    if not stretches and not (stretches := _pending_stretches(inquiry, lexicon)):
-        return Wanted()
-    said = (mark.means(*_ASKS) or (mark.quality >= _CLEAR and not mark.means("noise")) for mark in marks)
-    is_data = is_data or any(said) or any(turn.question_type == "DATABASE" for turn in inquiry.history)
-    return Wanted(stretches, partial(_places, marks, lexicon)) if is_data else Wanted()
+    if not stretches:
+        stretches = _pending_stretches(inquiry, lexicon)
+    if not stretches:
+        return ValueRequest()
+    if is_data or any(map(_is_of_data, marks)) or _continues_data(inquiry):
+        return ValueRequest(stretches, partial(_places, marks, lexicon))
+    return ValueRequest()
+
+
+def _is_of_data(mark: Mark) -> bool:
+    if mark.means(*_ASKS):
+        return True
+    return mark.quality >= _CLEAR and not mark.means("noise")
+
+
+def _continues_data(inquiry: Inquiry) -> bool:
+    return any(turn.question_type == "DATABASE" for turn in inquiry.history)
 
 
 def _pending_stretches(inquiry: Inquiry, lexicon: Lexicon) -> tuple[Stretch, ...]:
-    """Those of the question that was asked back: what completes it does not name its values again."""
-    last = inquiry.history[-1] if inquiry.history else None
-    if last is None or last.sql is not None or last.question_type != "DATABASE":
+    """Return those of the question before this one, if that was asked back.
+
+    What completes it does not name its values again.
+    """
+    if not inquiry.history:
         return ()
-    return _marks_and_stretches(last.question, lexicon)[1]
+    last = inquiry.history[-1]
+    if last.sql is not None or last.question_type != "DATABASE":
+        return ()
+    _marks, stretches = _marks_and_stretches(last.question, lexicon)
+    return stretches
 
 
-def _marks_and_stretches(question: str, lexicon: Lexicon) -> tuple[tuple[Mark, ...], tuple[Stretch, ...]]:
+def _marks_and_stretches(
+    question: str, lexicon: Lexicon
+) -> tuple[tuple[Mark, ...], tuple[Stretch, ...]]:
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     marks = marks_of(question, lexicon)
-    unknown = {place for mark in marks if _is_unexplained(mark) for place in range(mark.start, mark.end)}
+    unknown: set[int] = set()
+    for mark in marks:
+        if _is_unexplained(mark):
+            unknown.update(range(mark.start, mark.end))
     named = {mark.start for mark in marks if mark.quality >= _WHOLE}
-    quoted = (_quoted(atom.text) for at, atom in enumerate(atoms) if atom.kind == "quote" and at not in named)
-    return marks, (*(stretch for stretch in quoted if stretch.atoms), *_stretches(text, atoms, unknown))
+    stretches = (*_quoted_stretches(atoms, named), *_stretches(text, atoms, unknown))
+    return marks, stretches
+
+
+def _quoted_stretches(atoms: Sequence[Atom], named: set[int]) -> Iterator[Stretch]:
+    """Yield what is in quotes, but for the names of something."""
+    for place, atom in enumerate(atoms):
+        if atom.kind != "quote" or place in named:
+            continue
+        stretch = _quoted(atom.text)
+        if stretch.atoms:
+            yield stretch
 
 
 def _is_unexplained(mark: Mark) -> bool:
-    if mark.intent is not None or mark.number is not None or mark.date is not None or mark.literal is not None:
+    says_amount = mark.number is not None or mark.date is not None
+    if says_amount or mark.intent is not None or mark.literal is not None:
         return False
     return mark.is_unknown or mark.quality < _CLEAR
 
@@ -73,33 +129,70 @@ def _quoted(literal: str) -> Stretch:
 
 
 def _stretches(text: str, atoms: Sequence[Atom], unknown: set[int]) -> Iterator[Stretch]:
-    """The unexplained atoms with those around them; what is in quotes is a stretch by itself."""
-    near = {place for at in unknown for place in range(at - _AROUND, at + _AROUND + 1)}
-    places: list[int] = []
-    for place in range(min(len(atoms), _MOST_ATOMS) + 1):
-        if place < min(len(atoms), _MOST_ATOMS) and place in near and atoms[place].kind != "quote":
-            places.append(place)
-        elif places:
-            if not unknown.isdisjoint(places):
-                yield Stretch(text, tuple(atoms[at] for at in places), tuple(at in unknown for at in places))
-            places = []
+    """Yield the unexplained atoms with those around them; quotes are stretches by themselves."""
+    near = _near_places(atoms, unknown)
+    for run in _runs(near):
+        if unknown.isdisjoint(run):
+            continue
+        run_atoms = tuple(atoms[place] for place in run)
+        is_unknown = tuple(place in unknown for place in run)
+        yield Stretch(text, run_atoms, is_unknown)
+
+
+def _near_places(atoms: Sequence[Atom], unknown: set[int]) -> list[int]:
+    """Return the places in or near unexplained atoms, in order, without quotes."""
+    near: set[int] = set()
+    for place in unknown:
+        near.update(range(place - _AROUND, place + _AROUND + 1))
+    read = range(min(len(atoms), _MOST_ATOMS))
+    return [place for place in read if place in near and atoms[place].kind != "quote"]
+
+
+def _runs(places: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the runs of places that directly follow each other."""
+    run: list[int] = []
+    for place in places:
+        if run and place > run[-1] + 1:
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
 
 
 def _places(marks: Sequence[Mark], lexicon: Lexicon) -> Iterator[Place]:
-    """Columns named in the question, then names and other texts of the tables it is about, and of those near them."""
+    """Yield the columns that may hold the values, the likeliest first.
+
+    They are the columns named in the question, then the names and the other texts of the tables it
+    is about, and of those near them.
+    """
     links = [link for mark in marks for link in mark.links if link.quality >= _CLEAR]
-    yield from ((link.table, link.column) for link in links if link.kind == "column" and link.column is not None)
+    for link in links:
+        if link.kind == "column" and link.column is not None:
+            yield link.table, link.column
     named = list(dict.fromkeys(link.table for link in links))[:_MOST_TABLES]
-    tables = _near(named, lexicon.graph) or list(islice(lexicon.schema.facts, _MOST_TABLES))
+    tables = _near(named, lexicon.graph)
+    if not tables:
+        tables = list(islice(lexicon.schema.facts, _MOST_TABLES))
+    yield from _names_and_texts(tables, lexicon)
+
+
+def _names_and_texts(tables: Sequence[TableKey], lexicon: Lexicon) -> Iterator[Place]:
+    """Yield the names of all the tables, then their texts."""
     for key in tables:
-        yield from ((key, name) for name in lexicon.schema.facts[key].display)
+        for name in lexicon.schema.facts[key].display:
+            yield key, name
     for key in tables:
-        columns = lexicon.schema.table(key).columns
-        yield from ((key, column.name) for column in columns if kind_of(column) == "text")
+        for column in lexicon.schema.table(key).columns:
+            if kind_of(column) == "text":
+                yield key, column.name
 
 
 def _near(named: Sequence[TableKey], graph: Graph) -> list[TableKey]:
-    """The named tables, and those that meet them in a table below both, the nearest first: buyers of a product."""
+    """Return the named tables and those that share a table below both, the nearest first.
+
+    Buyers and products share the orders.
+    """
     steps: dict[TableKey, float] = {}
     for key in named:
         for below, down in graph.below(key).items():

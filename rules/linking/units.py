@@ -1,12 +1,16 @@
-"""Amounts said in one unit, compared with columns that store another: 30万 and 万元, "5 minutes" and milliseconds."""
+"""Amounts said in one unit, compared with columns that store another: 30万 and 万元, "5 minutes"
+and milliseconds.
+"""
 
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import NamedTuple
 
 from common.values import Column
-from knowledge.atoms import normalise, stem
-from knowledge.naming import english_words
+from knowledge.language.atoms import normalise
+from knowledge.language.inflection import stem
+from knowledge.language.spoken_names import english_words
 from rules.linking.mark import Mark
 from rules.words import WORDS
 
@@ -15,36 +19,86 @@ _CURRENCY = WORDS.chinese.text("units.currency")
 _MONEY = re.compile(rf"[(:,]\s*({'|'.join(_SCALES)}){_CURRENCY}")
 _AMOUNT_ENDS = {*"".join(_SCALES), _CURRENCY}
 _BRACKETED = re.compile(rf"\((?:{WORDS.any_of('units.unit')})?([^()]+)\)")
+
+
+class _Unit(NamedTuple):
+    """A unit of measurement: its dimension, and how many of the smallest unit it is."""
+
+    kind: str
+    size: Decimal
+
+
 _UNITS = {
-    form: (kind, Decimal(size))
+    form: _Unit(kind, Decimal(size))
     for kind in ("time", "weight", "length")
     for word, size in WORDS.named(f"units.{kind}").items()
     for form in (word, stem(word), stem(f"{word}s"))
 }
 
 
-def in_stored_unit(operands: tuple[Decimal, ...], column: Column, marks: Iterable[Mark]) -> tuple[Decimal, ...]:
-    """The numbers said, in the unit that the column stores, where both are known."""
+def in_stored_unit(
+    operands: tuple[Decimal, ...], column: Column, marks: Iterable[Mark]
+) -> tuple[Decimal, ...]:
+    """Return the numbers said, in the unit that the column stores, where both are known."""
     marks = tuple(marks)
-    numbers = [index for index, mark in enumerate(marks) if mark.number and mark.number.value in operands]
-    money = _MONEY.search(normalise(column.comment or ""))
-    if money is not None and any(marks[index].text[-1] in _AMOUNT_ENDS for index in numbers):
-        return tuple(operand / _SCALES[money[1]] for operand in operands)
-    said = [_unit(marks[index + 1].text) for index in numbers if index + 1 < len(marks)]
-    known = [unit for unit in said if unit is not None]
+    numbers = _places_of(operands, marks)
+    scale = _scale_of_money(column)
+    if scale is not None and _are_amounts(numbers, marks):
+        return tuple(operand / scale for operand in operands)
+    following = [marks[place + 1].text for place in numbers if place + 1 < len(marks)]
+    said = _last_unit(following)
     stored = _stored(column)
-    if not known or stored is None or known[-1][0] != stored[0]:
+    if said is None or stored is None or said.kind != stored.kind:
         return operands
-    return tuple(operand * known[-1][1] / stored[1] for operand in operands)
+    return tuple(operand * said.size / stored.size for operand in operands)
 
 
-def _unit(word: str) -> tuple[str, Decimal] | None:
+def _are_amounts(numbers: list[int], marks: tuple[Mark, ...]) -> bool:
+    """Tell whether one of the numbers ends in what only amounts of money do."""
+    return any(marks[place].text[-1] in _AMOUNT_ENDS for place in numbers)
+
+
+def _places_of(operands: tuple[Decimal, ...], marks: tuple[Mark, ...]) -> list[int]:
+    """Return where the numbers stand in the question."""
+    places: list[int] = []
+    for place, mark in enumerate(marks):
+        if mark.number is not None and mark.number.value in operands:
+            places.append(place)
+    return places
+
+
+def _scale_of_money(column: Column) -> Decimal | None:
+    """Return how many of the currency the column's unit is, 10,000 of 万元."""
+    comment = normalise(column.comment or "")
+    money = _MONEY.search(comment)
+    if money is None:
+        return None
+    return _SCALES[money[1]]
+
+
+def _unit(word: str) -> _Unit | None:
     lowered = word.lower()
-    return _UNITS.get(lowered) or _UNITS.get(stem(lowered))
+    if lowered in _UNITS:
+        return _UNITS[lowered]
+    return _UNITS.get(stem(lowered))
 
 
-def _stored(column: Column) -> tuple[str, Decimal] | None:
-    """The unit a column's name ends in, or its comment puts in brackets."""
-    bracketed = _BRACKETED.findall(normalise(column.comment or ""))
-    names = [*bracketed, *english_words(column.name)[-1:]]
-    return next((unit for name in names if (unit := _unit(name.strip())) is not None), None)
+def _last_unit(words: list[str]) -> _Unit | None:
+    """Return the last of the units among the words."""
+    for word in reversed(words):
+        unit = _unit(word)
+        if unit is not None:
+            return unit
+    return None
+
+
+def _stored(column: Column) -> _Unit | None:
+    """Return the unit that a column's comment puts in brackets, or its name ends in."""
+    comment = normalise(column.comment or "")
+    bracketed = _BRACKETED.findall(comment)
+    last_word = english_words(column.name)[-1:]
+    for name in (*bracketed, *last_word):
+        unit = _unit(name.strip())
+        if unit is not None:
+            return unit
+    return None

@@ -1,4 +1,4 @@
-"""A question that was asked back: what it does not say, and what the user has said since."""
+"""A question for which the user was asked back: what it leaves open, and what the user answered."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,11 +13,13 @@ Choice = tuple[TableKey, str | None]
 
 @dataclass(frozen=True)
 class Missing:
-    """What a question does not say.
+    """The one thing that a question leaves open.
 
     Attributes:
-        kind: by which figure, which of the `choices` is meant, or the year of a month or quarter (`word`).
-        choices: of `choice`, what may be meant; of `figure`, the tables whose figures are likely meant.
+        kind: `figure`: by which figure things are ranked; `choice`: which of the `choices` is
+            meant; `year`: the year of a month or quarter, which is `word`.
+        choices: of `choice`, the tables and columns that may be meant; of `figure`, the tables
+            whose figures are likely meant.
     """
 
     kind: Literal["figure", "choice", "year"]
@@ -27,10 +29,11 @@ class Missing:
 
 @dataclass(frozen=True)
 class Settled:
-    """What the user has said when asked back.
+    """The user's answers to questions back.
 
     Attributes:
-        chosen: what is meant where a word may mean several things.
+        figure: by which things are ranked.
+        chosen: the tables and columns that are meant where a word may mean several.
         year: as it is spelled in the question's language; empty when there is none.
     """
 
@@ -39,8 +42,11 @@ class Settled:
     year: str = ""
 
     def among(self, choices: Iterable[Choice]) -> Choice | None:
-        """The one of the choices that was taken."""
-        return next((choice for choice in choices if choice in self.chosen), None)
+        """Return the first of the choices that the user took; None where the user took none."""
+        for choice in choices:
+            if choice in self.chosen:
+                return choice
+        return None
 
 
 NOTHING_SETTLED = Settled()
@@ -48,11 +54,11 @@ NOTHING_SETTLED = Settled()
 
 @dataclass(frozen=True)
 class Pending:
-    """A question that waits for what it is missing.
+    """A question that waits for the user to say what it leaves open.
 
     Attributes:
-        settled: what was said to earlier questions back.
-        turns: of the conversation that it has taken so far, itself included.
+        settled: the answers to earlier questions back.
+        turns: the number of turns of the conversation that it has taken, its own included.
     """
 
     question: str

@@ -1,7 +1,9 @@
-"""The question as structure: what is measured or listed, grouped by what, under which conditions, in which order.
+"""A question as a structure: what is measured or listed, by which groups, under which conditions,
+in which order.
 
-It holds references into the catalogue and no SQL, so that it can be looked at, compared, and combined with a follow-up
-question before it is rendered. Joins are not part of it: they follow from the tables that take part.
+The structure refers to tables and columns of the catalogue and holds no SQL, so that it can be
+inspected, compared, and combined with a follow-up question before a statement is written of it. It
+names no joins: these follow from the tables that take part.
 """
 
 from collections.abc import Iterator
@@ -17,27 +19,34 @@ from rules.query.functions import Part as Part
 from rules.schema.links import Link
 
 Operator = Literal[
-    "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in", "null", "not null", "true", "false", "contains",
-    "not contains", "prefix", "suffix", "during", "not during", "above average", "below average",
+    "=", "!=", ">", ">=", "<", "<=", "between", "in", "not in",
+    "null", "not null", "true", "false",
+    "contains", "not contains", "prefix", "suffix",
+    "during", "not during", "above average", "below average",
 ]  # fmt: skip
-# What a negation makes of an operator.
+# The operator that a negation gives.
 OPPOSITE: dict[Operator, Operator] = {
-    "=": "!=", "in": "not in", "null": "not null", "not null": "null", "true": "false", "false": "true",
-    "contains": "not contains", "during": "not during", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
+    "=": "!=", ">": "<=", "<": ">=", ">=": "<", "<=": ">",
+    "in": "not in", "contains": "not contains", "during": "not during",
+    "null": "not null", "not null": "null", "true": "false", "false": "true",
 }  # fmt: skip
 
-AGGREGATES: dict[str, Function] = {name: name for name in FUNCTIONS if name not in ("count", "count_distinct")}
-"""Functions over a column by the intent that asks for them, which is called so."""
+AGGREGATES: dict[str, Function] = {
+    name: name for name in FUNCTIONS if name not in ("count", "count_distinct")
+}
+"""The functions over a column, by the intent of the words that ask for them."""
 
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A column.
+    """A column of a table that takes part in the query.
 
     Attributes:
-        via: the referencing column when its table is reached in a role (the *seller* of a contract).
+        via: the referencing column, where the table is reached in a role (the *seller* of a
+            contract).
         is_age: the years since the column's date are meant.
-        part: this part of the column's date is meant: a weekday from 1 (Monday) to 7, an hour, whether it is a weekend.
+        part: this part of the column's date is meant: a weekday from 1 (Monday) to 7, an hour,
+            whether it is a weekend.
     """
 
     table: TableKey
@@ -48,19 +57,23 @@ class ColumnRef:
 
 
 def ref(link: Link) -> ColumnRef:
-    """The column a link means."""
+    """Return the column that a link names."""
     return ColumnRef(link.table, str(link.column), is_age=link.derived == "age")
 
 
 Operand = str | Decimal | Period | ColumnRef
-"""What a column is compared with; another column is that of the same row, or of one that this row refers to."""
+"""A value with which a column is compared. Another column belongs to the same row, or to a row that
+it refers to.
+"""
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """What rows are grouped by: one column, a date column cut to a `bucket` or a `part`, or (`column` None) an entity.
+    """One thing by which rows are grouped.
 
-    An entity is grouped by its key and shown by its display columns, so that two of the same name stay apart.
+    That is a column, a date column cut to a `bucket` or a `part`, or (`column` None) the rows of a
+    table. Those are grouped by their key and shown by their display columns, so that two rows with
+    the same name stay apart.
     """
 
     table: TableKey
@@ -71,13 +84,13 @@ class Dimension:
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it cuts dates."""
+        """Whether rows are grouped by units or parts of a date."""
         return self.bucket is not None or self.part is not None
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`column operator operands`, on single rows."""
+    """A condition on single rows: `column operator operands`."""
 
     column: ColumnRef
     operator: Operator
@@ -85,8 +98,9 @@ class Condition:
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
-        """The columns that it compares."""
-        return (self.column, *(one for one in self.operands if isinstance(one, ColumnRef)))
+        """The columns that are compared."""
+        others = tuple(one for one in self.operands if isinstance(one, ColumnRef))
+        return (self.column, *others)
 
 
 @dataclass(frozen=True)
@@ -95,12 +109,15 @@ class Measure:
 
     Attributes:
         column: None counts rows; the name of a metric where the function is `metric`.
-        times: multiply by this column of the same row before aggregating (price by quantity).
-        per: first aggregate per this dimension, then average those figures ("daily average").
-        is_share: as a percentage of the figure over all groups, or of the rows that don't meet `share_of` too.
-        is_running: added up over the groups: over the buckets of the one dated dimension as they come, for each of the
-            other groups; without one from the greatest group on. With `is_share` in percent of all.
-        is_age: over the years since the column's date.
+        times: a column of the same row by which it is multiplied before it is aggregated (price by
+            quantity).
+        per: the figure is the average of the figures per this dimension ("daily average").
+        is_share: the figure is a percentage of the figure over all groups; where `share_of` holds
+            conditions, the percentage that the rows that meet them have of all rows.
+        is_running: the figure is cumulative: over the buckets of the one dated dimension in their
+            order, for each of the other groups; without a dated dimension from the greatest group
+            on. With `is_share` it is in percent of all.
+        is_age: the figure is over the years since the column's date.
         percent: which percentile, above 0 and below 100.
     """
 
@@ -118,7 +135,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Related:
-    """Rows of `table` that belong to the row exist (or, `negated`, don't), under `conditions` on them."""
+    """Whether related rows exist: rows of `table` that belong to the row and meet `conditions`.
+
+    `negated`: no such rows exist.
+    """
 
     table: TableKey
     conditions: tuple[Condition, ...] = ()
@@ -127,7 +147,7 @@ class Related:
 
 @dataclass(frozen=True)
 class Either:
-    """At least one of the conditions holds, or one of the related rows exists (or doesn't, where `negated`).
+    """At least one of the conditions holds, or at least one of the `related` tests does.
 
     Each condition stands alone: two of one related table may hold for two different rows of it.
     """
@@ -141,7 +161,7 @@ Change = Literal["difference", "percent"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each figure for two sets of rows side by side, the second less the first, and that in percent of the first.
+    """Each figure for two sets of rows side by side, with its change from the first to the second.
 
     A row may be in both sets.
     """
@@ -152,7 +172,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Having:
-    """A condition on a group's figure, or on the `change` of it (of two that are compared: on the second)."""
+    """A condition on the figure of a group, or on its `change`.
+
+    Without a `change`, the figure of two that are compared is the second.
+    """
 
     measure: Measure
     operator: Operator
@@ -162,7 +185,7 @@ class Having:
 
 @dataclass(frozen=True)
 class Order:
-    """One sort key: a measure or the `change` of it, a column, or (both None) the first dimension."""
+    """One sort key: a measure or its `change`, a column, or (both None) the first dimension."""
 
     measure: Measure | None = None
     column: ColumnRef | None = None
@@ -176,20 +199,22 @@ class Query:
 
     Attributes:
         base: the table whose rows are listed, or measured by the first measure.
-        columns: what a listing shows; empty with measures.
-        either: each of these holds as well as all `conditions`.
-        distinct: list each combination of values once.
+        columns: the columns that a listing shows; empty with measures.
+        either: each of these holds, as well as all `conditions`.
+        distinct: each combination of values is listed once.
         top_per: the limit holds within each of these groups.
-        with_deleted: tables whose rows take part that are left out by default, because they are deleted or the semantic
-            file says so.
-        through: events that a verb of the question speaks of, through which tables are to be tied.
-        counts_rows: the answer is how many rows the rest of the query gives.
-        all_of: every row of this table counts for the groups, also one to which nothing measured belongs: its counts
-            and sums are 0, its other figures are missing.
-        comparison: the figures of two sets of rows are asked for, of all or by groups.
-        growth: of the figures of each `bucket` of the one dated dimension, the change from the bucket before, or from
-            the same one a year before; missing where that one has no rows.
-        share_of_top: the answer is how much, in percent of all, the so many groups with the greatest figure have.
+        with_deleted: tables of which all rows take part, also rows that are left out by default,
+            because they are deleted or because the semantic file says so.
+        through: tables of events that a verb of the question names; joins prefer them.
+        counts_rows: the answer is the number of rows that the rest of the query gives.
+        all_of: every row of this table is a group, also one to which no measured row belongs: its
+            counts and sums are 0, its other figures are missing.
+        comparison: the figures of these two sets of rows are compared, over all or by groups.
+        growth: the figures of each `bucket` of the one dated dimension are compared with those of
+            the bucket before, or of the same bucket a year before; the change is missing where that
+            bucket has no rows.
+        share_of_top: the answer is the share, in percent of all, that so many groups with the
+            greatest figures have together.
     """
 
     base: TableKey
@@ -214,36 +239,52 @@ class Query:
 
 
 def measured_table(query: Query) -> TableKey:
-    """The table whose rows are measured or listed."""
+    """Return the table whose rows are measured or listed."""
     return query.measures[0].table if query.measures else query.base
 
 
 def shown_things(query: Query) -> list[TableKey]:
-    """The tables whose rows are the groups of figures, or listed."""
-    return [one.table for one in query.dimensions if one.column is None] if query.measures else [query.base]
+    """Return the tables whose rows are listed, or are the groups of the figures."""
+    if not query.measures:
+        return [query.base]
+    return [one.table for one in query.dimensions if one.column is None]
 
 
 def touched(query: Query) -> set[TableKey]:
-    """The tables that the query names."""
-    columns = {one.table for one in (*query.columns, *(one.column for one in query.conditions))}
-    groups = {one.table for one in (*query.dimensions, *query.top_per)}
-    measures = {one.table for one in (*query.measures, *(one.measure for one in query.having))}
-    return {query.base, *(one.table for one in query.related)} | columns | groups | measures
+    """Return the tables that the query names."""
+    found = {query.base}
+    found |= {column.table for column in query.columns}
+    found |= {condition.column.table for condition in query.conditions}
+    found |= {dimension.table for dimension in (*query.dimensions, *query.top_per)}
+    found |= {measure.table for measure in query.measures}
+    found |= {having.measure.table for having in query.having}
+    found |= {related.table for related in query.related}
+    return found
 
 
 def references(value: object) -> Iterator[ColumnRef | Dimension]:
-    """Every column and dimension in a query or a part of one."""
+    """Yield every column and dimension in a query or in a part of one."""
     if isinstance(value, ColumnRef | Dimension):
         yield value
     elif isinstance(value, tuple):
-        yield from (found for one in value for found in references(one))
+        for one in value:
+            yield from references(one)
     elif is_dataclass(value):
-        yield from (found for field in fields(value) for found in references(getattr(value, field.name)))
+        for field in fields(value):
+            yield from references(getattr(value, field.name))
 
 
 @dataclass
 class Figure:
-    """A figure that is asked for, before it is known which table answers; without a `link`, a count of rows."""
+    """A figure that is asked for, before it is known which table answers.
+
+    Attributes:
+        function: None where the question names only the column.
+        link: the column; None counts rows of `table`.
+        position: of the word that names it.
+        per, per_unit: the figure is an average over these groups, or over these units of time.
+        percent: which percentile.
+    """
 
     function: Function | None
     link: Link | None = None

@@ -1,8 +1,9 @@
-"""What a question was understood as, in JSON: kept with its turn, for the question that goes on from it.
+"""Queries and pending questions as JSON, which is kept with their turn for a follow-up question.
 
-A dataclass becomes an object of the fields that are not at their default; numbers and dates become text in an object
-that says what they are, since operands may be text as well. What is read back is checked against the catalogue of
-today: something that names a table or column which is gone is not read at all.
+A dataclass becomes an object of the fields that differ from their default. Numbers and dates become
+text in an object that names their type, because operands may be text as well. Reading checks every
+name against the current catalogue: a query that names a table or column which no longer exists is
+not read at all.
 """
 
 import datetime
@@ -21,16 +22,19 @@ from rules.query.query import ColumnRef, Operand, Query
 T = TypeVar("T", Query, Pending)
 
 _VERSION = 1
-_NAMES_COLUMN = ("column", "times")  # fields that name a column of the `table` beside them
+_NAMES_COLUMN = ("column", "times")  # fields with the name of a column of `table`
 
 
 def to_json(understood: Query | Pending) -> dict[str, Any]:
-    """The query, or the question that was asked back, as plain JSON values."""
+    """Return the query, or the pending question, as plain JSON values."""
     return {"version": _VERSION, _name(type(understood)): _written(understood)}
 
 
 def from_json(kind: type[T], data: Mapping[str, Any], catalog: Catalog) -> T | None:
-    """What `to_json` has written of that kind; None for anything else, and when the catalogue lacks what it names."""
+    """Return the query or pending question that `to_json` wrote.
+
+    None for JSON of any other shape, kind or version, and where the catalogue lacks a name in it.
+    """
     if data.get("version") != _VERSION or _name(kind) not in data:
         return None
     try:
@@ -50,48 +54,83 @@ def _written(value: Any) -> Any:
         return {"number": str(value)}
     if isinstance(value, datetime.date):
         return {"day": value.isoformat()}
-    if isinstance(value, tuple | frozenset):
-        return [_written(one) for one in (value if isinstance(value, tuple) else sorted(value))]
-    if not is_dataclass(value):
-        return value
-    changed = ((field, getattr(value, field.name)) for field in fields(value))
-    return {field.name: _written(one) for field, one in changed if one != field.default}
+    if isinstance(value, frozenset):
+        return [_written(one) for one in sorted(value)]
+    if isinstance(value, tuple):
+        return [_written(one) for one in value]
+    if is_dataclass(value):
+        return _written_fields(value)
+    return value
+
+
+def _written_fields(value: Any) -> dict[str, Any]:
+    found = {}
+    for field in fields(value):
+        one = getattr(value, field.name)
+        if one != field.default:
+            found[field.name] = _written(one)
+    return found
 
 
 def _read(kind: Any, data: Any, catalog: Catalog) -> Any:
-    """A value of the type `kind`.
+    """Read a value of the type `kind`.
 
     Raises:
         TypeError, ValueError, LookupError: it is none, or names what the catalogue lacks.
     """
     if kind == Operand:
         return _operand(data, catalog)
-    origin, arguments = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    arguments = get_args(kind)
     if origin in (Union, types.UnionType):
-        (inner,) = (one for one in arguments if one is not type(None))
-        return None if data is None else _read(inner, data, catalog)
+        return _optional(arguments, data, catalog)
     if origin is Literal:
         return arguments[arguments.index(data)]
     if kind == tuple[str, str]:
         return catalog.by_key[(data[0], data[1])].key
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return tuple(_read(one, value, catalog) for one, value in zip(arguments, data, strict=True))
     if origin in (tuple, frozenset):
-        return origin(_read(arguments[0], one, catalog) for one in data)
-    return _object(kind, data, catalog) if is_dataclass(kind) else _plain(kind, data)
+        return _sequence(origin, arguments, data, catalog)
+    if is_dataclass(kind):
+        return _object(kind, data, catalog)
+    return _plain(kind, data)
+
+
+def _optional(kinds: tuple[Any, ...], data: Any, catalog: Catalog) -> Any:
+    if data is None:
+        return None
+    (inner,) = (one for one in kinds if one is not types.NoneType)
+    return _read(inner, data, catalog)
+
+
+def _sequence(origin: Any, kinds: tuple[Any, ...], data: Any, catalog: Catalog) -> Any:
+    is_of_fixed_length = origin is tuple and kinds[-1] is not Ellipsis
+    if not is_of_fixed_length:
+        return origin(_read(kinds[0], one, catalog) for one in data)
+    pairs = zip(kinds, data, strict=True)
+    return tuple(_read(kind, value, catalog) for kind, value in pairs)
 
 
 def _object(kind: Any, data: Mapping[str, Any], catalog: Catalog) -> Any:
     hints = _hints(kind)
     found = kind(**{name: _read(hints[name], value, catalog) for name, value in data.items()})
     if getattr(found, "function", None) == "metric":
-        if not any((one.table, one.name) == (found.table, found.column) for one in catalog.metrics):
-            raise LookupError(kind)
-        return found
-    named = [getattr(found, name, None) for name in _NAMES_COLUMN if hasattr(found, "table")]
-    if any(name is not None and catalog.by_key[found.table].column(name) is None for name in named):
-        raise LookupError(kind)
+        _check_metric(found, catalog)
+    elif hasattr(found, "table"):
+        _check_columns(found, catalog)
     return found
+
+
+def _check_metric(measure: Any, catalog: Catalog) -> None:
+    named = (measure.table, measure.column)
+    if named not in [(one.table, one.name) for one in catalog.metrics]:
+        raise LookupError(named)
+
+
+def _check_columns(found: Any, catalog: Catalog) -> None:
+    names = [getattr(found, field, None) for field in _NAMES_COLUMN]
+    for name in names:
+        if name is not None and catalog.by_key[found.table].column(name) is None:
+            raise LookupError(name)
 
 
 def _operand(data: Any, catalog: Catalog) -> Operand:

@@ -1,4 +1,7 @@
-"""Why the rules give no statement, in words the user can act on. Answering something else would be worse."""
+"""Refusals: why the rules write no statement, in words that the user can act on.
+
+The rules refuse wherever they would have to answer another question than the one that was asked.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,20 +10,23 @@ from functools import partial
 from common.meanings import TableKey
 from common.text import Text
 from common.values import FailureReason
-from knowledge.naming import called, has_han
-from knowledge.spelling import alike, closest, did_you_mean
+from knowledge.language.cutting import has_han
+from knowledge.language.spelling import alike, closest, did_you_mean
+from knowledge.language.spoken_names import called
+from rules.linking.mark import Mark
 from rules.query.pending import Missing, Pending
-from rules.schema.facts import Facts
 from rules.schema.lexicon import Lexicon
+from rules.schema.table_facts import Facts
+from rules.words.limits import MOST_ATOMS, MOST_CHARS, MOST_MARKS, is_too_long
 
 
 class Refusal(Exception):
-    """The question can't be answered by rules; `text` tells the user why and what would help.
+    """Raised where the rules can't answer; `text` tells the user why, and what would help.
 
     Attributes:
-        words: those of the question that are the trouble.
-        choices: what may be meant by them, or what is still to be said.
-        missing: what the user may say to have the question answered.
+        words: the words of the question that cause the refusal.
+        choices: the things that these words may mean, or examples of what the user may add.
+        missing: the one thing that, once the user says it, makes the question complete.
         pending: the question with what is missing, once it is known which question that is.
     """
 
@@ -43,25 +49,43 @@ class Refusal(Exception):
         self.pending = pending
 
     def copy(self, pending: Pending | None = None) -> "Refusal":
-        """The same as it was before it was raised, of the question `pending`."""
+        """Return the same refusal, as it was before it was raised, for the question `pending`."""
         return Refusal(
-            self.reason, self.text, words=self.words, choices=self.choices, missing=self.missing, pending=pending
+            self.reason,
+            self.text,
+            words=self.words,
+            choices=self.choices,
+            missing=self.missing,
+            pending=pending,
         )
 
 
-_NOT_A_WRONG_ONE = Text("，为避免答非所问，没有生成SQL", ", so no SQL was written rather than a wrong one")
-_ADVICE = Text("。请(?!说明)[^。]*。?$", r"\. Please (?!say)[^.]*\.?$")  # patterns of what a refusal ends with
-_MOST_NAMED = 4  # figures
+_NOT_A_WRONG_ONE = Text(
+    "，为避免答非所问，没有生成SQL",
+    ", so no SQL was written rather than a wrong one",
+)
+# Patterns of the advice that a refusal ends with.
+_ADVICE = Text(
+    "。请(?!说明)[^。]*。?$",
+    r"\. Please (?!say)[^.]*\.?$",
+)
+_MOST_FIGURES = 4  # named as examples
+_MOST_TABLES = 6  # named where nothing of the question is known
 _LEAST_LIKENESS = 0.72  # of names that are suggested
+_SHARED_CHARACTERS = 2  # at least, of Chinese names that are suggested
 _UNSUPPORTED = {
     "why": Text("解释原因", "explain why something is so"),
     "forecast": Text("预测或发现异常", "forecast, estimate or find anomalies"),
     "statistics": Text(
-        "这类统计（相关性、回归、众数等）", "compute this kind of statistics (correlation, regression, mode, …)"
+        "这类统计（相关性、回归、众数等）",
+        "compute this kind of statistics (correlation, regression, mode, …)",
     ),
     "calendar": Text("区分节假日、白天和夜间", "tell holidays, or day and night, apart"),
     "growth": Text("计算这种比率或变化", "compute this kind of ratio or change"),
-    "set": Text("处理“只有”“相同”“第几名”这类条件", 'handle conditions such as "only", "same", "second highest"'),
+    "set": Text(
+        "处理“只有”“相同”“第几名”这类条件",
+        'handle conditions such as "only", "same", "second highest"',
+    ),
 }
 
 
@@ -71,23 +95,31 @@ _unclear = partial(Refusal, "ambiguous_question")
 
 
 def unsupported(kind: str, word: str) -> Refusal:
-    """A construct that rules don't cover; `kind` is the argument of the `unsupported` intent."""
+    """Refuse a construct that rules don't cover.
+
+    Args:
+        kind: the argument of the `unsupported` intent.
+        word: the word of the question that asks for it.
+    """
     what = _UNSUPPORTED[kind]
     return _not_done(
         Text(
-            f"“{word}”：离线规则无法{what.zh}。请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
-            f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group instead, '
-            "or configure a language model.",
+            f"“{word}”：离线规则无法{what.zh}。"
+            "请换一种问法，例如按时间或类别分组查询具体数字，或配置大模型后再试。",
+            f'"{word}": the offline rules can\'t {what.en}. Ask for the figures by period or group '
+            "instead, or configure a language model.",
         )
     )
 
 
 def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
-    """Words of the question that name nothing in the database."""
-    shown, near, tables = in_quotes(words), similar_names(words, lexicon), _tables(lexicon)
-    hint = Text(f"可以查询的内容有：{tables.zh}。", f"There is data about: {tables.en}.")
+    """Refuse words of the question that name nothing in the database."""
+    shown = in_quotes(words)
+    near = similar_names(words, lexicon)
     if near:
         hint = Text(f"您是不是要找：{'、'.join(near)}？", f"Did you mean: {', '.join(near)}?")
+    else:
+        hint = _table_hint(lexicon)
     return _not_there(
         Text(
             f"数据库中没有找到与{shown.zh}对应的表、字段或取值。{hint.zh}",
@@ -98,49 +130,69 @@ def unknown_words(words: Sequence[str], lexicon: Lexicon) -> Refusal:
 
 
 def nobody_called(said: str, choices: Sequence[str]) -> Refusal:
-    """A name that nobody bears; `choices` are stored ones that resemble it."""
+    """Refuse a name that nobody has; `choices` are stored names that resemble it."""
     return _not_there(did_you_mean(said, choices))
 
 
 def similar_names(words: Sequence[str], lexicon: Lexicon, count: int = 3) -> list[str]:
-    """Names of the catalogue spelled like one of the words; without any, stored names that resemble one."""
+    """Return at most `count` names of tables and columns that resemble one of the words.
+
+    Where there are none, return stored names of people and things that do.
+    """
     found: dict[str, None] = {}
     for word in words:
-        names = lexicon.suggested.names_like(word.lower())
-        close = closest(word.lower(), names, count, _LEAST_LIKENESS)
-        if has_han(word):
-            close += [name for name in names if len(set(name) & set(word)) >= 2 and name not in close][:count]
-        found.update(dict.fromkeys(close))
+        found.update(dict.fromkeys(_names_like(word, lexicon, count)))
     return list(found)[:count] or _similar_values(words, lexicon)[:count]
 
 
+def _names_like(word: str, lexicon: Lexicon, count: int) -> list[str]:
+    names = lexicon.suggested.names_like(word.lower())
+    found = closest(word.lower(), names, count, _LEAST_LIKENESS)
+    if not has_han(word):
+        return found
+    others = [name for name in names if name not in found]
+    sharing = [name for name in others if len(set(name) & set(word)) >= _SHARED_CHARACTERS]
+    return [*found, *sharing[:count]]
+
+
 def _similar_values(words: Sequence[str], lexicon: Lexicon) -> list[str]:
-    """Stored names of people and things that resemble one of the words."""
-    looked_up = [value for said, value in lexicon.offered if any(word in said for word in words)]
-    return looked_up + [value for word in words for column in lexicon.people for value in alike(word, column.values)]
+    """Return stored names that a look-up has found for the words, and others that resemble one."""
+    found = []
+    for said, value in lexicon.offered:
+        if any(word in said for word in words):
+            found.append(value)
+    for word in words:
+        for column in lexicon.people:
+            found += alike(word, column.values)
+    return found
 
 
-def _tables(lexicon: Lexicon, count: int = 6) -> Text:
-    """What the first tables of the catalogue are called."""
-    tables = [table for table in lexicon.schema.catalog.tables if table.kind == "table"]
-    return enumerated([called(table) for table in (tables or lexicon.schema.catalog.tables)[:count]])
+def _table_hint(lexicon: Lexicon) -> Text:
+    """Name the first tables of the catalogue in a sentence."""
+    everything = lexicon.schema.catalog.tables
+    tables = [table for table in everything if table.kind == "table"] or everything
+    named = enumerated([called(table) for table in tables[:_MOST_TABLES]])
+    return Text(f"可以查询的内容有：{named.zh}。", f"There is data about: {named.en}.")
 
 
 def in_quotes(words: Iterable[str]) -> Text:
-    """Words of the question, as they were written."""
+    """Join words of the question, each in quotation marks."""
     words = tuple(words)
     return Text("、".join(f"“{word}”" for word in words), ", ".join(f'"{word}"' for word in words))
 
 
 def enumerated(names: Iterable[Text]) -> Text:
-    """Several names in a row."""
+    """Join several names by commas."""
     names = tuple(names)
     return Text("、".join(name.zh for name in names), ", ".join(name.en for name in names))
 
 
-def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
-    """A word that names several columns equally well."""
-    named, word = enumerated(_described(lexicon, key, column) for key, column in choices), _in_both(word)
+def ambiguous_column(
+    word: str | Text, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon
+) -> Refusal:
+    """Refuse a word that names several columns equally well."""
+    word = _in_both_languages(word)
+    named = enumerated(_described(lexicon, key, column) for key, column in choices)
     columns = [lexicon.schema.table(key).column(column) for key, column in choices]
     return _unclear(
         Text(
@@ -153,25 +205,29 @@ def ambiguous_column(word: str | Text, choices: Sequence[tuple[TableKey, str]], 
     )
 
 
-def _in_both(name: str | Text) -> Text:
-    """A name in both languages; what the question says is the same in either."""
+def _in_both_languages(name: str | Text) -> Text:
     return name if isinstance(name, Text) else Text(name, name)
 
 
 def several_people(word: str, tables: Sequence[TableKey], lexicon: Lexicon) -> Refusal:
-    """`谁` where several kinds of people have to do with the rows."""
+    """Refuse a word for "who" where several kinds of people have to do with the rows."""
     kinds = [called(lexicon.schema.table(key)) for key in tables]
     named = enumerated(kinds)
     return _unclear(
-        Text(f"“{word}”可以指：{named.zh}。请说明是哪一个。", f'"{word}" can be one of: {named.en}. Please say which.'),
+        Text(
+            f"“{word}”可以指：{named.zh}。请说明是哪一个。",
+            f'"{word}" can be one of: {named.en}. Please say which.',
+        ),
         words=(word,),
         choices=[Text(f"哪个{kind.zh}", f"which {kind.en}") for kind in kinds],
         missing=Missing("choice", tuple((key, None) for key in tables)),
     )
 
 
-def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon) -> Refusal:
-    """Two tables are tied in several ways."""
+def ambiguous_way(
+    table: TableKey, choices: Sequence[tuple[TableKey, str]], lexicon: Lexicon
+) -> Refusal:
+    """Refuse a table to which several references lead."""
     named = enumerated(_described(lexicon, key, column) for key, column in choices)
     target = called(lexicon.schema.table(table))
     return _unclear(
@@ -184,20 +240,31 @@ def ambiguous_way(table: TableKey, choices: Sequence[tuple[TableKey, str]], lexi
 
 
 def _described(lexicon: Lexicon, key: TableKey, column: str) -> Text:
-    """A column for a sentence: its label, and its place in the database. Without a column, the table."""
+    """Return a column's label with its database name; a table's label where `column` is empty."""
     if not column:
         return called(lexicon.schema.table(key))
     found = lexicon.schema.table(key).column(column)
-    named = called(found) if found is not None else Text(column, column)
+    labels = called(found) if found is not None else Text(column, column)
     place = f"{key[1]}.{column}"
-    return Text(*(f"{name}（{place}）" if has_han(name) else f"{name} ({place})" for name in named))
+    return Text(_with_place(labels.zh, place), _with_place(labels.en, place))
+
+
+def _with_place(label: str, place: str) -> str:
+    return f"{label}（{place}）" if has_han(label) else f"{label} ({place})"
 
 
 def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
-    """A ranking that does not say by what; `facts` are of the table whose figures are named as examples."""
-    choices = [called(column) for column in facts.measures[:_MOST_NAMED]] if facts is not None else []
-    entity, named = _in_both(entity), enumerated(choices)
-    examples = Text(f"，例如：{named.zh}", f", for example: {named.en}") if choices else Text("", "")
+    """Refuse a ranking that does not say by which figure.
+
+    Args:
+        facts: of the table whose figures are named as examples.
+    """
+    entity = _in_both_languages(entity)
+    choices = [] if facts is None else [called(one) for one in facts.measures[:_MOST_FIGURES]]
+    examples = Text("", "")
+    if choices:
+        named = enumerated(choices)
+        examples = Text(f"，例如：{named.zh}", f", for example: {named.en}")
     return _unclear(
         Text(
             f"请说明“{entity.zh}”按什么指标排序{examples.zh}。",
@@ -209,13 +276,14 @@ def missing_measure(entity: str | Text, facts: Facts | None = None) -> Refusal:
 
 
 def unused_words(words: Sequence[str]) -> Refusal:
-    """Words that were recognised but found no place in the statement."""
+    """Refuse words that are known but have no place in the statement."""
     shown = Text("某些部分", "asking for this")
     if words:
         shown = Text("".join(f"“{word}”" for word in words), in_quotes(words).en)
     return _not_done(
         Text(
-            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。请把问题拆开或换一种说法。",
+            f"没能理解问题中的{shown.zh}所起的作用{_NOT_A_WRONG_ONE.zh}。"
+            "请把问题拆开或换一种说法。",
             f"The part {shown.en} of the question could not be placed{_NOT_A_WRONG_ONE.en}. "
             "Please split or rephrase the question.",
         ),
@@ -224,9 +292,12 @@ def unused_words(words: Sequence[str]) -> Refusal:
 
 
 def missing_year(word: str) -> Refusal:
-    """A month or quarter without its year."""
+    """Refuse a month or quarter without its year."""
     return _unclear(
-        Text(f"“{word}”是哪一年的？请补充年份。", f'Which year is "{word}" in? Please add the year.'),
+        Text(
+            f"“{word}”是哪一年的？请补充年份。",
+            f'Which year is "{word}" in? Please add the year.',
+        ),
         words=(word,),
         choices=years_of(word),
         missing=Missing("year", word=word),
@@ -234,40 +305,63 @@ def missing_year(word: str) -> Refusal:
 
 
 def years_of(word: str) -> tuple[Text, ...]:
-    """The month or quarter `word` of the years that are likely meant."""
+    """Say the month or quarter `word` of each year that is likely meant."""
     return Text(f"今年{word}", f"{word} this year"), Text(f"去年{word}", f"{word} last year")
 
 
 def no_date_column(what: Text) -> Refusal:
-    """A period was given, but the rows asked about carry no date."""
+    """Refuse a period for rows that have no date."""
     return _not_there(
-        Text(f"“{what.zh}”没有可用于时间筛选的日期字段。", f'"{what.en}" has no date column to apply the period to.')
-    )
-
-
-def too_long(words: int, most: int) -> Refusal:
-    """A question of more words than rules read."""
-    return _not_done(
         Text(
-            f"问题太长（{words}个词），离线规则最多读取{most}个词。请缩短问题。",
-            f"The question has {words} words; the offline rules read up to {most}. Please shorten it.",
+            f"“{what.zh}”没有可用于时间筛选的日期字段。",
+            f'"{what.en}" has no date column to apply the period to.',
         )
     )
 
 
+def too_long() -> Refusal:
+    """Refuse a question that has more parts than rules read, or takes them too much time."""
+    return _not_done(
+        Text(
+            f"问题太长，或者部分太多：离线规则最多读取{MOST_MARKS}个词、{MOST_CHARS}个字符。"
+            "请缩短问题，或拆成几个较短的问题。",
+            "The question is too long or has too many parts: the offline rules read up to "
+            f"{MOST_MARKS} words and {MOST_CHARS} characters. "
+            "Please shorten it, or ask several shorter questions.",
+        )
+    )
+
+
+def refuse_too_long(question: str, marks: Sequence[Mark]) -> None:
+    """Refuse a question that has more than the rules read, before its marks are linked.
+
+    Raises:
+        Refusal: it is too long.
+    """
+    if has_too_many_parts(question, marks):
+        raise too_long()
+
+
+def has_too_many_parts(question: str, marks: Sequence[Mark]) -> bool:
+    """Tell whether a question, or its marks, are more than the rules read."""
+    if is_too_long(question) or len(marks) > MOST_MARKS:
+        return True
+    return bool(marks) and marks[-1].end > MOST_ATOMS
+
+
 def not_understood(lexicon: Lexicon) -> Refusal:
-    """Nothing in the question names anything of the database."""
-    tables = _tables(lexicon)
+    """Refuse a question that names nothing of the database."""
+    hint = _table_hint(lexicon)
     return _not_there(
         Text(
-            f"没有从问题中识别出要查询的内容。可以查询的内容有：{tables.zh}。",
-            f"The question names nothing in the database. There is data about: {tables.en}.",
+            f"没有从问题中识别出要查询的内容。{hint.zh}",
+            f"The question names nothing in the database. {hint.en}",
         )
     )
 
 
 def not_connected(first: Text, second: Text) -> Refusal:
-    """Nothing relates two tables."""
+    """Refuse two tables that nothing relates."""
     return _not_there(
         Text(
             f"数据库中没有“{first.zh}”与“{second.zh}”之间的关联关系。",
@@ -277,68 +371,79 @@ def not_connected(first: Text, second: Text) -> Refusal:
 
 
 def not_combinable() -> Refusal:
-    """The tables needed can't be joined without counting rows several times."""
+    """Refuse tables that can't be joined without counting rows several times."""
     return _not_done(
         Text(
             "这个问题涉及的数据无法在不重复计算的情况下合并成一条查询。请把问题拆成几个分别提问。",
-            "The data this question needs can't be combined in one query without counting rows twice. "
-            "Please ask for the parts separately.",
+            "The data this question needs can't be combined in one query without counting rows "
+            "twice. Please ask for the parts separately.",
         )
     )
 
 
 def beyond_grain(metric: Text, known: Sequence[Text]) -> Refusal:
-    """A metric is asked for by something that it means nothing by."""
-    zh, en = "、".join(one.zh for one in known), ", ".join(one.en for one in known)
+    """Refuse a metric by a group for which it is not defined; `known` are those for which it is."""
+    groups = enumerated(known)
     return _not_done(
-        Text(f"“{metric.zh}”只能按以下各项分组：{zh}。", f'"{metric.en}" can be grouped only by these: {en}.')
+        Text(
+            f"“{metric.zh}”只能按以下各项分组：{groups.zh}。",
+            f'"{metric.en}" can be grouped only by these: {groups.en}.',
+        )
     )
 
 
 def not_carried(name: Text, what: Text) -> Refusal:
-    """Groups of the earlier question mean nothing for the new figure."""
-    return _not_done(Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"'))
+    """Refuse groups of the earlier question that mean nothing for the new figure."""
+    return _not_done(
+        Text(f"“{what.zh}”不能按“{name.zh}”分组", f'"{what.en}" can\'t be grouped by "{name.en}"')
+    )
 
 
 def nothing_to_change(what: Text) -> Refusal:
-    """A follow-up changes what the earlier question does not have."""
+    """Refuse a follow-up that changes something which the earlier question does not have."""
     return _unclear(Text(f"上一个问题没有{what.zh}", f"the previous question has no {what.en}"))
 
 
 def not_continued(refusal: Refusal, question: str) -> Refusal:
-    """A follow-up to `question` that can't be followed, and why."""
+    """Refuse a follow-up to `question`, for the grounds of `refusal`."""
     why = grounds(refusal)
     return Refusal(
         refusal.reason,
         Text(
             f"这句话被理解为接着“{question}”的追问，但没有生成SQL：{why.zh}。请把问题说完整。",
-            f'This was understood as following up on "{question}", but no SQL was written: {why.en}. '
-            "Please ask the whole question.",
+            f'This was understood as following up on "{question}", but no SQL was written: '
+            f"{why.en}. Please ask the whole question.",
         ),
         missing=refusal.missing,
     )
 
 
 def grounds(refusal: Refusal) -> Text:
-    """Why it was refused, without the advice at the end and the last full stop."""
-    zh, en = (
-        re.sub(advice, "", text).removesuffix(instead)
-        for text, advice, instead in zip(refusal.text, _ADVICE, _NOT_A_WRONG_ONE, strict=True)
-    )
+    """Return the text of a refusal without the advice at its end and without the last full stop."""
+    zh = re.sub(_ADVICE.zh, "", refusal.text.zh).removesuffix(_NOT_A_WRONG_ONE.zh)
+    en = re.sub(_ADVICE.en, "", refusal.text.en).removesuffix(_NOT_A_WRONG_ONE.en)
     return Text(zh.rstrip("。"), en.rstrip("."))
 
 
 def not_by_rules(question: str) -> Refusal:
-    """Rules can't tell what the earlier answer is about: a model or SQL gave it, or the database has changed since."""
+    """Refuse a follow-up to `question`, of whose answer the rules don't know the query.
+
+    A model or pasted SQL gave that answer, or the database has changed since.
+    """
     return _unclear(
         Text(
             f"离线规则不清楚上一个回答（“{question}”）查询的是什么，无法接着它追问。请把问题说完整。",
-            f'The offline rules can\'t tell what the previous answer ("{question}") is about and go on from it. '
-            "Please ask the whole question.",
+            f'The offline rules can\'t tell what the previous answer ("{question}") is about and '
+            "go on from it. Please ask the whole question.",
         )
     )
 
 
 def which_one(words: str) -> Refusal:
-    """A thing is pointed at, but the result before is not about one such thing."""
-    return _unclear(Text(f"“{words}”指的是哪一个？请写出它的名称。", f'Which one is "{words}"? Please give its name.'))
+    """Refuse a question that points at one thing where the result before is not about one."""
+    return _unclear(
+        Text(
+            f"“{words}”指的是哪一个？请写出它的名称。",
+            f'Which one is "{words}"? Please give its name.',
+        )
+    )

@@ -1,4 +1,6 @@
-"""The year an earlier question spoke of, said so that a month or quarter without its year can be completed by it."""
+"""Completes months, days and quarters without a year ("and in May?") by the year of an earlier
+question.
+"""
 
 import re
 from collections.abc import Iterable
@@ -14,51 +16,70 @@ from rules.query.query import Operand, Query
 from rules.words import WORDS
 
 _MONTHS = WORDS.numbers("dates.months")
+_MONTHS_OF_YEAR = 12
+_FIRST_YEAR, _AFTER_LAST_YEAR = 1900, 2100  # a number between them may be a year
 _BEFORE_MONTHS = re.compile(rf"^(?:{WORDS.any_of('dates.before_months')}) ")
 
 
 def year_of(question: str, query: Query) -> str:
-    """The year of the query's one period in the question's language; empty when it has none, or several."""
+    """Return the year that the query's conditions are about, in the question's language.
+
+    Empty when they are about none, or about several.
+    """
     is_chinese = language_of(question) == "zh"
-    conditions = (one for one in query.conditions if one.operator in ("during", "="))
-    years = {_year(operand, is_chinese) for one in conditions for operand in one.operands} - {""}
+    years: set[str] = set()
+    for condition in query.conditions:
+        if condition.operator in ("during", "="):
+            years.update(_year_of_operand(one, is_chinese) for one in condition.operands)
+    years.discard("")
     return years.pop() if len(years) == 1 else ""
 
 
-def _year(operand: Operand, is_chinese: bool) -> str:
-    if isinstance(operand, Decimal):
-        is_whole = operand == int(operand) and 1900 <= operand < 2100
-        return _spelled(int(operand), is_chinese) if is_whole else ""
-    if not isinstance(operand, Period) or operand.end is None:
+def _year_of_operand(operand: Operand, is_chinese: bool) -> str:
+    if isinstance(operand, Period):
+        return year_of_period(operand, is_chinese) if operand.end is not None else ""
+    if not isinstance(operand, Decimal):
         return ""
-    return year_of_period(operand, is_chinese)
+    is_year = operand == int(operand) and _FIRST_YEAR <= operand < _AFTER_LAST_YEAR
+    return _spelled(int(operand), is_chinese) if is_year else ""
 
 
 def year_of_period(period: Period, is_chinese: bool) -> str:
-    """The year that the period begins in; empty when it is open, or further back than words reach."""
+    """Return the year that the period begins in, as the language says it.
+
+    Empty when it has no beginning, or one that lies further back than there are words for.
+    """
     start = period.start
-    if start is not None and start.day is not None:
-        return _spelled(start.day.year, is_chinese)
-    if start is None or start.trunc != "year":
+    if start is None:
         return ""
-    return next(iter(_words(is_chinese).get(f"dates.years.{start.months // 12}")), "")
+    if start.day is not None:
+        return _spelled(start.day.year, is_chinese)
+    if start.trunc != "year":
+        return ""
+    years_ago = start.months // _MONTHS_OF_YEAR
+    return next(iter(_words(is_chinese).get(f"dates.years.{years_ago}")), "")
 
 
 def dated(marks: Iterable[Mark], year: str, is_chinese: bool) -> tuple[Mark, ...]:
-    """The marks with months, days and quarters said without their year in that one."""
-    return tuple(_dated(mark, year, is_chinese) for mark in marks) if year else tuple(marks)
+    """Return the marks; months, days and quarters without their year are those of `year`."""
+    if not year:
+        return tuple(marks)
+    return tuple(_dated(mark, year, is_chinese) for mark in marks)
 
 
 def _dated(mark: Mark, year: str, is_chinese: bool) -> Mark:
-    month = mark.is_unknown and mark.text.lower() in _MONTHS
-    if not (month or (mark.date is not None and mark.date.missing_year)):
+    is_month = mark.is_unknown and mark.text.lower() in _MONTHS
+    lacks_year = mark.date is not None and mark.date.missing_year
+    if not is_month and not lacks_year:
         return mark
     period = in_year(year, mark.text, is_chinese)
-    return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False) if period is not None else mark
+    if period is None:
+        return mark
+    return replace(mark, date=DateSpan(0, len(mark.text), period), is_unknown=False)
 
 
 def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
-    """The period of a month, day or quarter said without its year."""
+    """Return the period that a month, day or quarter without a year is in that year."""
     core = _BEFORE_MONTHS.sub("", said.lower())
     if is_chinese:
         return whole_period(f"{year}{core}")
@@ -66,7 +87,7 @@ def in_year(year: str, said: str, is_chinese: bool) -> Period | None:
 
 
 def in_year_of(period: Period, said: str, is_chinese: bool) -> Period | None:
-    """What is said without its year, in the year that the period begins in."""
+    """Return the month, day or quarter `said` of the year that the period begins in."""
     year = year_of_period(period, is_chinese)
     return in_year(year, said, is_chinese) if year else None
 
@@ -76,7 +97,7 @@ def _spelled(year: int, is_chinese: bool) -> str:
 
 
 def this_year(is_chinese: bool) -> str:
-    """How the language says it."""
+    """Return the words for the current year."""
     return _words(is_chinese).phrases("dates.years.0")[0]
 
 

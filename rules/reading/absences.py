@@ -1,20 +1,27 @@
-"""What patterns of absence give: empty columns, events that did not happen, things that have no others."""
+"""Makes parts of patterns of absence: empty columns, events that did not happen, missing rows."""
 
 import re
 from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.parts import Parts
-from rules.reading.words import Match
-from rules.schema.facts import is_outcome
+from rules.reading.words import Match, MatchedItem, Question
+from rules.schema.links import Link
+from rules.schema.table_facts import is_outcome
 from rules.words import WORDS
 
-_NEVER, _NOT_DONE = frozenset(WORDS.both("questions.never")), frozenset(WORDS.chinese.phrases("questions.not_done"))
-_STATE = re.compile(f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of('columns.said.states')}", re.IGNORECASE)
+_NEVER = frozenset(WORDS.both("questions.never"))
+_NOT_DONE = frozenset(WORDS.chinese.phrases("questions.not_done"))
+# Qualities of a word that is like the name of its column: the verb of a date.
+_LEAST_LIKE_VERB, _WHOLE_NAME = 0.68, 0.9
+_STATE = re.compile(
+    f"{WORDS.found('columns.said.dates').pattern}|{WORDS.any_of('columns.said.states')}",
+    re.IGNORECASE,
+)
 
 
 def null(match: Match) -> Parts | None:
-    """A column that is empty, or not."""
+    """Ask for rows whose column is empty, or not empty."""
     link = match["tcol|mcol|dcol|flag"].link
     operator: Operator = "null" if match.get("null") is not None else "not null"
     operator = OPPOSITE[operator] if match.is_negated else operator
@@ -22,71 +29,106 @@ def null(match: Match) -> Parts | None:
 
 
 def lacking(match: Match) -> Parts | None:
-    """A negated column: it is empty, or the events that it dates have not happened: "shops without revenue"."""
-    item, question = match["tcol|mcol|dcol"], match.question
-    link, word = item.link, match["not"].word.text
+    """Ask for rows without a value in a column, or without the events whose column that is.
+
+    Examples are "orders without an employee" and "shops without revenue".
+    """
+    item = match["tcol|mcol|dcol"]
+    question = match.question
+    link = item.link
+    word = match["not"].word.text
     if word in _NOT_DONE and question.is_measure(link):
-        return None  # `未回款金额` is an amount not yet paid, not an empty one
-    if link.column in question.facts(link.table).display:
+        # `未回款金额` is an amount not yet paid, not an empty one
         return None
-    tables = [key for key in question.named_tables() if key != link.table]
-    below = {key for table in tables for key in question.graph.below(table)}
-    if link.table in question.named_tables() or link.table not in below:
-        if question.is_measure(link) and not link.derived and not question.column_of(link).nullable:
-            return Parts(conditions=(Condition(ref(link), "=", (Decimal(0),)),))  # "no stock" where it can't be empty
-        return Parts(conditions=(Condition(ref(link), "null"),))
-    is_later = link.column in question.facts(link.table).dates[1:]  # than the date that makes it an event
-    if not question.is_date(link) or not (is_later or is_outcome(question.column_of(link))):
+    if question.display(link):
+        return None
+    if not _is_of_events(question, link):
+        return Parts(conditions=(_empty(question, link),))
+    if not _dates_outcome(question, link):
         return Parts(related=(Related(link.table, negated=True),))
     if word in _NEVER:
-        return Parts(related=(Related(link.table, (Condition(ref(link), "not null"),), negated=True),))
-    return Parts(related=(Related(link.table, (Condition(ref(link), "null"),)),))
+        happened = Condition(ref(link), "not null")
+        return Parts(related=(Related(link.table, (happened,), negated=True),))
+    is_open = Condition(ref(link), "null")
+    return Parts(related=(Related(link.table, (is_open,)),))
+
+
+def _is_of_events(question: Question, link: Link) -> bool:
+    """Tell whether a column belongs to rows below the tables that the question names."""
+    named = question.named_tables()
+    if link.table in named:
+        return False
+    return any(link.table in question.graph.below(table) for table in named)
+
+
+def _empty(question: Question, link: Link) -> Condition:
+    """Return the condition that a column is empty; a measure that can't be is 0: "no stock"."""
+    is_measure = question.is_measure(link) and not link.derived
+    if is_measure and not question.column_of(link).nullable:
+        return Condition(ref(link), "=", (Decimal(0),))
+    return Condition(ref(link), "null")
+
+
+def _dates_outcome(question: Question, link: Link) -> bool:
+    """Tell whether a column dates the outcome of an event, which may still be open."""
+    if not question.is_date(link):
+        return False
+    is_later = link.column in question.facts(link.table).dates[1:]
+    return is_later or is_outcome(question.column_of(link))
 
 
 def without(match: Match) -> Parts | None:
-    """A negated table: no related rows, or none with the values after it: "never ordered Laptop"."""
-    table = match["tab"].link.table
-    conditions: tuple[Condition, ...] = ()
-    if match.get("vals") is not None:
-        link = match["vals"].link
-        conditions = (Condition(ref(link), "=", (str(link.value),)),)
-    return Parts(related=(Related(table, conditions, negated=True),))
+    """Ask for rows without related rows, or without those of a value: "never ordered Laptop"."""
+    value = match.get("vals")
+    conditions = (_has_value(value),) if value is not None else ()
+    return Parts(related=(Related(match["tab"].link.table, conditions, negated=True),))
+
+
+def _has_value(item: MatchedItem) -> Condition:
+    return Condition(ref(item.link), "=", (str(item.link.value),))
 
 
 def never_done(match: Match) -> Parts | None:
-    """ "customers who never bought anything": no row of the events that the verb names."""
+    """Ask for rows without the events that a verb names: "customers who never bought anything"."""
     events = match.question.events_of(match["verb"].word)
-    return Parts(related=(Related(events[0], negated=True),)) if len(events) == 1 else None
+    if len(events) != 1:
+        return None
+    return Parts(related=(Related(events[0], negated=True),))
 
 
 def having_one(match: Match) -> Parts | None:
-    """ "orders with an employee", not "customers with orders"."""
+    """Do as `having` after an article: "orders with an employee", not "customers with orders"."""
     return having(match) if match["with"].word.text.endswith((" a", " an")) else None
 
 
 def having(match: Match) -> Parts | None:
-    """`有手机号的客户`, "employees with a commission", "orders with an employee": it is there."""
+    """Ask for rows that have a value or related rows: `有手机号的客户`, "orders with a note"."""
     table = match.get("tab")
     if table is not None:
         return Parts(related=(Related(table.link.table),))
     link = match["tcol|mcol|dcol"].link
-    if not match.question.column_of(link).nullable or match.question.kind(link) == "boolean":
+    question = match.question
+    if question.kind(link) == "boolean" or not question.column_of(link).nullable:
         return None
     return Parts(conditions=(Condition(ref(link), "not null"),))
 
 
 def having_each(match: Match) -> Parts | None:
-    """ "clients with an open claim and an overdue invoice": related rows of both kinds."""
-    pairs = list(zip(match.all("vals"), match.all("tab"), strict=True))
-    if any(value.link.table != table.link.table for value, table in pairs):
-        return None
-    conditions = ((Condition(ref(one.link), "=", (str(one.link.value),)),) for one, _ in pairs)
-    return Parts(related=tuple(Related(one.link.table, said) for (one, _), said in zip(pairs, conditions, strict=True)))
+    """Ask for related rows of two kinds: "clients with an open claim and an overdue invoice"."""
+    found = []
+    for value, table in zip(match.all("vals"), match.all("tab"), strict=True):
+        if value.link.table != table.link.table:
+            return None
+        found.append(Related(value.link.table, (_has_value(value),)))
+    return Parts(related=tuple(found))
 
 
 def done(match: Match) -> Parts | None:
-    """The verb of a date beside its table: `shipped orders`, `完成的工单`: those that have that date."""
-    item, table = match["dcol"], match["tab"].link.table
-    if item.link.table != table or not 0.68 <= item.link.quality < 0.9 or _STATE.search(item.word.text):
+    """Ask for rows with a date whose verb stands beside their table: `shipped orders`."""
+    item = match["dcol"]
+    table = match["tab"].link.table
+    if item.link.table != table or _STATE.search(item.word.text):
+        return None
+    if not _LEAST_LIKE_VERB <= item.link.quality < _WHOLE_NAME:
         return None
     return Parts(conditions=(Condition(ref(item.link), "not null"),))

@@ -1,4 +1,4 @@
-"""What patterns of comparisons give: with numbers, with averages, of two columns, of how long ago something was."""
+"""Makes parts of patterns of comparisons: with numbers, averages, other columns and durations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,50 +6,72 @@ from dataclasses import replace
 from rules.linking.moments import Moment, Period
 from rules.query.query import OPPOSITE, Condition, Operator, ref
 from rules.reading.parts import Parts, Threshold
-from rules.reading.words import Item, Match, doubts
+from rules.reading.words import Match, MatchedItem, Question, doubts
+from rules.schema.links import Link
 from rules.words import WORDS
+from rules.words.numerals import Numeral
 
-_TRAILING = frozenset(WORDS.both("questions.trailing"))
+_TRAILING = frozenset(WORDS.both("questions.trailing"))  # words that stand behind their number
+_COMPARING = ("cmp", "between", "between_end", "num", "not")
+_COMPARES_COLUMNS = (">", ">=", "<", "<=", "=", "!=")
+_DATE_OPERATORS = {"after": ">", "before": "<"}
 
 
-def compared(match: Match, items: Sequence[Item] | None = None) -> Threshold | None:
-    """The comparison of a match, without what is compared."""
-    items = [one for one in items or match.items if one.symbol in ("cmp", "between", "between_end", "num", "not")]
+def compared(match: Match, items: Sequence[MatchedItem] | None = None) -> Threshold | None:
+    """Return the comparison that a match or some of its items make, without the compared column."""
+    items = [one for one in items or match.items if one.symbol in _COMPARING]
     numbers = [one.word.mark.number for one in items if one.symbol == "num"]
-    cmp = next((one for one in items if one.symbol == "cmp"), None)
     at = items[0].first
-    if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:
-        first, second = numbers[0], numbers[1]
-        # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
-        start = first.value * second.scale if first.scale == 1 and first.value < second.unscaled else first.value
-        return Threshold("between", (start, second.value), at) if start <= second.value else None
-    if cmp is None or len(numbers) != 1 or numbers[0] is None:
+    match numbers:
+        case [Numeral() as first, Numeral() as second]:
+            return _between(first, second, at)
+        case [Numeral() as number]:
+            return _compared_with(number, items, at)
+    return None
+
+
+def _between(first: Numeral, second: Numeral, at: int) -> Threshold | None:
+    start = first.value
+    # In `1到2万` and "between 1 and 2 million" the scale belongs to both numbers.
+    if first.scale == 1 and first.value < second.unscaled:
+        start = first.value * second.scale
+    return Threshold("between", (start, second.value), at) if start <= second.value else None
+
+
+def _compared_with(number: Numeral, items: Sequence[MatchedItem], at: int) -> Threshold | None:
+    comparing = [one for one in items if one.symbol == "cmp"]
+    if not comparing:
         return None
-    trails = items[-1] is cmp
-    if trails != (cmp.word.text in _TRAILING):
+    word = comparing[0]
+    is_behind = items[-1] is word
+    if is_behind != (word.word.text in _TRAILING):
         return None
-    operator, hint = (cmp.arg[:1], cmp.arg[1:]) if cmp.arg[1:].isalpha() else (cmp.arg, "")
+    operator = word.arg
+    hint = ""
+    if word.arg[1:].isalpha():  # `<price` of "cheaper than"
+        operator = word.arg[:1]
+        hint = word.arg[1:]
     if any(one.symbol == "not" for one in items):
         operator = OPPOSITE.get(operator, operator)  # type: ignore[call-overload]
-    return Threshold(operator, (numbers[0].value,), at, hint=hint)  # type: ignore[arg-type]
+    return Threshold(operator, (number.value,), at, hint=hint)  # type: ignore[arg-type]
 
 
 def threshold(match: Match) -> Parts | None:
-    """A comparison of a column, of an aggregate of it, or of the number of a table's rows."""
+    """Compare a column, an aggregate of it, or the number of a table's rows."""
     found = compared(match)
-    if found is None or (found.hint and match.get("mcol", "tab") is not None):
+    column = match.get("mcol")
+    table = match.get("tab")
+    if found is None or _compares_before(match):
         return None
-    after, number = match.get("tab", "mcol"), match.all("num")[-1]
-    between = match.question.words[number.last : after.first] if after is not None else []
-    if match.question.is_chinese and any(word.mark.means("of") for word in between):
-        return None  # `超过5次的读者` compares what stands before
-    function = match.get("sum", "avg", "max", "min")
-    column, table = match.get("mcol"), match.get("tab")
+    if found.hint and (column is not None or table is not None):
+        # the adjective says already what is compared
+        return None
     if column is not None:
-        link = column.link
-        if link.column in (*match.question.facts(link.table).key, *match.question.facts(link.table).reference_columns):
+        if _is_key(match.question, column.link):
             return None
-        found = replace(found, link=link, function=function.symbol if function else None)
+        function = match.get("sum", "avg", "max", "min")
+        symbol = function.symbol if function is not None else None
+        found = replace(found, link=column.link, function=symbol)
     elif table is not None:
         found = replace(found, table=table.link.table)
     elif found.operator in ("=", "!="):
@@ -57,55 +79,78 @@ def threshold(match: Match) -> Parts | None:
     return Parts(thresholds=(found,), doubts=doubts(column))
 
 
+def _compares_before(match: Match) -> bool:
+    """Tell whether a comparison is of what stands before it: `超过5次的读者`."""
+    after = match.get("tab", "mcol")
+    number = match.all("num")[-1]
+    if after is None or not match.question.is_chinese:
+        return False
+    between = match.question.words[number.last : after.first]
+    return any(word.mark.means("of") for word in between)
+
+
+def _is_key(question: Question, link: Link) -> bool:
+    facts = question.facts(link.table)
+    return link.column in facts.key or link.column in facts.reference_columns
+
+
 def threshold_of_table(match: Match) -> Parts | None:
-    """`订单超过5个`: Chinese counts a table without a word for it."""
-    before = match.beside(-1)
-    if not match.question.is_chinese or (before is not None and before.mark.means("each", "which", "list")):
+    """Compare the number of a table's rows, which Chinese says without a word: `订单超过5个`."""
+    if not match.question.is_chinese or match.is_after("each", "which", "list"):
         return None
     return threshold(match)
 
 
 def two_thresholds(match: Match) -> Parts | None:
-    """Two comparisons of the same: `at least 5000 but less than 7000`."""
+    """Compare the same column or table twice: `at least 5000 but less than 7000`."""
     joint = next(index for index, one in enumerate(match.items) if one.symbol == "and")
-    first, second = compared(match, match.items[:joint]), compared(match, match.items[joint:])
+    first = compared(match, match.items[:joint])
+    second = compared(match, match.items[joint:])
     if first is None or second is None:
         return None
-    column, table = match.get("mcol"), match.get("tab")
-    link = column.link if column is not None else None
-    key = table.link.table if table is not None and column is None else None
-    return Parts(thresholds=tuple(replace(one, link=link, table=key) for one in (first, second)))
+    column = match.get("mcol")
+    table = match.get("tab")
+    if column is not None:
+        both = [replace(one, link=column.link, table=None) for one in (first, second)]
+    else:
+        key = table.link.table if table is not None else None
+        both = [replace(one, link=None, table=key) for one in (first, second)]
+    return Parts(thresholds=tuple(both))
 
 
 def average(match: Match) -> Parts:
-    """`above average`: the column is compared with its own average."""
-    operator: Operator = "above average" if match.get("above_average") is not None else "below average"
+    """Compare a column with its own average: `above average`."""
+    is_above = match.get("above_average") is not None
+    operator: Operator = "above average" if is_above else "below average"
     return Parts(conditions=(Condition(ref(match["mcol"].link), operator),))
 
 
 def columns_compared(match: Match) -> Parts | None:
-    """A column against another of the same kind: "stock below safety stock", "shipped after the due date"."""
+    """Compare two columns of the same kind: "stock below safety stock"."""
     columns = match.all("mcol") or match.all("dcol")
-    if len(columns) != 2 or columns[0].link.derived or columns[1].link.derived:
+    if len(columns) != 2 or any(one.link.derived for one in columns):
         return None
+    left, right = (ref(one.link) for one in columns)
     word = match["cmp|range"]
-    operator = {"after": ">", "before": "<"}.get(word.arg, word.arg)
-    if operator not in (">", ">=", "<", "<=", "=", "!=") or columns[0].link.column == columns[1].link.column:
+    operator = _DATE_OPERATORS.get(word.arg, word.arg)
+    if operator not in _COMPARES_COLUMNS or left.column == right.column:
         return None
     if match.is_negated:
         operator = OPPOSITE[operator]  # type: ignore[index]
-    left, right = (ref(one.link) for one in columns)
     return Parts(conditions=(Condition(left, operator, (right,)),))  # type: ignore[arg-type]
 
 
 def duration(match: Match) -> Parts | None:
-    """How long ago a date was: `开业超过10年`."""
+    """Compare how long ago a date was: `开业超过10年`."""
     found = compared(match)
-    noun = match["dcol"].word.noun
+    date = match["dcol"]
+    noun = date.word.noun
     if noun is not None and noun.is_table:
-        return None  # "orders that took more than 5 days"
-    if found is None or found.operands[0] != int(found.operands[0]) or found.operator == "between":
+        # "orders that took more than 5 days"
         return None
-    then = Moment().shifted(match["date_part"].arg, -int(found.operands[0]))  # type: ignore[arg-type]
+    if found is None or found.operator == "between" or found.operands[0] != int(found.operands[0]):
+        return None
+    ago = -int(found.operands[0])
+    then = Moment().shifted(match["date_part"].arg, ago)  # type: ignore[arg-type]
     period = Period(None, then) if found.operator.startswith(">") else Period(then, None)
-    return Parts(conditions=(Condition(ref(match["dcol"].link), "during", (period,)),))
+    return Parts(conditions=(Condition(ref(date.link), "during", (period,)),))

@@ -1,12 +1,17 @@
-"""The cheapest ways to cover a question with patterns; words that nothing covers are passed over at a cost."""
+"""Finds the cheapest ways to cover a question with patterns.
+
+Words that no pattern covers are passed over at a cost.
+"""
 
 import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from knowledge.naming import has_han
-from rules.query.refusals import too_long, unsupported
+from common.cpu_clock import check
+from knowledge.language.cutting import has_han
+from rules.query.refusals import unsupported
 from rules.reading import costs
-from rules.reading.matching import Pattern, Patterns, can_match, matches
+from rules.reading.matching import Patterns, PhrasePattern, can_match, matches
 from rules.reading.parts import Fragment, Parts, Reading
 from rules.reading.values import value_or_flag
 from rules.reading.words import Match, Question, Word
@@ -14,114 +19,162 @@ from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
 _BEFORE_NOUNS = frozenset(WORDS.english.phrases("questions.before_things"))
+_NAMES = frozenset(("tab", "mcol", "dcol", "tcol", "val", "flag"))
+_NAMES_BUT_FLAGS = _NAMES - {"flag"}
+_NOUN_LIKE = ("noun", "proper noun", "adjective", "number", "unknown")
 
 
 def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
-    """What each pattern gives, by the word it begins at; of several that give the same, the cheapest."""
-    found: dict[int, list[Fragment]] = {}
-    patterns = {
-        symbol: tuple(one for one in patterns[symbol] if can_match(question, one.elements))
-        for symbol in question.symbols & patterns.keys()
+    """Return the fragments that patterns give, by the word at which they begin.
+
+    Of several that cover the same words with the same parts, only the cheapest is kept.
+    """
+    usable = _usable(question, patterns)
+    return {
+        start: list(_cheapest(_fragments_at(question, usable, start)))
+        for start in range(len(question))
     }
-    for start, word in enumerate(question.words):
-        best: dict[tuple[int, str], Fragment] = {}
-        beginning = (one for symbol in (*word.symbols, "<") for one in patterns.get(symbol, ()))
-        for pattern in dict.fromkeys(beginning):
-            for match in matches(question, pattern.elements, start):
-                parts = _made(pattern, match) if match.end > start else None
-                if parts is not None:
-                    one = Fragment(start, match.end, pattern.weight + match.cost, parts, pattern.text)
-                    key = (match.end, repr(parts))
-                    if key not in best or one.cost < best[key].cost:
-                        best[key] = one
-        found[start] = list(best.values())
+
+
+def _usable(question: Question, patterns: Patterns) -> Patterns:
+    """Return the patterns for whose elements the question has words."""
+    found = {}
+    for symbol in question.symbols & patterns.keys():
+        found[symbol] = tuple(one for one in patterns[symbol] if can_match(question, one.elements))
     return found
 
 
-def _made(pattern: Pattern, match: Match) -> Parts | None:
+def _fragments_at(question: Question, patterns: Patterns, start: int) -> Iterator[Fragment]:
+    beginning: dict[PhrasePattern, None] = {}
+    for symbol in (*question.words[start].symbols, "<"):
+        beginning |= dict.fromkeys(patterns.get(symbol, ()))
+    for pattern in beginning:
+        check()
+        for match in matches(question, pattern.elements, start):
+            parts = _made(pattern, match) if match.end > start else None
+            if parts is not None:
+                cost = pattern.weight + match.cost
+                yield Fragment(start, match.end, cost, parts, pattern.text)
+
+
+def _cheapest(fragments: Iterable[Fragment]) -> Iterable[Fragment]:
+    best: dict[tuple[int, str], Fragment] = {}
+    for one in fragments:
+        key = (one.end, repr(one.parts))
+        if key not in best or one.cost < best[key].cost:
+            best[key] = one
+    return best.values()
+
+
+def _made(pattern: PhrasePattern, match: Match) -> Parts | None:
+    """Return the parts of a match and of the values within it; None if one of them has none."""
     parts = pattern.make if isinstance(pattern.make, Parts) else pattern.make(match)
-    for item in match.inner if parts is not None else ():
+    for item in match.inner:
+        if parts is None:
+            return None
         own = value_or_flag(replace(match, items=(item,), inner=()))
-        parts = parts + own if parts is not None and own is not None else None
+        parts = parts + own if own is not None else None
     return parts
 
 
 def readings(question: Question, patterns: Patterns) -> list[Reading]:
-    """The cheapest reading, and those that cost little more, in this order.
+    """Return the cheapest reading, and those that cost little more, in this order.
 
     Raises:
-        Refusal: the question is too long, or asks for what rules can't do.
+        Refusal: the question asks for something that rules can't do.
     """
     _refuse_unsupported(question)
     starting = _fragments(question, patterns)
+    # The readings of the words up to each place.
     states: list[list[Reading]] = [[] for _ in range(len(question) + 1)]
     states[0] = [Reading(0.0)]
     for place in range(len(question)):
+        check()
+        cost, is_lost = _passing(question, place)
         for state in heapq.nsmallest(costs.BEAM, states[place]):
-            cost, is_lost = _passing(question, place)
             lost = (*state.lost, place) if is_lost else state.lost
             states[place + 1].append(Reading(state.cost + cost, state.fragments, lost))
             for one in starting[place]:
-                states[one.end].append(Reading(state.cost + one.cost, (*state.fragments, one), state.lost))
+                longer = Reading(state.cost + one.cost, (*state.fragments, one), state.lost)
+                states[one.end].append(longer)
     found = heapq.nsmallest(costs.READINGS, states[len(question)])
     return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
 
 def _refuse_unsupported(question: Question) -> None:
-    if len(question) > costs.MOST_WORDS:
-        raise too_long(len(question), costs.MOST_WORDS)
     for word in question.words:
-        if word.mark.means("unsupported") and not any(one.link for one in word.senses.values()):
+        is_name = any(sense.link is not None for sense in word.senses.values())
+        if word.mark.means("unsupported") and not is_name:
             raise unsupported(word.mark.arg, word.mark.text)
 
 
 def _passing(question: Question, place: int) -> tuple[float, bool]:
-    """What it costs to pass a word over, and whether the question is not understood then."""
+    """Return the cost of passing a word over, and whether its meaning is lost then."""
     word = question.words[place]
-    mark = word.mark
-    if _is_noun(question, place):
+    if _is_verb_as_noun(question, place):
         return costs.LOST, True
     if "which:person" in word.senses:
-        before = question.words[place - 1].senses if place else {}
-        return (costs.PASSED["which"], False) if "tab" in before else (costs.LOST, True)  # "customers who …"
-    known = [costs.PASSED[key] for key in (f"{_kind(word)}:{mark.arg}", _kind(word)) if key in costs.PASSED]
-    if known and not word.senses.keys() & {"tab", "mcol", "dcol", "tcol", "val", "flag"}:
-        return known[0], False
-    if known and mark.quality < costs.NAMED:
-        return known[0] + costs.SECOND, False
-    if word.noun is None and mark.links:
-        return costs.TIE, False  # another word has taken it up
-    if _is_measure_word(question, place):
-        return costs.SKIPPED, False
-    if mark.is_skippable or _is_weak_verb(word):
+        before = question.word_at(place - 1)
+        if before is not None and "tab" in before.senses:  # "customers who …"
+            return costs.PASSED["which"], False
+        return costs.LOST, True
+    cost = _cost_of_intent(word)
+    if cost is not None:
+        return cost, False
+    if word.noun is None and word.mark.links:
+        # another word has taken it up
+        return costs.TIE, False
+    says_nothing = word.mark.is_skippable or _is_weak_verb(word)
+    if says_nothing or _is_measure_word(question, place):
         return costs.SKIPPED, False
     return costs.LOST, True
 
 
-def _is_noun(question: Question, place: int) -> bool:
-    """Whether a word that is else a verb stands for a thing: "what did we spend on *rent*"."""
-    word, after = question.words[place], place + 1
-    if not (place and word.mark.means("verb") and word.text.isascii() and word.noun is None):
+def _cost_of_intent(word: Word) -> float | None:
+    """Return the cost of passing over a word for its intent; None if that says it can't be."""
+    kind = word.mark.intent.kind if word.mark.intent is not None else ""
+    cost = costs.PASSED.get(f"{kind}:{word.mark.arg}", costs.PASSED.get(kind))
+    if cost is None:
+        return None
+    if word.senses.keys().isdisjoint(_NAMES):
+        return cost
+    return cost + costs.SECOND if word.mark.quality < costs.NAMED else None
+
+
+def _is_verb_as_noun(question: Question, place: int) -> bool:
+    """Tell whether a verb stands for a thing: "what did we spend on *rent*"."""
+    word = question.words[place]
+    if word.noun is not None or not word.mark.means("verb"):
         return False
-    before = question.words[place - 1].text.split()[-1]
-    ends = after == len(question) or not (question.words[after].senses.keys() & {"tab", "tcol", "mcol", "val", "dcol"})
-    return before in _BEFORE_NOUNS and ends
+    before = question.word_at(place - 1)
+    if before is None or not word.text.isascii():
+        return False
+    if before.text.split()[-1] not in _BEFORE_NOUNS:
+        return False
+    after = question.word_at(place + 1)
+    return after is None or after.senses.keys().isdisjoint(_NAMES_BUT_FLAGS)
 
 
 def _is_measure_word(question: Question, place: int) -> bool:
-    """Whether an unknown character says what is counted: `几分`."""
-    mark, before = question.words[place].mark, question.words[place - 1].mark if place else None
-    counts = before is not None and before.end == mark.start and (before.means("count") or before.number is not None)
-    is_one = len(mark.text) == 1 and has_han(mark.text)
-    return counts and is_one and mark.is_unknown and mark.speech in ("measure", "noun")
+    """Tell whether an unknown character says in which unit is counted: `几分`."""
+    mark = question.words[place].mark
+    if not mark.is_unknown or mark.speech not in ("measure", "noun"):
+        return False
+    is_one_character = len(mark.text) == 1 and has_han(mark.text)
+    before = question.word_at(place - 1)
+    if before is None or not is_one_character:
+        return False
+    is_counted = before.mark.means("count") or before.mark.number is not None
+    return is_counted and before.mark.end == mark.start
 
 
 def _is_weak_verb(word: Word) -> bool:
-    """Whether it is an English verb or particle that is like a part of some column's name: "registered", "up"."""
-    if word.mark.intent is not None or not word.text.isascii() or not 0 < word.mark.quality < costs.WHOLE:
+    """Tell whether an English verb or particle is only like a part of some column's name.
+
+    Examples are "registered" and "up".
+    """
+    if word.mark.intent is not None or not word.text.isascii():
         return False
-    return part_of_speech(word.text, "en") not in ("noun", "proper noun", "adjective", "number", "unknown")
-
-
-def _kind(word: Word) -> str:
-    return word.mark.intent.kind if word.mark.intent is not None else ""
+    if not 0 < word.mark.quality < costs.WHOLE:
+        return False
+    return part_of_speech(word.text, "en") not in _NOUN_LIKE

@@ -1,58 +1,77 @@
-"""What patterns of groups give: by tables, columns, kinds and units of time."""
+"""Makes parts of patterns of groups: by tables, columns, kinds and units of time."""
 
 from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
-from rules.reading.implied import column_dimension, time_dimension
-from rules.reading.parts import NO_TABLE, Group, Named, Parts
-from rules.reading.words import Match, Question, doubts
+from rules.reading.implied import column_dimension, columns_named, time_dimension
+from rules.reading.parts import NO_TABLE, Flag, GroupBy, Named, Parts
+from rules.reading.words import Match, MatchedItem, Question, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 
 _WHO = WORDS.english.text("questions.who")
 _KINDS = WORDS.both("questions.kinds")
 _DISTRIBUTION = WORDS.chinese.one_of("questions.distribution")
-_LEAST_KIND = 0.6
+_LEAST_KIND = 0.6  # the quality of a column that says of which kind a thing is
+_AS_GOOD = 0.1  # by which the quality of another such column may be lower
 
 
 def groups(match: Match) -> Parts | None:
-    """Groups by tables, columns and units of time: `各公司和各省份`, "by region and status"."""
-    found: list[Group] = []
-    question = match.question
-    kind = any(one.arg in ("kind", "sort") for one in match.items)
-    if kind and any("tab" in one.word.senses for one in match.items):
+    """Group by tables, columns and units of time: `各公司和各省份`, "by region and status"."""
+    if _asks_for_kind_of_table(match):
         return None
-    by = match.get("by") is not None and match.get("each") is None
-    if by and match["by"].word.text == "by" and _is_agent(match):
+    by = match.get("by")
+    if match.get("each") is not None:
+        by = None
+    if by is not None and by.word.text == "by" and _is_agent(match):
         table = match.get("tab")
         return Parts(tables=(Named(table.first, table.link),)) if table is not None else None
+    found: list[GroupBy] = []
     for item in match.items:
-        dimension = Dimension(item.link.table) if item.symbol == "tab" else time_dimension(item)
-        if item.symbol in ("tcol", "flag", "dcol"):
-            dimension = column_dimension(question, item.link)
+        dimension = _dimension(match.question, item)
         if dimension is not None:
-            found.append(Group(dimension, item.first, by=by))
+            found.append(GroupBy(dimension, item.first, by=by is not None))
     return Parts(groups=tuple(found), doubts=doubts(*match.all("tcol", "flag", "dcol")))
 
 
+def _asks_for_kind_of_table(match: Match) -> bool:
+    """Tell whether kinds of things are asked for, which `kinds` groups by."""
+    has_table = any("tab" in one.word.senses for one in match.items)
+    if not has_table:
+        return False
+    return any(one.arg in ("kind", "sort") for one in match.items)
+
+
+def _dimension(question: Question, item: MatchedItem) -> Dimension | None:
+    if item.symbol == "tab":
+        return Dimension(item.link.table)
+    if item.symbol in ("tcol", "flag", "dcol"):
+        return column_dimension(question, item.link)
+    return time_dimension(item)
+
+
 def _is_agent(match: Match) -> bool:
-    """Whether "by" names who did something instead of a group: `orders placed by customers from Japan`."""
-    before = match.question.words[match.start - 1] if match.start else None
+    """Tell whether "by" names an agent, no group: `orders placed by customers from Japan`."""
+    if not match.question.means(match.start - 1, "verb"):
+        return False
     after = match.beside(1)
-    said = after is not None and ("val" in after.senses or after.mark.means("with", "from") or after.text == _WHO)
-    return before is not None and before.mark.means("verb") and match.get("tab", "tcol") is not None and said
+    if after is None or match.get("tab", "tcol") is None:
+        return False
+    if "val" in after.senses or after.text == _WHO:
+        return True
+    return after.mark.means("with", "from")
 
 
 def dated_group(match: Match) -> Parts | None:
-    """Units of time of a date that is named: `每年入住的业主数`."""
+    """Group by units of a date that is named: `每年入住的业主数`."""
     link = match["dcol"].link
     if match.question.kind(link) not in ("date", "timestamp"):
         return None
-    unit = match["bucket"].arg
-    return Parts(groups=(Group(Dimension(link.table, link.column, unit), match.start),))  # type: ignore[arg-type]
+    dimension = Dimension(link.table, link.column, match["bucket"].arg)  # type: ignore[arg-type]
+    return Parts(groups=(GroupBy(dimension, match.start),))
 
 
 def asked_date(match: Match) -> Parts | None:
-    """`哪年成立`: when something happened, and not the year of a figure."""
+    """Ask when something happened, not for a figure by years: `哪年成立`."""
     column = match["dcol"]
     if match.question.has("super", "top", "count", "sum", "avg", "max", "min"):
         return None
@@ -60,47 +79,68 @@ def asked_date(match: Match) -> Parts | None:
 
 
 def compared_dates(match: Match) -> Parts:
-    """Units of time whose figures are compared: "how many days had revenue over 10 million"."""
+    """Group by units of time whose figures are compared: "days with revenue over 10 million"."""
     dates = match["date_part"]
-    found = Group(Dimension(NO_TABLE, None, dates.arg), dates.first)  # type: ignore[arg-type]
-    return Parts(groups=(found,), flags=("how_many", "periods") if match.get("count") else ("periods",))
+    dimension = Dimension(NO_TABLE, None, dates.arg)  # type: ignore[arg-type]
+    flags: tuple[Flag, ...] = ("periods",)
+    if match.get("count") is not None:
+        flags = ("how_many", "periods")
+    return Parts(groups=(GroupBy(dimension, dates.first),), flags=flags)
 
 
 def growth(match: Match) -> Parts:
-    """How figures change: `同比`, "month over month growth"."""
-    args = [one.arg for one in match.all("growth") if one.arg]
-    return Parts(flags=("growth", *(f"growth:{arg}" for arg in args)))
+    """Ask how figures change: `同比`, "month over month growth"."""
+    flags = ["growth"]
+    for item in match.all("growth"):
+        if item.arg:
+            flags.append(f"growth:{item.arg}")
+    return Parts(flags=tuple(flags))
 
 
 def distribution(match: Match) -> Parts | None:
-    """`工单状态分布`: groups by the column, and counts rows if no other figure is asked for."""
+    """Group by a column, and count rows if no other figure is asked for: `工单状态分布`."""
     column = match["tcol|flag"]
     if match["by_end"].word.text not in _DISTRIBUTION:
         return groups(match)
-    found = Group(column_dimension(match.question, column.link), column.first)
+    found = GroupBy(column_dimension(match.question, column.link), column.first)
     return Parts(groups=(found,), flags=("distribution",), doubts=doubts(column))
 
 
 def kinds(match: Match) -> Parts | None:
-    """Groups by the column that says of which kind a thing is: `每类店铺`, "which kind of shop"."""
+    """Group by the column that says of which kind a thing is: `每类店铺`, "which kind of shop"."""
     table = match["tab"]
     word = match["each|which|by"]
-    links = _kind_columns(match.question, table.link.table)
-    if not links or (word.arg == "sort" and len(table.word.text) < 2):
+    if word.arg == "sort" and len(table.word.text) < 2:
         return None
-    rivals = tuple(link for link in links if link.quality >= links[0].quality - 0.1)
+    links = _kind_columns(match.question, table.link.table)
+    if not links:
+        return None
+    best = links[0]
+    rivals = tuple(link for link in links if link.quality >= best.quality - _AS_GOOD)
     unclear = ((word.word.mark.text, rivals),) if len(rivals) > 1 else ()
-    named = Named(table.first, table.link, "owner")
-    figures = (Figure("count", table=table.link.table, position=table.first),) if match.get("count") else ()
-    dimension = column_dimension(match.question, links[0])
-    group = Group(dimension, match.start, is_kind=True, by=match.get("by") is not None)
-    return Parts(groups=(group,), doubts=unclear, tables=(named,), figures=figures)
+    count = Figure("count", table=table.link.table, position=table.first)
+    group = GroupBy(
+        column_dimension(match.question, best),
+        match.start,
+        is_kind=True,
+        by=match.get("by") is not None,
+    )
+    return Parts(
+        groups=(group,),
+        doubts=unclear,
+        tables=(Named(table.first, table.link, "owner"),),
+        figures=(count,) if match.get("count") is not None else (),
+    )
 
 
 def _kind_columns(question: Question, table: TableKey) -> list[Link]:
+    """Return the columns whose names mean a kind, the best first."""
     found: dict[str | None, Link] = {}
-    for link in (link for name in _KINDS for link in question.lexicon.find(name)):
-        suits = link.kind == "column" and link.table == table and link.quality >= _LEAST_KIND
-        if suits and not question.is_measure(link) and link.quality > getattr(found.get(link.column), "quality", 0):
-            found[link.column] = link
+    for name in _KINDS:
+        for link in columns_named(question, table, name, _LEAST_KIND):
+            if question.is_measure(link):
+                continue
+            known = found.get(link.column)
+            if known is None or link.quality > known.quality:
+                found[link.column] = link
     return sorted(found.values(), key=lambda link: -link.quality)

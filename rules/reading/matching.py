@@ -1,10 +1,11 @@
-"""The language of patterns, and where one matches the words of a question.
+"""The language of patterns, and the places of a question where a pattern matches.
 
-A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several (`each|by`), or a
-word in quotes (`'起'`); `?` makes it optional, `>` only looks whether it comes next, and `<` at the beginning whether
-it stands before. `{name}` stands for any of the patterns of that name in a table of parts, which may name others.
-`vals` and `dates` are several values or periods that are joined. Words that only tie others together may stand between
-two elements.
+A pattern is a row of elements: `mcol not? cmp num`. An element is a symbol of `words`, or several
+of which one matches (`each|by`), or a word in quotes (`'起'`). `?` makes it optional. `>` at the
+end tests which word comes next, `<` at the beginning which one stands before; neither takes it.
+`{name}` stands for any of the patterns of that name in a table of parts, which may name others.
+`vals` and `dates` are several values or periods that are joined. Words that only tie others
+together may stand between two elements.
 """
 
 import re
@@ -17,29 +18,37 @@ from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.parts import Parts
-from rules.reading.words import Item, Match, Question, Sense, Word
+from rules.reading.words import ColumnIdentity, Match, MatchedItem, Question, Word
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
 _MOST_TIES = 5
+_FARTHEST_JOINT = 5  # words from a value or period to the next one that is joined to it
+
+_Way = tuple[int, float, MatchedItem]
+"""A way in which an element takes words: the place after them, the cost, and the item."""
 
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """One element of a pattern; there is one object for each text."""
+    """One element of a pattern; there is one object for each text.
+
+    Attributes:
+        takes_no_word: it only tests which word stands before or after the match.
+    """
 
     symbols: tuple[str, ...]
     optional: bool = False
-    looks: bool = False
+    takes_no_word: bool = False
 
 
 Make = Callable[[Match], Parts | None] | Parts
-"""What a pattern gives: a function of the match, or always the same."""
+"""Makes parts of a match, or None if it means nothing; a pattern may also give constant parts."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
-    """A pattern, what it costs to use it, and what it gives for a match (None if the match means nothing)."""
+class PhrasePattern:
+    """A pattern with the cost of using it; there is one object for each choice of its `{names}`."""
 
     text: str
     elements: tuple[Element, ...]
@@ -47,12 +56,12 @@ class Pattern:
     make: Make
 
 
-Patterns = Mapping[str, tuple[Pattern, ...]]
+Patterns = Mapping[str, tuple[PhrasePattern, ...]]
 """Patterns by the symbols that may come first; those that look at the word before by `<`."""
 
 
 def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Element, ...]]:
-    """The patterns that a text with `{names}` stands for."""
+    """Yield the patterns that a text with `{names}` stands for."""
     name = re.search(r"\{(\w+)\}", text)
     if name is None:
         yield tuple(map(_element, text.split()))
@@ -63,146 +72,225 @@ def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[
 
 @cache
 def _element(text: str) -> Element:
-    looks = text.startswith((">", "<"))
+    takes_no_word = text.startswith((">", "<"))
     optional = text.endswith("?")
-    return Element(tuple(text.strip("<>?").split("|")), optional, looks)
+    return Element(tuple(text.strip("<>?").split("|")), optional, takes_no_word)
 
 
 def matches(question: Question, pattern: tuple[Element, ...], start: int) -> Iterator[Match]:
-    """Every way in which the pattern matches from a word on."""
-    if pattern[0].looks and not pattern[0].optional and len(pattern) > 1:
-        before = _nearest(question, start - 1, -1)
-        for _, _, item in _taken(question, before, pattern[0])[:1] if before is not None else ():
-            yield from _from(question, pattern[1:], start, Match(question, start, start, 0.0, (item,)))
+    """Yield every way in which the pattern matches from a word on."""
+    nothing = Match(question, start, start, 0.0)
+    first = pattern[0]
+    tests_word_before = first.takes_no_word and not first.optional and len(pattern) > 1
+    if not tests_word_before:
+        yield from _from(question, pattern, start, nothing)
         return
-    yield from _from(question, pattern, start, Match(question, start, start, 0.0))
+    before = _untied_before(question, start)
+    if before is None:
+        return
+    for _, _, item in _taken(question, before, first)[:1]:
+        yield from _from(question, pattern[1:], start, replace(nothing, items=(item,)))
 
 
-def _nearest(question: Question, place: int, step: int) -> int | None:
-    while 0 <= place < len(question) and _is_tie(question.words[place]):
-        place += step
-    return place if 0 <= place < len(question) else None
+def _untied_before(question: Question, place: int) -> int | None:
+    """Return the place of the nearest word before `place` that does not only tie others."""
+    for before in reversed(range(place)):
+        if not _is_tie(question.words[before]):
+            return before
+    return None
 
 
-def _from(question: Question, pattern: tuple[Element, ...], place: int, so_far: Match) -> Iterator[Match]:
+def _from(
+    question: Question, pattern: tuple[Element, ...], place: int, so_far: Match
+) -> Iterator[Match]:
+    """Yield every way in which the elements match from a place on, behind what has matched."""
     if not pattern:
         yield so_far
         return
     element = pattern[0]
     if element.optional:
         yield from _from(question, pattern[1:], place, so_far)
-    passed = 0.0
-    for _ in range(_MOST_TIES + 1):
-        if place >= len(question):
-            return
-        found = False
-        for end, cost, item in _taken(question, place, element):
-            found = True
-            kept = so_far.end if element.looks else end
-            total = so_far.cost if element.looks else so_far.cost + passed + cost
-            longer = Match(question, so_far.start, kept, total, (*so_far.items, item), so_far.inner)
-            yield from _from(question, pattern[1:], end, longer)
-        if found or place == so_far.start:
-            return
-        if not _is_tie(question.words[place]):
-            break
-        place, passed = place + 1, passed + costs.TIE
-    if element.looks or so_far.inner or place >= len(question):
+    found = _after_ties(question, place, element, is_first=place == so_far.start)
+    if found is None:
         return
-    for end, cost, item in _attributes(question, place):  # "how many *Jazz* tracks"
-        inner = replace(so_far, cost=so_far.cost + passed + cost + costs.ATTRIBUTE, inner=(item,))
-        yield from _from(question, pattern, end, inner)
+    at, passed = found
+    ways = _taken(question, at, element)
+    for end, cost, item in ways:
+        longer = replace(so_far, items=(*so_far.items, item))
+        if not element.takes_no_word:
+            longer = replace(longer, end=end, cost=so_far.cost + passed + cost)
+        yield from _from(question, pattern[1:], end, longer)
+    if ways or at == so_far.start or element.takes_no_word or so_far.inner:
+        return
+    for end, cost, item in _attributes(question, at):  # "how many *Jazz* tracks"
+        total = so_far.cost + passed + cost + costs.ATTRIBUTE
+        yield from _from(question, pattern, end, replace(so_far, cost=total, inner=(item,)))
 
 
-def _attributes(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+def _after_ties(
+    question: Question, place: int, element: Element, *, is_first: bool
+) -> tuple[int, float] | None:
+    """Pass over words that only tie others, up to one that the element takes, or to any other.
+
+    Returns:
+        The place of that word and the cost of those before it; None after the last word.
+    """
+    passed = 0.0
+    for at in range(place, min(place + _MOST_TIES + 1, len(question))):
+        if is_first or _taken(question, at, element) or not _is_tie(question.words[at]):
+            return at, passed
+        passed += costs.TIE
+    return None
+
+
+def _attributes(question: Question, place: int) -> Iterator[_Way]:
+    """Yield the values and flags that may restrict the next element."""
     yield from _vals(question, place)
     word = question.words[place]
     flag = word.senses.get("flag")
     if flag is not None and flag.link is not None:
-        yield place + 1, flag.cost, Item("flag", place, place, word, (flag.link,))
+        yield place + 1, flag.cost, MatchedItem("flag", place, place, word, (flag.link,))
 
 
 def _is_tie(word: Word) -> bool:
-    return word.mark.means(*_TIES) and not any(sense.link is not None for sense in word.senses.values())
+    """Tell whether a word only ties others together and names nothing."""
+    if not word.mark.means(*_TIES):
+        return False
+    return all(sense.link is None for sense in word.senses.values())
 
 
 def can_match(question: Question, pattern: tuple[Element, ...]) -> bool:
-    """Whether the question has words for all elements, wherever they stand; far quicker than to look for a match."""
-    return all(element.optional or not question.symbols.isdisjoint(element.symbols) for element in pattern)
+    """Tell whether the question has words for all elements, wherever they stand.
+
+    That is far quicker than looking for a match.
+    """
+    for element in pattern:
+        if element.optional:
+            continue
+        if question.symbols.isdisjoint(element.symbols):
+            return False
+    return True
 
 
-def _taken(question: Question, place: int, element: Element) -> tuple[tuple[int, float, Item], ...]:
-    """(end, cost, item) of the ways in which an element takes words from `place` on; worked out once, because many
-    patterns share their elements."""
-    taken = question.taken.get((place, element))
+def _taken(question: Question, place: int, element: Element) -> tuple[_Way, ...]:
+    """Return the ways in which an element takes words from a place on.
+
+    They are kept with the question, because many patterns share their elements.
+    """
+    taken: tuple[_Way, ...] | None = question.taken.get((place, element))
     if taken is None:
         taken = question.taken[place, element] = tuple(_ways(question, place, element))
     return taken
 
 
-def _ways(question: Question, place: int, element: Element) -> Iterator[tuple[int, float, Item]]:
-    word = question.words[place]
+def _ways(question: Question, place: int, element: Element) -> Iterator[_Way]:
     for symbol in element.symbols:
         if symbol in _JOINED:
             yield from _JOINED[symbol](question, place)
         elif symbol.startswith("'"):
-            if word.text == symbol.strip("'"):
-                yield place + 1, 0.0, Item(symbol, place, place, word)
-        elif (sense := word.senses.get(symbol)) is not None:
-            links = () if sense.link is None else (sense.link,)
-            yield place + 1, sense.cost, Item(symbol.split(":")[0], place, place, word, links, rivals=sense.rivals)
+            yield from _quoted_word(question, place, symbol)
+        else:
+            yield from _single_word(question, place, symbol)
 
 
-# --------------------------------------------------------------------------------------------- values and dates joined
+def _quoted_word(question: Question, place: int, symbol: str) -> Iterator[_Way]:
+    word = question.words[place]
+    if word.text == symbol.strip("'"):
+        yield place + 1, 0.0, MatchedItem(symbol, place, place, word)
 
 
-def _vals(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+def _single_word(question: Question, place: int, symbol: str) -> Iterator[_Way]:
+    word = question.words[place]
+    sense = word.senses.get(symbol)
+    if sense is None:
+        return
+    kind = symbol.split(":")[0]
+    links = () if sense.link is None else (sense.link,)
+    yield place + 1, sense.cost, MatchedItem(kind, place, place, word, links, rivals=sense.rivals)
+
+
+# ------------------------------------------------------------------------------
+# joined values and dates
+
+
+def _vals(question: Question, place: int) -> Iterator[_Way]:
+    """Yield the value at a place, and all values of one column that are joined to it."""
     word = question.words[place]
     sense = word.senses.get("val")
     if sense is None or word.noun is None:
         return
-    columns = _columns_of(word)
-    joint, last, links = "", place, {key: [link] for key, link in columns.items()}
-    whole = links
-    yield place + 1, sense.cost, Item("vals", place, place, word, (next(iter(columns.values())),))
-    while (after := _joined_to(question, last, ("and", "or", "compare")) or _next_value(question, last)) is not None:
-        kind, other = after
-        found = _columns_of(question.words[other]) if "val" in question.words[other].senses else {}
-        links = {key: [*known, found[key]] for key, known in links.items() if key in found}
-        if not links:
+    candidates: _Values = {key: (link,) for key, link in _values_by_column(word).items()}
+    yield place + 1, sense.cost, MatchedItem("vals", place, place, word, _first(candidates))
+    joint = ""
+    last = place
+    while True:
+        joined = _joined_to(question, last, ("and", "or", "compare"))
+        joined = joined or _next_value(question, last)
+        if joined is None:
             break
-        joint, last, whole = kind if not joint or kind == "or" else joint, other, links
+        kind, other = joined
+        longer = _with_values_of(candidates, question.words[other])
+        if not longer:
+            break
+        if not joint or kind == "or":
+            joint = kind
+        last = other
+        candidates = longer
     if last > place:
-        first = next(iter(whole.values()))
-        yield last + 1, sense.cost, Item("vals", place, last, word, tuple(first), joint=joint)
+        links = _first(candidates)
+        yield last + 1, sense.cost, MatchedItem("vals", place, last, word, links, joint=joint)
+
+
+_Values = dict[ColumnIdentity, tuple[Link, ...]]
+"""Values that words may be, by the column that has all of them."""
+
+
+def _with_values_of(candidates: _Values, word: Word) -> _Values:
+    """Add the values of one more word, of the columns that have them."""
+    if "val" not in word.senses:
+        return {}
+    found = _values_by_column(word)
+    return {key: (*links, found[key]) for key, links in candidates.items() if key in found}
+
+
+def _first(candidates: _Values) -> tuple[Link, ...]:
+    return next(iter(candidates.values()))
 
 
 def _next_value(question: Question, place: int) -> tuple[str, int] | None:
-    """The value right after another one: `男的女的`, "small medium large"."""
+    """Return the value right after another one, as if joined by "and": "small medium large"."""
     other = place + 1
-    while other < len(question) and question.words[other].mark.means("of"):
+    while question.means(other, "of"):  # 男的女的
         other += 1
-    value = question.words[other].senses.get("val") if other < len(question) else None
+    word = question.word_at(other)
+    value = word.senses.get("val") if word is not None else None
     return ("and", other) if value is not None and value.cost <= 0 else None
 
 
-def _columns_of(word: Word) -> dict[tuple[object, ...], Link]:
-    """The values that the word may be, by their columns, the likeliest first."""
-    found: dict[tuple[object, ...], Link] = {}
+def _values_by_column(word: Word) -> dict[ColumnIdentity, Link]:
+    """Return the values that the word may be, by their columns, the likeliest first."""
+    found: dict[ColumnIdentity, Link] = {}
     for _, link in word.noun.values if word.noun else ():
         found.setdefault((link.table, link.column), link)
     return found
 
 
 def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[str, int] | None:
-    """The kind of the word that joins another to the one at `place`, and where that one stands."""
+    """Find the word that is joined to the one at `place`.
+
+    Returns:
+        The kind of the word that joins them, one of `kinds`, and the place of the other word.
+    """
     joint = ""
-    for other in range(place + 1, min(place + 5, len(question))):
+    end = min(place + _FARTHEST_JOINT, len(question))
+    for other in range(place + 1, end):
         mark = question.words[other].mark
-        if "to" in kinds and not joint and joins_ends(mark):
+        may_range = "to" in kinds and not joint
+        if may_range and joins_ends(mark):
             joint = "to"
-        elif mark.means(*kinds):
-            joint = mark.intent.kind if mark.intent and joint != "or" else joint
+        elif mark.intent is not None and mark.means(*kinds):
+            if joint != "or":
+                joint = mark.intent.kind
         elif joint and not _is_tie(question.words[other]):
             return joint, other
         elif not mark.means("noise") and not _is_own_table(question, place, other):
@@ -211,35 +299,57 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
 
 
 def _is_own_table(question: Question, place: int, other: int) -> bool:
-    """Whether the word names the table of the value before it: `男用户和女用户`."""
-    value, table = question.words[place].senses.get("val"), question.words[other].senses.get("tab")
-    keys = [sense.link.table for sense in (value, table) if sense is not None and sense.link is not None]
-    return len(keys) == 2 and keys[0] == keys[1]
+    """Tell whether the word names the table of the value before it: `男用户和女用户`."""
+    value = question.words[place].senses.get("val")
+    table = question.words[other].senses.get("tab")
+    if value is None or value.link is None or table is None or table.link is None:
+        return False
+    return value.link.table == table.link.table
 
 
-def _dates(question: Question, place: int) -> Iterator[tuple[int, float, Item]]:
+def _dates(question: Question, place: int) -> Iterator[_Way]:
+    """Yield the period at a place, and each longer run of periods that are joined to it."""
     word = question.words[place]
-    sense: Sense | None = word.senses.get("date")
-    if sense is None or word.mark.date is None or not word.mark.date.is_known:
+    sense = word.senses.get("date")
+    date = word.mark.date
+    if sense is None or date is None or not date.is_known:
         return
-    periods, last, joint = [word.mark.date.period], place, ""
-    yield place + 1, sense.cost, Item("dates", place, place, word, periods=tuple(periods))
-    while (after := _joined_to(question, last, ("to", "range", "and", "or", "compare"))) is not None:
-        kind, other = after
-        date = question.words[other].mark.date
-        if date is not None and date.missing_year:
-            period = in_year_of(periods[-1], question.words[other].mark.text, question.is_chinese)
-            date = replace(date, period=period, missing_year=False) if period is not None else None
-        if date is None or not date.is_known:
+    periods = [date.period]
+    yield place + 1, sense.cost, MatchedItem("dates", place, place, word, periods=tuple(periods))
+    last = place
+    while True:
+        joined = _joined_to(question, last, ("to", "range", "and", "or", "compare"))
+        if joined is None:
             return
-        before = question.words[place - 1].mark if place else None
-        ranged = kind in ("to", "range") or (kind == "and" and before is not None and before.means("between"))
-        if ranged and len(periods) > 1:
+        joint, last = joined
+        period = _period_after(question, last, periods[-1])
+        if period is None:
             return
-        periods = [Period(periods[0].start, date.period.end)] if ranged else [*periods, date.period]
-        joint, last = kind, other
-        yield last + 1, sense.cost, Item("dates", place, last, word, periods=tuple(periods), joint=joint)
+        if not _is_range(question, place, joint):
+            periods.append(period)
+        elif len(periods) == 1:
+            periods = [Period(periods[0].start, period.end)]
+        else:
+            return
+        item = MatchedItem("dates", place, last, word, periods=tuple(periods), joint=joint)
+        yield last + 1, sense.cost, item
 
 
-_Joined = Callable[[Question, int], Iterator[tuple[int, float, Item]]]
-_JOINED: Mapping[str, _Joined] = {"vals": _vals, "dates": _dates}
+def _period_after(question: Question, place: int, before: Period) -> Period | None:
+    """Return the period at a place; without a year it is in the year of the period before it."""
+    mark = question.words[place].mark
+    if mark.date is None:
+        return None
+    if mark.date.missing_year:
+        return in_year_of(before, mark.text, question.is_chinese)
+    return mark.date.period if mark.date.is_known else None
+
+
+def _is_range(question: Question, first: int, joint: str) -> bool:
+    """Tell whether the joining word makes two periods a beginning and an end."""
+    if joint == "and":
+        return question.means(first - 1, "between")
+    return joint in ("to", "range")
+
+
+_JOINED: Mapping[str, Callable[[Question, int], Iterator[_Way]]] = {"vals": _vals, "dates": _dates}

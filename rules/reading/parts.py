@@ -1,6 +1,8 @@
-"""What a pattern gives: parts of a question, in the terms of `rules.query`, before it is known which table answers.
+"""Parts of a question, which patterns give: in the terms of `rules.query`, before it is known which
+table answers.
 
-A reading of the question is made of the parts of its fragments; those on both sides of an "or" become one.
+A reading of the question consists of fragments, each with its parts; conditions on both sides of an
+"or" become one.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -13,10 +15,11 @@ from rules.query.query import Condition, Dimension, Either, Figure, Operator, Pa
 from rules.schema.links import Link
 
 Flag = Literal[
-    "compare", "trend", "how_many", "how_much", "money", "avg", "sum", "person", "share", "per_entity", "periods",
-    "lifts", "growth", "or", "distribution", "shown_too", "running", "distinct", "when", "above_average",
+    "compare", "trend", "how_many", "how_much", "money", "avg", "sum", "person", "share",
+    "per_entity", "periods", "lifts", "growth", "or", "distribution", "shown_too", "running",
+    "distinct", "when", "above_average",
 ]  # fmt: skip
-"""Wishes without anything else; `joined:` and `growth:` say more of one."""
+"""What a question asks for without naming anything; `joined:` and `growth:` add an argument."""
 
 NO_TABLE: TableKey = ("", "")
 """The table of a group by a unit of time whose date column is not known yet."""
@@ -24,11 +27,13 @@ NO_TABLE: TableKey = ("", "")
 
 @dataclass(frozen=True)
 class Threshold:
-    """A comparison whose left side may be an aggregate: decided when it is known what is asked.
+    """A comparison with numbers, whose left side may be an aggregate.
 
     Attributes:
+        at: the place of its first word.
         link: the compared column, None when rows of `table` are counted.
-        hint: concept of the compared column when only an adjective says it (`price` of "cheaper than").
+        hint: concept of the compared column when only an adjective says it (`price` of "cheaper
+            than").
         function: an aggregate said explicitly ("average rent above 5000").
     """
 
@@ -43,7 +48,13 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Span:
-    """Periods of which one is meant; `link` is their column if it is said."""
+    """One of several periods is meant.
+
+    Attributes:
+        at: the place of the first word.
+        link: the date column, if it is named.
+        compares: the periods are compared with each other.
+    """
 
     periods: tuple[Period, ...]
     at: int
@@ -54,7 +65,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Weekday:
-    """A condition on a part of the date that is meant: on Mondays, at weekends; `link` is its column if it is said."""
+    """A condition on a part of the date that is meant: on Mondays, at weekends.
+
+    Attributes:
+        at: the place of the word.
+        link: the date column, if it is named.
+    """
 
     part: Part
     value: int
@@ -64,8 +80,15 @@ class Weekday:
 
 
 @dataclass(frozen=True)
-class Group:
-    """What is grouped by; `is_ranked` if single ones of these dates are ranked, `is_kind` if kinds are asked for."""
+class GroupBy:
+    """Something by which the answer is grouped.
+
+    Attributes:
+        at: the place of the first word.
+        is_kind: kinds are asked for.
+        is_ranked: single ones of these dates are ranked.
+        by: a word such as "by" asks for the group.
+    """
 
     dimension: Dimension
     at: int
@@ -75,20 +98,24 @@ class Group:
 
 
 Concept = Literal["recent", "date", "age"]
-"""Concepts of adjectives that rank by a date; the others are names of columns in the files of words."""
+"""Concepts of adjectives that rank by a date; the others are names of columns in the files of
+words.
+"""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """A wish for the most or least of something.
+    """The most or the least of something is asked for.
 
     Attributes:
-        figure: by what; None when only an adjective says it (`hint`: the concept, such as `price`), or nothing does.
+        at: the place of the word that ranks.
+        figure: by which is ranked; None when only an adjective says it (`hint`: the concept, such
+            as `price`), or nothing does.
         limit: how many, None when not said.
-        is_order: only an order of everything is wanted ("sorted by price").
-        counts: whether the word ranks by a number of things ("most").
+        is_order: everything is wanted in this order ("sorted by price").
+        counts: the word ranks by a number of things ("most").
+        is_open: the word doesn't say which end of the order is wanted.
         few: how many are shown if none is said.
-        is_open: whether it doesn't say which end of the order is wanted.
     """
 
     descending: bool
@@ -104,7 +131,11 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Named:
-    """A table or column that is named; `role` says how: "" alone, `asked` after "which", `owner` of what follows."""
+    """A table or column that is named, at the place `at`.
+
+    `role` says how: "" alone, `asked` after "which", `owner` of the column or kind beside it,
+    `shared` of a share.
+    """
 
     at: int
     link: Link
@@ -113,7 +144,17 @@ class Named:
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a question; `bare` are measures named without a function, `columns` other columns."""
+    """Parts of a question.
+
+    Attributes:
+        rankings: superlatives and orders.
+        columns, bare: columns that are named without a function, measures among them in `bare`.
+        limits: numbers of rows.
+        with_deleted: tables whose deleted rows take part.
+        doubts: words that name several columns equally well, with these columns.
+        said: stored values with the places of their words.
+        labels: tables that only label a value: "customer Bob Jones".
+    """
 
     conditions: tuple[Condition, ...] = ()
     thresholds: tuple[Threshold, ...] = ()
@@ -121,7 +162,7 @@ class Parts:
     weekdays: tuple[Weekday, ...] = ()
     either: tuple[Either, ...] = ()
     related: tuple[Related, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[GroupBy, ...] = ()
     figures: tuple[Figure, ...] = ()
     rankings: tuple[Ranking, ...] = ()
     tables: tuple[Named, ...] = ()
@@ -137,13 +178,38 @@ class Parts:
     def __add__(self, other: "Parts") -> "Parts":
         return Parts(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
+    @property
+    def has_buckets(self) -> bool:
+        """Whether the answer is grouped by units of time."""
+        return any(one.dimension.bucket for one in self.groups)
+
+    @property
+    def column_tables(self) -> list[TableKey]:
+        """The tables of `columns`."""
+        return [one.link.table for one in self.columns]
+
+    @property
+    def bare_tables(self) -> list[TableKey]:
+        """The tables of `bare`."""
+        return [one.link.table for one in self.bare if one.link is not None]
+
+    @property
+    def condition_tables(self) -> list[TableKey]:
+        """The tables of `conditions`."""
+        return [one.column.table for one in self.conditions]
+
+    @property
+    def threshold_tables(self) -> list[TableKey]:
+        """The tables of the columns that `thresholds` name."""
+        return [one.link.table for one in self.thresholds if one.link is not None]
+
 
 _OR = Parts(flags=("or",))
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of the question that a pattern gives for the words `start` up to `end`; `pattern` is its text."""
+    """The parts that a pattern gives for the words `start` up to `end`; `pattern` is its text."""
 
     start: int
     end: int
@@ -154,7 +220,11 @@ class Fragment:
 
 @dataclass(frozen=True, order=True)
 class Reading:
-    """A way to understand the question; `lost` are places of words with a meaning that no pattern took."""
+    """A way to understand the question.
+
+    Attributes:
+        lost: places of words with a meaning that no pattern took.
+    """
 
     cost: float
     fragments: tuple[Fragment, ...] = field(default=(), compare=False)
@@ -162,48 +232,63 @@ class Reading:
 
     @property
     def parts(self) -> Parts:
-        """All parts together."""
+        """The parts of all fragments together."""
         return sum(_alternatives(self.fragments), Parts())
 
     @property
     def taken(self) -> set[int]:
         """The places of the words that patterns took."""
-        return {at for one in self.fragments for at in range(one.start, one.end)}
+        found: set[int] = set()
+        for fragment in self.fragments:
+            found.update(range(fragment.start, fragment.end))
+        return found
 
 
 def _alternatives(fragments: tuple[Fragment, ...]) -> list[Parts]:
-    """The parts of the fragments; conditions on both sides of an "or" become one that either meets."""
+    """Return the parts of the fragments, with conditions on both sides of an "or" made one.
+
+    An "or" between parts that are no such conditions stays.
+    """
     found: list[Parts] = []
-    joined = False
-    for one in fragments:
-        if one.parts == _OR and found:
-            joined = True
+    is_after_or = False
+    for fragment in fragments:
+        if fragment.parts == _OR and found:
+            is_after_or = True
             continue
-        either = _either(found[-1], one.parts) if joined else None
-        if either is not None:
-            found[-1] = either
+        if is_after_or:
+            either = _either(found[-1], fragment.parts)
+            if either is not None:
+                found[-1] = either
+            else:
+                found += [_OR, fragment.parts]
         else:
-            found += [_OR, one.parts] if joined else [one.parts]
-        joined = False
-    return found + [_OR] * joined
+            found.append(fragment.parts)
+        is_after_or = False
+    if is_after_or:
+        found.append(_OR)
+    return found
 
 
 def _either(first: Parts, second: Parts) -> Parts | None:
-    """Both parts as one condition; None where one of them is more than a condition on rows."""
-    sides = [_conditions(first), _conditions(second)]
-    if not all(sides):
+    """Join both parts to one condition; None where one of them is more than a condition on rows."""
+    of_first = _conditions(first)
+    of_second = _conditions(second)
+    if not of_first or not of_second:
         return None
+    conditions = list(first.either[0].conditions) if first.either else []
+    known = tuple(conditions)
+    conditions += [one for one in (*of_first, *of_second) if one not in known]
     kept = replace(first + second, conditions=(), thresholds=(), either=())
-    known = first.either[0].conditions if first.either else ()
-    conditions = (*known, *(one for side in sides for one in side if one not in known))
-    return replace(kept, either=(Either(conditions),))
+    return replace(kept, either=(Either(tuple(conditions)),))
 
 
 def _conditions(parts: Parts) -> tuple[Condition, ...]:
-    """The one condition of the parts, or those of which one holds already."""
+    """Return the one condition of the parts, or those that an "or" has joined already."""
     if parts.either:
         return parts.either[0].conditions
     if len(parts.conditions) == 1:
         return parts.conditions
-    compared = [one for one in parts.thresholds if one.link is not None and one.function is None]
-    return tuple(Condition(ref(one.link), one.operator, one.operands) for one in compared if one.link)[:1]
+    for one in parts.thresholds:
+        if one.link is not None and one.function is None:
+            return (Condition(ref(one.link), one.operator, one.operands),)
+    return ()

@@ -1,31 +1,38 @@
-"""The patterns: one line says what a run of words means, what reading them so costs, and what it gives.
+"""The table of patterns. A row has the pattern, the cost of using it, and the function that makes
+parts of a match.
 
-`matching` explains the language. Both languages share a pattern wherever their order of words allows it.
+`matching` explains the language of patterns. Chinese and English share a pattern wherever their
+order of words allows it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rules.reading import absences, comparing, counting, grouping, naming, periods, ranking, values
-from rules.reading.matching import Make, Pattern, Patterns, elements
+from rules.reading.matching import Make, Patterns, PhrasePattern, elements
 from rules.reading.parts import Parts
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "compared": (
-        "not? cmp num", "num cmp", "between num to|and|'to' num between_end?", "from? num to|'to' num between_end?",
-        "num and|to num between_end", "cmp:=? from|'in' num to|and|'to' num between_end",
+        "not? cmp num", "num cmp", "between num to|and|'to' num between_end?",
+        "from? num to|'to' num between_end?", "num and|to num between_end",
+        "cmp:=? from|'in' num to|and|'to' num between_end",
     ),
     "when": (
-        "dates", "range|cmp|from dates", "dates range|'前'|'后'|'起'|'前的'", "from dates range|'起'", "not dates",
-        "between dates between_end?", "dates between_end", "from dates range:now",
+        "dates", "range|cmp|from dates", "dates range|'前'|'后'|'起'|'前的'",
+        "from dates range|'起'", "not dates", "between dates between_end?", "dates between_end",
+        "from dates range:now",
     ),
     "agg": ("sum|avg|max|min|median|stddev",),
     "aggs": ("{agg}", "num percentile", "{agg} and? {agg}", "{agg} and? {agg} and? {agg}"),
     "group": ("tab|tcol|flag|dcol|date_part|bucket|calendar_part",),
     "figure": (
-        "mcol", "sum|avg|max|min|median mcol", "mcol sum|avg|median", "tab count?", "sum? count sum? tab",
-        "dcol count?", "count mcol", "vals",
+        "mcol", "sum|avg|max|min|median mcol", "mcol sum|avg|median",
+        "tab count?", "sum? count sum? tab", "dcol count?", "count mcol", "vals",
     ),
-    "most": ("super", "super num", "num super", "top? super num", "super top num", "top num super", "top super"),
+    "most": (
+        "super", "super num", "num super", "top? super num", "super top num", "top num super",
+        "top super",
+    ),
     "unit": ("date_part|calendar_part|'weekdays'",),
     "column": ("tcol|mcol|dcol|flag",),
 }  # fmt: skip
@@ -34,7 +41,10 @@ FLAGS = ("or", "trend", "compare", "distinct", "which:person", "which:when")
 TABLE: tuple[tuple[str, float, Make], ...] = (
     # values
     ("by|named|cmp:=|cmp:!=? not? from|with? vals except_end?", 0.5, values.values),
-    ("not? tcol|flag|mcol|dcol not|cmp:=|cmp:!=? not? vals except_end?", 0.4, values.labelled_values),
+    (
+        "not? tcol|flag|mcol|dcol not|cmp:=|cmp:!=? not? vals except_end?", 0.4,
+        values.labelled_values,
+    ),
     ("not? vals tcol|flag", 0.4, values.labelled_values),
     ("tab named? vals", 0.75, values.values_of_table),
     ("vals '下属'|'下属的'|'下级'|'下辖'|'旗下' >tab", 0.4, values.below_value),
@@ -165,16 +175,26 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
 
 
 def compiled(*tables: Iterable[tuple[str, float, Make]]) -> Patterns:
-    """The patterns of these tables."""
-    rows = [row for table in tables for row in table]
-    found: dict[str, list[Pattern]] = {}
-    for pattern in (Pattern(text, one, weight, make) for text, weight, make in rows for one in elements(text, PARTS)):
-        for element in pattern.elements:
-            for symbol in ("<",) if element.looks and element is pattern.elements[0] else element.symbols:
-                found.setdefault(symbol, []).append(pattern)
-            if not element.optional:
-                break
+    """Return the patterns of the tables, by the symbols that may come first in them."""
+    found: dict[str, list[PhrasePattern]] = {}
+    for table in tables:
+        for text, weight, make in table:
+            for alternative in elements(text, PARTS):
+                pattern = PhrasePattern(text, alternative, weight, make)
+                for symbol in _first_symbols(pattern):
+                    found.setdefault(symbol, []).append(pattern)
     return {symbol: tuple(patterns) for symbol, patterns in found.items()}
+
+
+def _first_symbols(pattern: PhrasePattern) -> Iterator[str]:
+    """Yield the symbols of the elements up to the first one that is not optional."""
+    for element in pattern.elements:
+        if element.takes_no_word and element is pattern.elements[0]:
+            yield "<"
+        else:
+            yield from element.symbols
+        if not element.optional:
+            return
 
 
 BY_SYMBOL = compiled(TABLE)

@@ -1,16 +1,18 @@
-"""What patterns of dates give: periods with their bounds and their column, weekdays."""
+"""Makes parts of patterns of dates: periods with their bounds and their date column, weekdays."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from rules.linking.moments import Moment, Period
 from rules.reading.parts import Named, Parts, Span, Weekday
-from rules.reading.words import Item, Match
+from rules.reading.words import Match, MatchedItem
 from rules.schema.links import Link
 from rules.words import WORDS
 
 _AGO = WORDS.both("questions.ago")
-_MEASURED = 0.75
-_BOUNDS = {
+_MEASURED = 0.75  # quality of a word that may name a measure instead of a date
+_LIKELIER = 0.25  # by which the score of the date has to be higher then
+_BOUNDS: Mapping[str, Callable[[Period], Period]] = {
     "now": lambda period: Period(period.start, Moment(days=1)),
     "since": lambda period: Period(period.start, None),
     "after": lambda period: Period(period.end, None),
@@ -23,83 +25,126 @@ _LONGER_AGO = {"after": "before", "since": "until", "before": "after", "until": 
 
 
 def weekday(match: Match) -> Parts:
-    """Mondays, weekends."""
-    item, column = match["calendar"], match.get("dcol")
+    """Restrict the answer to weekdays or weekends."""
+    item = match["calendar"]
+    column = match.get("dcol")
     part, value = item.arg.split(":")
     link = column.link if column is not None else None
-    return Parts(weekdays=(Weekday(part, int(value), item.first, match.is_negated, link),))  # type: ignore[arg-type]
+    found = Weekday(
+        part,  # type: ignore[arg-type]
+        int(value),
+        item.first,
+        negated=match.is_negated,
+        link=link,
+    )
+    return Parts(weekdays=(found,))
 
 
 def workdays(match: Match) -> Parts:
-    """Mondays to Fridays, said of a figure: weekday revenue."""
+    """Restrict a figure to Mondays to Fridays: "weekday revenue"."""
     return Parts(weekdays=(Weekday("weekend", 0, match.start),))
 
 
 def span(match: Match) -> Parts | None:
-    """Periods with their bounds, and the date column beside them."""
-    item, column = match["dates"], match.get("dcol")
-    if column is not None and not _dates_it(match, column):
+    """Restrict the answer to periods, by the date column beside them if there is one."""
+    item = match["dates"]
+    column = match.get("dcol")
+    if column is not None and not _is_date_of_period(match, column):
         return None
-    periods = item.periods
-    bound = _bound(match, item)
-    date = item.word.mark.date
-    if bound is None and date is not None and date.unbounded is not None and len(periods) == 1:
-        periods = (date.unbounded,)
-    elif bound:
-        periods = (_BOUNDS[bound](periods[0]),)
-    link = column.link if column is not None else None
     compares = item.joint == "compare"
-    found = Span(periods, item.first, link, negated=match.is_negated, compares=compares)
-    others = tuple(replace(found, link=one.link) for one in match.all("dcol")[1:])
+    found = Span(
+        _bounded_periods(match, item),
+        item.first,
+        column.link if column is not None else None,
+        negated=match.is_negated,
+        compares=compares,
+    )
+    others = [replace(found, link=one.link) for one in match.all("dcol")[1:]]
     return Parts(spans=(found, *others), flags=("compare",) if compares else ())
 
 
+def _bounded_periods(match: Match, item: MatchedItem) -> tuple[Period, ...]:
+    """Return the periods of a match as words such as "since" or "before" bound them."""
+    bound = _bound(match, item)
+    date = item.word.mark.date
+    if bound:
+        return (_BOUNDS[bound](item.periods[0]),)
+    is_single = len(item.periods) == 1
+    if bound is None and is_single and date is not None and date.unbounded is not None:
+        return (date.unbounded,)
+    return item.periods
+
+
 def week_of(match: Match) -> Parts | None:
-    """The whole week of a day: "the week of 2026-10-05"."""
+    """Restrict the answer to the whole week of a day: "the week of 2026-10-05"."""
     item = match["dates"]
+    period = item.periods[0]
     start = item.periods[0].start
-    if len(item.periods) != 1 or item.periods[0].grain != "day" or start is None or start.day is None:
+    if len(item.periods) != 1 or period.grain != "day":
+        return None
+    if start is None or start.day is None:
         return None
     monday = start.shifted("day", -start.day.weekday())
-    return Parts(spans=(Span((Period(monday, monday.shifted("week", 1), "week"),), item.first),))
+    week = Period(monday, monday.shifted("week", 1), "week")
+    return Parts(spans=(Span((week,), item.first),))
 
 
-def _dates_it(match: Match, column: Item) -> bool:
-    """Whether a word beside a period is its date column, and not what is measured in the period."""
-    noun, question = column.word.noun, match.question
+def _is_date_of_period(match: Match, column: MatchedItem) -> bool:
+    """Tell whether a word beside a period is its date column, not what is measured in it."""
+    noun = column.word.noun
+    question = match.question
     if noun is None or noun.is_table:
-        return False  # "orders from last year"
-    named = ((score, link) for score, link in noun.columns if link.quality >= _MEASURED)
-    measures = [score for score, link in named if question.is_measure(link)]
-    dates = [score for score, link in noun.columns if question.is_date(link)]
-    return not measures or dates[0] >= measures[0] + 0.25
+        # "orders from last year"
+        return False
+    measures, dates = [], []
+    for score, link in noun.columns:
+        if link.quality >= _MEASURED and question.is_measure(link):
+            measures.append(score)
+        if question.is_date(link):
+            dates.append(score)
+    return not measures or dates[0] >= measures[0] + _LIKELIER
 
 
-def _bound(match: Match, item: Item) -> str | None:
-    """The bound that words beside the period say; None without one."""
-    period = item.periods[0]
-    for word in sorted(match.items, key=lambda one: one.symbol == "from"):  # "from 2024 until now"
+def _bound(match: Match, item: MatchedItem) -> str | None:
+    """Return the bound that words beside the period say, empty for one without a bound.
+
+    None where no such word stands there.
+    """
+    # "from 2024 until now"
+    words = sorted(match.items, key=lambda one: one.symbol == "from")
+    for word in words:
         if word.symbol == "range":
             return word.arg
         if word.symbol.startswith("'"):
             return _BOUND_WORDS[word.word.text]
         if word.symbol == "cmp":
-            bound = _OPERATORS.get(word.arg, "")
-            if item.word.text.endswith(_AGO):
-                return _LONGER_AGO.get(bound, "")
-            return None if word.word.text == "over" and period.is_relative else bound
+            return _compared_bound(word, item)
         if word.symbol == "from" and item.first == item.last:
-            open_ended = period.grain is not None and (match.question.is_chinese or period.grain == "day")
-            return "since" if open_ended else None
+            return "since" if _is_open_ended(match, item.periods[0]) else None
     return None
 
 
+def _compared_bound(word: MatchedItem, item: MatchedItem) -> str | None:
+    bound = _OPERATORS.get(word.arg, "")
+    if item.word.text.endswith(_AGO):
+        return _LONGER_AGO.get(bound, "")
+    is_duration = word.word.text == "over" and item.periods[0].is_relative
+    return None if is_duration else bound
+
+
+def _is_open_ended(match: Match, period: Period) -> bool:
+    """Tell whether "from" begins an open period: "from May 1st", but not "orders from May"."""
+    if match.question.is_chinese:
+        return period.grain is not None
+    return period.grain == "day"
+
+
 def asked_span(match: Match) -> Parts | None:
-    """`哪些公司成立于2010年以后`, where one word names the table and its date: the table is asked for."""
-    column = match["dcol"]
+    """Ask for a table by a word that names it and its date: `哪些公司成立于2010年以后`."""
+    link = match["dcol"].link
     parts = span(match)
-    owned = parts is not None and column.link.spelling not in (column.link.column or "")
-    if parts is None or not owned or not match.question.facts(column.link.table).is_entity:
+    is_date_alone = link.spelling in (link.column or "")
+    if parts is None or is_date_alone or not match.question.facts(link.table).is_entity:
         return None
-    table = Link("table", column.link.table, None, None, 1.0, "")
-    return parts + Parts(tables=(Named(column.first, table, "asked"),))
+    table = Link("table", link.table, None, None, 1.0, "")
+    return parts + Parts(tables=(Named(match["dcol"].first, table, "asked"),))

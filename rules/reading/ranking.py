@@ -1,18 +1,20 @@
-"""What patterns of rankings give: superlatives, first ones, orders."""
+"""Makes parts of patterns of rankings: superlatives, first ones, orders."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rules.query.query import AGGREGATES, Figure
+from rules.query.query import AGGREGATES, Figure, Function
 from rules.reading.implied import figure_of_rows, is_money, time_dimension
 from rules.reading.naming import role_of
-from rules.reading.parts import Group, Named, Parts, Ranking
+from rules.reading.parts import GroupBy, Named, Parts, Ranking
 from rules.reading.values import values
-from rules.reading.words import Item, Match, doubts
+from rules.reading.words import Match, MatchedItem, doubts
 from rules.words import WORDS
 
 _NUMBERS_OF = WORDS.both("questions.numbers_of")
-_NUMBER, _NUMBER_EN = (words.text("questions.number") for words in (WORDS.chinese, WORDS.english))
-_FIRST_EN, _FIRST_ZH = WORDS.english.one_of("questions.first"), WORDS.chinese.phrases("questions.first")
+_NUMBER = WORDS.chinese.text("questions.number")
+_NUMBER_EN = WORDS.english.text("questions.number")
+_FIRST_EN = WORDS.english.one_of("questions.first")
+_FIRST_ZH = WORDS.chinese.phrases("questions.first")
 _LAST = WORDS.english.text("questions.last")
 _OF_DATES = ("date", "recent", "age")
 _RECENT = 10  # rows shown for "recent orders", which names no number
@@ -20,57 +22,129 @@ _MOST_LIMIT, _SORTS = 10_000, ("sort", "order")
 
 
 def ranking(match: Match) -> Parts | None:
-    """A superlative with its figure and number: `订单最多的3个`, "the highest rent", "top 5 by revenue"."""
+    """Rank by a superlative with its figure and number: `订单最多的3个`, "top 5 by revenue"."""
     word = match["super|max|min|top|rank"]
-    said = next((one.arg for one in (word, *match.all("rank")) if one.arg), "")
-    arg = said or ("-" if word.symbol == "min" else "+")
-    descending = not arg.startswith("-") and arg != "asc"
-    hint = arg[1:] if arg[:1] in "+-" and len(arg) > 1 else ""
     limit = limit_of(match)
-    if limit is None and match.get("num") is not None:
+    if limit is None and _lacks_number(match, word):
         return None
-    is_first = word.word.text in _FIRST_EN or any(one in word.word.text for one in _FIRST_ZH)
-    if word.symbol == "top" and limit is None and not (is_first and not _number_follows(match)):
-        return None
-    counts = any(one in word.word.text for one in _NUMBERS_OF)
+    counts = _ranks_by_number(word)
     figure = _figure(match, word, counts=counts)
-    if figure is None and match.get("mcol", "dcol", "vals", "tab") is not None:
+    names_something = match.get("mcol", "dcol", "vals", "tab") is not None
+    if figure is None and names_something:
         return None
-    is_order = word.symbol == "rank" and limit is None
-    is_open = word.symbol in ("rank", "top") and not arg.startswith(("-", "asc", "desc"))
-    if is_order and is_open and figure is not None and word.word.text.startswith(_SORTS):
-        descending = figure.function is not None  # "sorted by price" begins with the lowest, "ranked by" with the best
-    units = ((time_dimension(item), item.first) for item in match.items)
-    ranked = tuple(Group(unit, at, is_ranked=True) for unit, at in units if unit is not None)
-    few, hint = _RECENT if hint == "recent" else 1, "" if figure else hint
-    found = Ranking(descending, word.first, figure, hint, limit, is_order, counts, is_open, few)
-    parts = Parts(rankings=(found,), groups=ranked, doubts=doubts(*match.all("mcol", "dcol")))
     own = values(match) if match.get("vals") is not None else Parts()
-    return parts + own if own is not None else None
+    if own is None:
+        return None
+    end = _end_of_order(match, word)
+    is_order = word.symbol == "rank" and limit is None
+    descending = end.descending
+    if is_order and end.is_open:
+        descending = _is_best_first(word, figure)
+    found = Ranking(
+        descending,
+        word.first,
+        figure,
+        hint=end.hint if figure is None else "",
+        limit=limit,
+        is_order=is_order,
+        counts=counts,
+        is_open=end.is_open,
+        few=_RECENT if end.hint == "recent" else 1,
+    )
+    ranked = Parts(
+        rankings=(found,),
+        groups=_ranked_dates(match),
+        doubts=doubts(*match.all("mcol", "dcol")),
+    )
+    return ranked + own
+
+
+def _ranks_by_number(word: MatchedItem) -> bool:
+    return any(one in word.word.text for one in _NUMBERS_OF)
+
+
+def _is_best_first(word: MatchedItem, figure: Figure | None) -> bool:
+    """Tell whether an order of everything begins with the greatest.
+
+    "ranked by price" does, but "sorted by price" begins with the lowest.
+    """
+    if figure is None or not word.word.text.startswith(_SORTS):
+        return True
+    return figure.function is not None
+
+
+@dataclass(frozen=True)
+class _EndOfOrder:
+    """The end of the order that a word asks for.
+
+    Attributes:
+        hint: concept of the figure that an adjective implies, such as `price`.
+        is_open: the word doesn't say which end.
+    """
+
+    descending: bool
+    hint: str
+    is_open: bool
+
+
+def _end_of_order(match: Match, word: MatchedItem) -> _EndOfOrder:
+    default = "-" if word.symbol == "min" else "+"
+    arg = next((one.arg for one in (word, *match.all("rank")) if one.arg), default)
+    has_sign = arg.startswith(("+", "-"))
+    is_said = arg.startswith(("-", "asc", "desc"))
+    return _EndOfOrder(
+        descending=arg != "asc" and not arg.startswith("-"),
+        hint=arg[1:] if has_sign else "",
+        is_open=word.symbol in ("rank", "top") and not is_said,
+    )
+
+
+def _lacks_number(match: Match, word: MatchedItem) -> bool:
+    """Tell whether a ranking lacks the number that it needs; "first" alone means one."""
+    if match.get("num") is not None:
+        return True
+    if word.symbol != "top":
+        return False
+    text = word.word.text
+    is_first = text in _FIRST_EN or any(one in text for one in _FIRST_ZH)
+    return not is_first or _number_follows(match)
+
+
+def _ranked_dates(match: Match) -> tuple[GroupBy, ...]:
+    found = []
+    for item in match.items:
+        unit = time_dimension(item)
+        if unit is not None:
+            found.append(GroupBy(unit, item.first, is_ranked=True))
+    return tuple(found)
 
 
 def by_date(match: Match) -> Parts | None:
-    """ "who was hired first": the one with the earliest date."""
-    column, last = match["dcol"], match.items[-1]
+    """Rank by the date of a verb: "who was hired first"."""
+    column = match["dcol"]
+    last = match.items[-1]
     if column.word.noun is not None and column.word.noun.is_table:
         return None
-    descending = last.word.text == _LAST
-    return Parts(rankings=(Ranking(descending, last.first, Figure(None, column.link, position=column.first)),))
+    figure = Figure(None, column.link, position=column.first)
+    found = Ranking(last.word.text == _LAST, last.first, figure)
+    return Parts(rankings=(found,))
 
 
 def ordered(match: Match) -> Parts | None:
-    """ "earliest first", "most expensive supplier first": an order of everything."""
+    """Put everything in an order: "earliest first", "most expensive supplier first"."""
     table = match.get("tab")
-    parts = ranking(replace(match, items=tuple(one for one in match.items if one.symbol in ("super", "mcol"))))
+    ranked = tuple(one for one in match.items if one.symbol in ("super", "mcol"))
+    parts = ranking(replace(match, items=ranked))
     if parts is None:
         return None
     (found,) = parts.rankings
+    order = replace(found, is_order=True, limit=None)
     named = (Named(table.first, table.link),) if table is not None else ()
-    return replace(parts, rankings=(replace(found, is_order=True, limit=None),), tables=named)
+    return replace(parts, rankings=(order,), tables=named)
 
 
 def ordering(match: Match) -> Parts | None:
-    """ "by price", "by number of orders": the figure of a ranking, or an order by itself."""
+    """Order by a figure, alone or in another ranking: "by price", "by number of orders"."""
     figure = _figure(match, match["by"], counts=False)
     if figure is None:
         return None
@@ -79,61 +153,97 @@ def ordering(match: Match) -> Parts | None:
 
 
 def _number_follows(match: Match) -> bool:
-    words = match.question.words
-    return match.end < len(words) and words[match.end].mark.number is not None
+    after = match.question.word_at(match.end)
+    return after is not None and after.mark.number is not None
 
 
 def limit_of(match: Match) -> int | None:
-    """How many the number of the match says; None where it has none, or one that counts nothing."""
+    """Return the number of rows that the match says; None without one that can be a number."""
     number = match.get("num")
     said = number.word.mark.number if number is not None else None
-    if said is None or said.is_percent or said.value != int(said.value):
+    if said is None or said.is_percent:
         return None
-    return int(said.value) if 0 < said.value <= _MOST_LIMIT else None
+    limit = int(said.value)
+    return limit if limit == said.value and 0 < limit <= _MOST_LIMIT else None
 
 
-def _figure(match: Match, word: Item, *, counts: bool) -> Figure | None:
-    """The figure that a ranking names; None if what it names can't be one."""
-    function = next((AGGREGATES[one.symbol] for one in match.all(*AGGREGATES) if one is not word), None)
-    hint = word.arg[1:] if word.symbol == "super" else ""
+def _figure(match: Match, word: MatchedItem, *, counts: bool) -> Figure | None:
+    """Return the figure that a ranking names; None if it names none, or what can't be one.
+
+    Args:
+        counts: whether the word ranks by a number of things.
+    """
     column = match.get("mcol", "dcol")
-    counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
-    if column is not None and _is_counted_money(match, word, column):
-        return None
+    hint = word.arg[1:] if word.symbol == "super" else ""
+    is_counted = match.get("count") is not None or word.word.text.startswith(_NUMBER)
     if column is None:
-        return _counted(match, word, counts=counts, counted=counted) if not hint else None
+        return _counted(match, word, counts=counts, is_counted=is_counted) if not hint else None
+    function = _said_function(match, word)
     if column.symbol == "mcol":
-        return None if hint in _OF_DATES else Figure(function, column.link, position=column.first)
-    if column.word.noun is not None and column.word.noun.is_table and not counted:
-        return None  # "recent orders"
-    if not (hint in _OF_DATES or (counted and not hint) or word.symbol in ("rank", "by")):
+        ranks_dates = hint in _OF_DATES
+        if ranks_dates or _is_counted_money(match, word, column):
+            return None
+        return Figure(function, column.link, position=column.first)
+    if not _ranks_date(column, word, hint, is_counted=is_counted):
         return None
-    return Figure("count" if counted else function, column.link, position=column.first)
+    return Figure("count" if is_counted else function, column.link, position=column.first)
 
 
-def _is_counted_money(match: Match, word: Item, column: Item) -> bool:
-    """Whether a word that names money as well is counted: "the highest number of sales"."""
+def _said_function(match: Match, word: MatchedItem) -> Function | None:
+    """Return the function that stands beside the word that ranks."""
+    for item in match.all(*AGGREGATES):
+        if item is not word:
+            return AGGREGATES[item.symbol]
+    return None
+
+
+def _ranks_date(column: MatchedItem, word: MatchedItem, hint: str, *, is_counted: bool) -> bool:
+    """Tell whether a date is ranked, by an adjective of dates, or is counted."""
+    noun = column.word.noun
+    names_table = noun is not None and noun.is_table
+    if names_table and not is_counted:
+        # "recent orders"
+        return False
+    if is_counted and not hint:
+        return True
+    return hint in _OF_DATES or word.symbol in ("rank", "by")
+
+
+def _is_counted_money(match: Match, word: MatchedItem, column: MatchedItem) -> bool:
+    """Tell whether a word that names money as well is counted: "the highest number of sales"."""
+    if not is_money(match.question, column.link):
+        return False
     count = match.get("count")
-    counted = count is not None and count.word.text.isascii() or _NUMBER_EN in word.word.text.split()
-    return counted and column.symbol == "mcol" and is_money(match.question, column.link)
+    has_count = count is not None and count.word.text.isascii()
+    return has_count or _NUMBER_EN in word.word.text.split()
 
 
-def _counted(match: Match, word: Item, *, counts: bool, counted: bool) -> Figure | None:
-    """A number of rows that a ranking is by: `订单最多`, "the most trucks"."""
-    value, table = match.get("vals"), match.get("tab")
+def _counted(match: Match, word: MatchedItem, *, counts: bool, is_counted: bool) -> Figure | None:
+    """Return the number of rows by which is ranked: `订单最多`, "the most trucks"."""
+    value = match.get("vals")
+    table = match.get("tab")
+    question = match.question
     if value is not None:
-        says_number = counts and word.symbol == "super" and not match.question.display(value.link)
-        return figure_of_rows(match.question, value.link.table, match.start) if says_number else None
-    if table is None or not (counted or counts):
+        if not counts or word.symbol != "super" or question.display(value.link):
+            return None
+        return figure_of_rows(question, value.link.table, match.start)
+    if table is None or table.word.names_figure:
+        # "the most tickets", where a column holds their number
         return None
-    if table.word.names_figure:
-        return None  # "the most tickets", where a column holds their number
-    if match.question.is_chinese and not counted and table.first > word.first:
-        return None  # `最多的客户` asks for customers
+    is_before = table.first < word.first
+    if not is_counted and question.is_chinese and not is_before:
+        # `最多的客户` asks for customers
+        return None
+    if not is_counted and not counts:
+        return None
     return Figure("count", table=table.link.table, position=table.first)
 
 
 def limited(match: Match) -> Parts | None:
-    """A number of rows: "list 10 customers"."""
-    limit, table = limit_of(match), match["tab"]
-    return None if limit is None else Parts(limits=(limit,), tables=(Named(table.first, table.link, role_of(match)),))
+    """List a number of rows: "list 10 customers"."""
+    limit = limit_of(match)
+    table = match["tab"]
+    if limit is None:
+        return None
+    named = Named(table.first, table.link, role_of(match))
+    return Parts(limits=(limit,), tables=(named,))

@@ -1,100 +1,141 @@
-"""What patterns of values give: stored values, flags, identities and texts as conditions."""
+"""Makes parts of patterns of values: stored values, flags, identities and texts as conditions."""
 
 from dataclasses import replace
 
+from common.meanings import TableKey
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
 from rules.reading.parts import Parts
-from rules.reading.words import Item, Match
-from rules.schema.facts import flag_codes, kind_of
+from rules.reading.words import Match, MatchedItem, Question
+from rules.schema.table_facts import flag_codes, kind_of
 from rules.words import WORDS
 
-_WHOLE_VALUE = 0.8
+_WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored value
 _WHICH = frozenset(WORDS.both("questions.which"))
 _LACKS = frozenset(WORDS.both("questions.lacks"))
 _HAS = WORDS.chinese.text("questions.has")
+_NAMES = frozenset(("tab", "tcol", "val", "flag"))  # symbols of words that name something
 
 
 def values(match: Match, via: str | None = None) -> Parts | None:
-    """`vals` as a condition on their column."""
-    item, question = match["vals"], match.question
-    links = item.links
+    """Restrict rows to stored values.
+
+    Args:
+        via: the referencing column, where the values are of a table in a role.
+    """
+    item = match["vals"]
+    question = match.question
     if _lacks_figure(match) or _is_asked(match):
         return None
-    key, first = links[0].table, links[0]
-    unequal = any(one.symbol == "cmp" and one.arg == "!=" for one in match.items)
-    operator: Operator = "=" if len(links) == 1 else "in"
-    operator = OPPOSITE[operator] if match.is_negated != unequal else operator
-    operands: tuple[str, ...] = tuple(str(link.value) for link in links)
-    kind = question.kind(first)
-    if kind == "boolean":
-        operator, operands = ("false" if operator == "=" else "true"), ()
-    elif kind in ("date", "timestamp"):
-        operator, operands = ("null" if operator == "=" else "not null"), ()
-    condition = Condition(replace(ref(first), via=via), operator, operands)
-    deleted = (key,) if question.facts(key).deleted == first.column else ()
-    flags = ("compare",) if item.joint == "compare" else (f"joined:{item.joint}",) if item.joint else ()
+    condition = _value_condition(match, item, via)
+    table = item.link.table
+    column = item.link.column
+    is_of_deletion = question.facts(table).deleted == column
     places = [at for at in range(item.first, item.last + 1) if "val" in question.words[at].senses]
-    said = tuple(zip(places, links, strict=False))
-    return Parts(conditions=(condition,), with_deleted=deleted, flags=flags, said=said)
+    return Parts(
+        conditions=(condition,),
+        with_deleted=(table,) if is_of_deletion else (),
+        flags=_joint_flags(item.joint),
+        said=tuple(zip(places, item.links, strict=False)),
+    )
+
+
+def _value_condition(match: Match, item: MatchedItem, via: str | None) -> Condition:
+    column = replace(ref(item.link), via=via)
+    kind = match.question.kind(item.link)
+    operator: Operator = "=" if len(item.links) == 1 else "in"
+    says_unequal = any(one.symbol == "cmp" and one.arg == "!=" for one in match.items)
+    if match.is_negated != says_unequal:
+        operator = OPPOSITE[operator]
+    if kind == "boolean":
+        return Condition(column, "false" if operator == "=" else "true")
+    if kind in ("date", "timestamp"):
+        return Condition(column, "null" if operator == "=" else "not null")
+    operands = tuple(str(link.value) for link in item.links)
+    return Condition(column, operator, operands)
+
+
+def _joint_flags(joint: str) -> tuple[str, ...]:
+    if not joint:
+        return ()
+    return ("compare",) if joint == "compare" else (f"joined:{joint}",)
 
 
 def value_or_flag(match: Match) -> Parts | None:
-    """The condition of a match that has either."""
+    """Restrict rows by the value or the flag of a match."""
     return values(match) if match.get("vals") is not None else flag(match)
 
 
 def _is_asked(match: Match) -> bool:
-    """Whether a value is asked for as if it were a kind of thing: "which pilot", where no table has the pilots."""
-    before = match.question.words[match.start - 1] if match.start else None
+    """Tell whether a value is asked for like a kind of thing: "which pilot", without a table."""
+    before = match.question.word_at(match.start - 1)
+    if before is None or before.text not in _WHICH or not before.mark.means("which"):
+        return False
     after = match.beside(1)
-    named = after is not None and bool(after.senses.keys() & {"tab", "tcol", "val", "flag"})
-    return before is not None and before.mark.means("which") and before.text in _WHICH and not named
+    return after is None or after.senses.keys().isdisjoint(_NAMES)
 
 
 def _lacks_figure(match: Match) -> bool:
-    """Whether a negated value stands before a figure, as in `没有新能源车流量的服务区`.
+    """Tell whether a negated value stands before a figure, as in `没有新能源车流量的服务区`.
 
-    It asks for things that have no such figure. A condition "another value" would find those that have others.
+    It asks for things that have no such figure. A condition "another value" would find those that
+    have others.
     """
-    negation, after = match.get("not"), match.beside(1)
-    lacks = negation is not None and negation.word.text in _LACKS
-    return lacks and after is not None and "mcol" in after.senses and after.at == match.end
+    negation = match.get("not")
+    if negation is None or negation.word.text not in _LACKS:
+        return False
+    after = match.beside(1)
+    if after is None or after.at != match.end:
+        return False
+    return "mcol" in after.senses
 
 
 def possessed(match: Match) -> Parts | None:
-    """`哪些服务区里有麦当劳`: 有 means "have" and not "contain" before a value."""
-    whole = match["vals"].link.quality >= _WHOLE_VALUE
+    """Restrict rows to a value that they have, where 有 does not mean "contain": `有麦当劳`."""
+    value = match["vals"]
     word = match["like"]
-    has = word.word.text.endswith(_HAS) or word.arg == "contains"
-    return values(match) if has and whole and match["vals"].word.mark.literal is None else None
+    if value.word.mark.literal is not None or value.link.quality < _WHOLE_VALUE:
+        return None
+    means_have = word.arg == "contains" or word.word.text.endswith(_HAS)
+    return values(match) if means_have else None
 
 
 def labelled_values(match: Match) -> Parts | None:
-    """Values beside the name of their column, or of a reference to whom they name: "whose manager is Ann"."""
-    label, value = match["tcol|flag|mcol|dcol"].link, match["vals"].link
-    if (label.table, label.column) == (value.table, value.column):
+    """Restrict rows to values beside the name of their column, or of a reference to their table.
+
+    "whose manager is Ann" names a reference.
+    """
+    label = match["tcol|flag|mcol|dcol"]
+    value = match["vals"]
+    if (label.link.table, label.link.column) == (value.link.table, value.link.column):
         return values(match)
-    before = match["vals"].first > match["tcol|flag|mcol|dcol"].last
-    between = match.question.words[match["tcol|flag|mcol|dcol"].last : match["vals"].first]
-    if not before or any(word.mark.means("of") for word in between):
-        return None  # "the manager of Ann" is not one whose manager is Ann
-    for edge in match.question.facts(label.table).edges:
-        if edge.columns == (label.column,) and edge.parent == value.table:
-            return values(match, via=label.column)
+    between = match.question.words[label.last : value.first]
+    if value.first <= label.last or any(word.mark.means("of") for word in between):
+        # "the manager of Ann" is not one whose manager is Ann
+        return None
+    for edge in match.question.facts(label.link.table).edges:
+        if edge.columns == (label.link.column,) and edge.parent == value.link.table:
+            return values(match, via=label.link.column)
     return None
 
 
 def values_of_table(match: Match) -> Parts | None:
-    """A table before the name of one of its rows: "customer Bob Jones", `订单HT2023010`."""
-    link, table = match["vals"].link, match["tab"].link.table
-    if link.table != table or not match.question.display(link) and link.column not in match.question.facts(table).key:
+    """Restrict rows to one that is named after its table: "customer Bob Jones"."""
+    link = match["vals"].link
+    table = match["tab"].link.table
+    if link.table != table:
+        return None
+    is_key = link.column in match.question.facts(table).key
+    if not is_key and not match.question.display(link):
         return None
     parts = values(match)
     return parts + Parts(labels=(table,)) if parts is not None else None
 
 
 def below_value(match: Match) -> Parts | None:
-    """`总公司下属的部门`: rows below a named one, by the table's reference to itself."""
+    """Restrict rows to those below a named one: `总公司下属的部门`.
+
+    The table has to refer to itself.
+    """
     link = match["vals"].link
     edges = [one for one in match.question.facts(link.table).edges if one.parent == one.child]
     if match["tab"].link.table != link.table or len(edges) != 1:
@@ -103,23 +144,29 @@ def below_value(match: Match) -> Parts | None:
 
 
 def all_values(match: Match) -> Parts | None:
-    """ "both A and B", `既有A又有B`."""
+    """Restrict rows to those with all of several values: "both A and B", `既有A又有B`."""
     first, *others = match.all("vals")
     if not others:
         return values(match) if first.joint == "and" else None
     (second,) = others
     if (first.link.table, first.link.column) == (second.link.table, second.link.column):
-        whole = replace(first, last=second.last, links=(*first.links, *second.links), joint="and")
+        links = (*first.links, *second.links)
+        whole = replace(first, last=second.last, links=links, joint="and")
         return values(replace(match, items=(whole,)))
-    sides = [values(replace(match, items=(one,))) for one in (first, second)]
-    return sides[0] + sides[1] if sides[0] is not None and sides[1] is not None else None
+    of_first = values(replace(match, items=(first,)))
+    of_second = values(replace(match, items=(second,)))
+    if of_first is None or of_second is None:
+        return None
+    return of_first + of_second
 
 
 def flag(match: Match) -> Parts | None:
-    """A column of yes and no as a condition; `deleted` lets deleted rows take part."""
-    link, question = match["flag"].link, match.question
-    facts = question.facts(link.table)
-    deleted = (link.table,) if facts.deleted == link.column else ()
+    """Restrict rows by a column of yes and no.
+
+    Where it marks deleted rows, these take part.
+    """
+    link = match["flag"].link
+    question = match.question
     codes = flag_codes(question.column_of(link))
     if codes is not None:
         condition = Condition(ref(link), "=", (codes[match.is_negated],))
@@ -127,11 +174,15 @@ def flag(match: Match) -> Parts | None:
         condition = Condition(ref(link), "false" if match.is_negated else "true")
     else:
         return None
-    return Parts(conditions=(condition,), with_deleted=deleted)
+    is_of_deletion = question.facts(link.table).deleted == link.column
+    return Parts(
+        conditions=(condition,),
+        with_deleted=(link.table,) if is_of_deletion else (),
+    )
 
 
 def deletion(match: Match) -> Parts | None:
-    """Words for deleted rows, where the column that marks them is a date."""
+    """Restrict rows to deleted ones, where the column that marks them is a date."""
     link = match["dcol|tcol|mcol"].link
     if match.question.facts(link.table).deleted != link.column:
         return None
@@ -140,12 +191,15 @@ def deletion(match: Match) -> Parts | None:
 
 
 def with_deleted(match: Match) -> Parts:
-    """`包括已删除`: deleted rows of all tables that the question names take part."""
+    """Let deleted rows of all named tables take part: `包括已删除`."""
     return Parts(with_deleted=tuple(match.question.named_tables()))
 
 
 def included(match: Match) -> Parts | None:
-    """ "including unpaid ones": rows that the semantic file leaves out, by a column that its filter is about."""
+    """Let rows take part that the semantic file leaves out: "including unpaid ones".
+
+    The column has to be one that its filter is about.
+    """
     link = match["flag|vals"].link
     facts = match.question.facts(link.table)
     is_left_out = link.column in facts.filtered and facts.has_one_default
@@ -153,61 +207,90 @@ def included(match: Match) -> Parts | None:
 
 
 def identity(match: Match) -> Parts | None:
-    """A number or quotation after a table or column that it identifies: `order 1001`, `编号为3的服务区`."""
-    said, column, question = match["lit|num"], match.get("tcol", "mcol"), match.question
+    """Restrict rows to the one that a number or quotation identifies: `order 1001`.
+
+    It stands beside the table or a column: `编号为3的服务区`.
+    """
+    said = match["lit|num"]
+    column = match.get("tcol", "mcol")
+    question = match.question
     number = said.word.mark.number if said.symbol == "num" else None
     if number is not None and not _may_identify(match, said, column):
         return None
-    operands = (number.value if number is not None else str(said.word.mark.literal),)
+    operand = number.value if number is not None else str(said.word.mark.literal)
     if column is not None:
-        is_comparable = question.kind(column.link) in ("number", "text", "other")
-        return Parts(conditions=(Condition(ref(column.link), "=", operands),)) if is_comparable else None
+        if question.kind(column.link) not in ("number", "text", "other"):
+            return None
+        return Parts(conditions=(Condition(ref(column.link), "=", (operand,)),))
     table = match["tab"].link.table
-    names = question.facts(table).display if number is None else question.facts(table).key
-    if len(names) != 1 or (number is not None and kind_of(question.schema.column(table, names[0])) != "number"):
+    facts = question.facts(table)
+    names = facts.key if number is not None else facts.display
+    if len(names) != 1:
         return None
-    condition = Condition(ColumnRef(table, names[0]), "=", operands)
+    if number is not None and kind_of(question.schema.column(table, names[0])) != "number":
+        return None
+    condition = Condition(ColumnRef(table, names[0]), "=", (operand,))
     return Parts(conditions=(condition,), labels=(table,) if number is None else ())
 
 
-def _may_identify(match: Match, number: Item, column: Item | None) -> bool:
-    if "date" in number.word.senses and (column is None or number.first > column.last + 1):
-        return False  # "orders in 2024"
-    beyond = match.beside(1)
-    if beyond is not None and beyond.mark.means("top", "super", "rank", "date_part"):
+def _may_identify(match: Match, number: MatchedItem, column: MatchedItem | None) -> bool:
+    """Tell whether a number identifies a row, and is no year and no number of rows."""
+    is_apart = column is None or number.first > column.last + 1
+    if is_apart and "date" in number.word.senses:
+        # "orders in 2024"
         return False
+    if match.is_before("top", "super", "rank", "date_part"):
+        return False
+    is_behind = column is None or number.first > column.first
     # "list 20000 sales" asks for so many of them
-    return column is None or number.first > column.first or "tab" not in column.word.senses
+    return is_behind or column is None or "tab" not in column.word.senses
 
 
 def text(match: Match) -> Parts | None:
-    """`名称包含“湖”`, "whose name starts with A", "named Ann": a condition on a text."""
-    said, word = match["lit|unk|num|val"], match["like|named"]
-    value = said.links[0] if said.symbol == "val" else None
-    contains = word.word.text.endswith(_HAS) or (word.arg == "contains" and match.get("tab") is not None)
+    """Restrict a text: `名称包含“湖”`, "whose name starts with A", "named Ann"."""
+    said = match["lit|unk|num|val"]
+    word = match["like|named"]
     target = _text_column(match, said)
-    if target is None:
-        return None
-    is_whole = value is not None and value.quality >= _WHOLE_VALUE and said.word.mark.literal is None
-    if value is not None and is_whole and contains and (value.table, value.column) != (target.table, target.column):
+    if target is None or _is_value_of_another(match, said, target):
         return None
     operator: Operator = "=" if word.symbol == "named" else word.arg  # type: ignore[assignment]
-    operator = OPPOSITE.get(operator, operator) if match.is_negated else operator
-    written = said.word.mark.literal if said.word.mark.literal is not None else said.word.mark.text
+    if match.is_negated:
+        operator = OPPOSITE.get(operator, operator)
+    mark = said.word.mark
     table = match.get("tab")
+    written = mark.literal if mark.literal is not None else mark.text
+    condition = Condition(target, operator, (written,))
     labels = (table.link.table,) if table is not None else ()
-    return Parts(conditions=(Condition(target, operator, (written,)),), labels=labels)
+    return Parts(conditions=(condition,), labels=labels)
 
 
-def _text_column(match: Match, said: Item) -> ColumnRef | None:
-    target = next((item for item in match.items if item is not said and item.symbol in ("tcol", "tab")), None)
+def _is_value_of_another(match: Match, said: MatchedItem, target: ColumnRef) -> bool:
+    """Tell whether a text is a stored value of another column, which rows "have" (有)."""
+    if said.symbol != "val" or said.word.mark.literal is not None:
+        return False
+    word = match["like|named"]
+    value = said.link
+    means_have = word.word.text.endswith(_HAS)
+    contains = word.arg == "contains" and match.get("tab") is not None
+    if not means_have and not contains:
+        return False
+    is_whole = value.quality >= _WHOLE_VALUE
+    return is_whole and (value.table, value.column) != (target.table, target.column)
+
+
+def _text_column(match: Match, said: MatchedItem) -> ColumnRef | None:
+    """Return the column of a text: the named one, else the name of the only table."""
     question = match.question
+    target = next((one for one in match.all("tcol", "tab") if one is not said), None)
     if target is None:
-        tables = {key for key in question.named_tables() if question.facts(key).display}
-        table = tables.pop() if len(tables) == 1 else None
-    elif target.symbol == "tcol":
-        return ref(target.link) if question.kind(target.link) in ("text", "other") else None
-    else:
-        table = target.link.table
-    display = question.facts(table).display if table is not None else ()
-    return ColumnRef(table, display[0]) if table is not None and display else None
+        named = {key for key in question.named_tables() if question.facts(key).display}
+        return _name_column(question, named.pop()) if len(named) == 1 else None
+    if target.symbol == "tab":
+        return _name_column(question, target.link.table)
+    is_text = question.kind(target.link) in ("text", "other")
+    return ref(target.link) if is_text else None
+
+
+def _name_column(question: Question, table: TableKey) -> ColumnRef | None:
+    display = question.facts(table).display
+    return ColumnRef(table, display[0]) if display else None

@@ -1,45 +1,59 @@
-"""The words of one question with everything each of them may mean, and stretches of them that patterns match.
+"""The words of one question with all their senses, and the stretches of words that patterns match.
 
-A word has symbols: `tab`, `mcol` (a measure), `dcol` (a date), `tcol` (another column), `flag`, `val`, `num`, `date`,
-`lit` (a quotation), `unk`, and the kind of its intent, alone and with its argument (`cmp`, `cmp:=`). What is less
-likely meant costs more.
+Each sense of a word has a symbol: `tab` (a table), `mcol` (a measure), `dcol` (a date), `tcol`
+(another column), `flag` (a column of yes and no), `val` (a stored value), `num`, `date`, `lit` (a
+quotation), `unk` (an unknown word), and the kind of its intent, alone and with its argument (`cmp`,
+`cmp:=`). The less likely a sense is, the more it costs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from common.cpu_clock import check
 from common.meanings import TableKey
 from common.values import Column
-from knowledge.atoms import key_of
-from knowledge.thesaurus import EVENTS_OF_VERBS
+from knowledge.language.atoms import key_of
+from knowledge.language.thesaurus import EVENTS_OF_VERBS
 from rules.linking.mark import Mark, Noun, is_said_as_year
 from rules.linking.moments import Period
 from rules.query.pending import NOTHING_SETTLED, Settled
 from rules.reading import costs
-from rules.schema.facts import Facts, flag_codes, is_year, kind_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
+from rules.schema.table_facts import Facts, flag_codes, is_year, kind_of
 from rules.words import WORDS
+from rules.words.vocabulary import Intent
 
 _WHO = WORDS.english.text("questions.who")
 _PEOPLE = frozenset(WORDS.both("questions.people"))
 _DONE = WORDS.chinese.text("questions.done")
-_SEVERAL = (("val", "vals"), ("date", "dates"))  # symbols of one, and of several that are joined
+_SEVERAL = {"val": "vals", "date": "dates"}  # symbols of one, and of several that are joined
+# Columns of scores and qualities this near to each other are named equally well.
 _SAME_SCORE, _SAME_QUALITY = 0.015, 0.02
-Symbol = Literal["tab", "mcol", "dcol", "tcol", "flag", "val", "vals", "num", "date", "dates", "lit", "unk"]
+_LESS_CLEAR = 0.08  # by which a column's quality is lower than that of the table of the same name
+Symbol = Literal[
+    "tab", "mcol", "dcol", "tcol", "flag", "val", "vals", "num", "date", "dates", "lit", "unk"
+]
 ColumnIdentity = tuple[TableKey, str | None]
 
 
 @dataclass(frozen=True)
 class Sense:
-    """One thing that a word may mean: what it names, and how unlikely that is; `rivals` are named as well."""
+    """One thing that a word may mean.
+
+    Attributes:
+        cost: the higher, the less likely it is meant.
+        link: what it names in the database, if anything.
+        rivals: what it may name as well.
+    """
 
     cost: float = 0.0
     link: Link | None = None
     rivals: tuple[Link, ...] = ()
 
 
+# The senses of a number that is said as a year: "in 2025".
 _YEAR: Mapping[str, Sense] = {"date": Sense(), "num": Sense(costs.YEAR_AS_NUMBER)}
 
 
@@ -54,29 +68,34 @@ class Word:
 
     @property
     def text(self) -> str:
-        """As written, in lower case."""
+        """The word as written, in lower case."""
         return self.mark.text.lower()
 
     @property
     def symbols(self) -> Iterator[str]:
-        """What an element of a pattern may call it."""
+        """The symbols by which an element of a pattern may match it."""
         yield from self.senses
         yield f"'{self.text}'"
-        yield from (several for one, several in _SEVERAL if one in self.senses)
+        for one, several in _SEVERAL.items():
+            if one in self.senses:
+                yield several
 
     @property
     def names_figure(self) -> bool:
         """Whether it is the name of a figure rather than of the table that it names as well."""
-        figure, table = (self.senses[one].link if one in self.senses else None for one in ("mcol", "tab"))
-        return figure is not None and (table is None or figure.quality > table.quality)
+        figure = self.senses["mcol"].link if "mcol" in self.senses else None
+        if figure is None:
+            return False
+        table = self.senses["tab"].link if "tab" in self.senses else None
+        return table is None or figure.quality > table.quality
 
 
 class Question:
-    """The words of one question, and what the database says of them.
+    """The words of one question, with what the database says about them.
 
     Args:
-        nouns: what each mark names; see `nouns_of`.
-        settled: what the user has said when asked back.
+        nouns: the things that each mark names; see `nouns_of`.
+        settled: the user's answers to questions back.
     """
 
     def __init__(
@@ -92,181 +111,275 @@ class Question:
         self.is_chinese, self.settled = is_chinese, settled
         self.words: list[Word] = []
         for at, (mark, noun) in enumerate(zip(marks, nouns, strict=True)):
-            year = _YEAR if is_said_as_year(marks, at) else {}
-            self.words.append(Word(at, mark, noun, {**dict(self._senses(at, mark, noun)), **year}))
+            check()
+            senses = self._senses(at, mark, noun)
+            if is_said_as_year(marks, at):
+                senses |= _YEAR
+            self.words.append(Word(at, mark, noun, senses))
 
         self.symbols = frozenset(symbol for word in self.words for symbol in word.symbols) | {"<"}
-        self.taken: dict[tuple[int, object], Any] = {}  # what elements of patterns take from a word on
+        # The ways in which elements of patterns take words from a place on; see `matching`.
+        self.taken: dict[tuple[int, object], Any] = {}
 
     def __len__(self) -> int:
         return len(self.words)
 
-    # ------------------------------------------------------------------------------------------------------- meanings
+    # --------------------------------------------------------------------------
+    # meanings
 
-    def _senses(self, at: int, mark: Mark, noun: Noun | None) -> Iterator[tuple[str, Sense]]:
-        senses = dict(self._named(noun)) if noun is not None else {}
-        if mark.is_unknown and mark.text.lower() in _PEOPLE and len(self.schema.persons) == 1:
-            senses["tab"] = Sense(0.0, Link("table", self.schema.persons[0], None, None, 1.0, mark.text))
-        elif mark.is_unknown and (table := self.lexicon.spoken.short_names.get(mark.text)) is not None:
-            senses["tab"] = Sense(costs.SHORT, table)
-        yield from senses.items()
-        best = min((sense.cost for sense in senses.values()), default=None)
-        if at == 0 and mark.means("with") and mark.text.lower().startswith(f"{_WHO} "):
-            yield "which:person", Sense()  # "who has"
-        elif mark.intent is not None:
-            named = best is not None and mark.quality >= costs.NAMED and not mark.means("count")
-            intent = Sense(costs.INTENT_OF_NAME if named else 0.0)
-            yield mark.intent.kind, intent
-            yield f"{mark.intent.kind}:{mark.intent.arg}", intent
-        is_possible = mark.date is None or not mark.date.is_impossible
-        if mark.number is not None and is_possible:
-            yield "num", Sense()
-        if mark.date is not None and is_possible:
-            yield "date", Sense(costs.BARE_YEAR if mark.date.is_bare else 0.0)
-        if mark.literal is not None:
-            yield "lit", Sense()
+    def _senses(self, at: int, mark: Mark, noun: Noun | None) -> dict[str, Sense]:
+        senses = self._named_senses(noun) if noun is not None else {}
         if mark.is_unknown:
-            yield "unk", Sense()
+            senses |= self._table_of_unknown(mark)
+        is_named = bool(senses)
+        if at == 0 and mark.means("with") and mark.text.lower().startswith(f"{_WHO} "):
+            # "who has"
+            senses["which:person"] = Sense()
+        elif mark.intent is not None:
+            senses |= _intent_senses(mark, mark.intent, is_named=is_named)
+        return senses | _plain_senses(mark)
 
-    def _named(self, noun: Noun) -> Iterator[tuple[str, Sense]]:
-        best = max((score for score, _ in noun.columns), default=0.0)
-        if noun.table is not None and (noun.is_table or noun.table.quality >= costs.CLEAR):
-            lacking = 0.0 if noun.is_table else costs.SECOND + max(0.0, best - noun.table.quality)
-            if lacking <= costs.DEAREST:
-                yield "tab", Sense(lacking, noun.table)
-        elif (entity := self._entity_named(noun)) is not None:
-            yield "tab", Sense(-costs.SLIGHT, entity)
-        column = costs.SECOND if noun.is_value else 0.0
-        for symbol, accept in (
-            ("mcol", self.is_measure), ("dcol", self.is_date), ("flag", self.is_flag), ("tcol", self._is_other),
-        ):  # fmt: skip
-            picked = self._picked(noun, accept)
-            if picked is not None:
-                score, link, rivals = picked
-                cost = column + costs.WORSE * max(0.0, best - score)
-                cost += self._as_measure(noun, link) if symbol == "mcol" else costs.SECOND * noun.is_table
-                cost += costs.PART * max(0.0, costs.WHOLE - link.quality)
-                if cost <= costs.DEAREST:
-                    yield symbol, Sense(cost, link, rivals)
+    def _table_of_unknown(self, mark: Mark) -> dict[str, Sense]:
+        """Return the table that an unknown word means: the only people, or a table's short name."""
+        persons = self.schema.persons
+        if mark.text.lower() in _PEOPLE and len(persons) == 1:
+            return {"tab": Sense(0.0, Link("table", persons[0], None, None, 1.0, mark.text))}
+        table = self.lexicon.spoken.short_names.get(mark.text)
+        return {"tab": Sense(costs.SHORT, table)} if table is not None else {}
+
+    def _named_senses(self, noun: Noun) -> dict[str, Sense]:
+        """Return the tables, columns and values that a word names, by symbol."""
+        senses = {}
+        table = self._table_sense(noun)
+        if table is not None:
+            senses["tab"] = table
+        kinds: tuple[tuple[str, Callable[[Link], bool]], ...] = (
+            ("mcol", self.is_measure),
+            ("dcol", self.is_date),
+            ("flag", self.is_flag),
+            ("tcol", self._is_other),
+        )
+        for symbol, accept in kinds:
+            column = self._column_sense(noun, symbol, accept)
+            if column is not None:
+                senses[symbol] = column
         if noun.value is not None:
-            own = (noun.value.table, noun.value.column)
-            is_listed = noun.column is not None and (noun.column.table, noun.column.column) == own
-            # A comment that lists the values of its column does not give it their names.
-            cost = 0.0 if noun.is_value else -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME
-            yield "val", Sense(cost, noun.value)
+            senses["val"] = Sense(_value_cost(noun, noun.value), noun.value)
+        return senses
 
-    def _entity_named(self, noun: Noun) -> Link | None:
-        """The table whose rows a word means that is part of what they are called: 医院 of 医院名称."""
-        link = noun.column
-        if link is None or noun.is_value or not costs.CLEAR <= link.quality < costs.WHOLE_NAME:
-            return None
-        facts = self.facts(link.table)
-        names = self.display(link) and facts.is_entity and not (link.column or "").endswith(link.spelling)
-        return Link("table", link.table, None, None, link.quality, link.spelling) if names else None
+    def _table_sense(self, noun: Noun) -> Sense | None:
+        table = noun.table
+        if table is None or not (noun.is_table or table.quality >= costs.CLEAR):
+            entity = self._entity_named(noun)
+            return Sense(-costs.SLIGHT, entity) if entity is not None else None
+        if noun.is_table:
+            return Sense(0.0, table)
+        cost = costs.SECOND + max(0.0, _best_score(noun) - table.quality)
+        return Sense(cost, table) if cost <= costs.DEAREST else None
 
-    def _picked(self, noun: Noun, accept: Callable[[Link], bool]) -> tuple[float, Link, tuple[Link, ...]] | None:
-        scored = [item for item in noun.columns if accept(item[1])]
+    def _column_sense(
+        self, noun: Noun, symbol: str, accept: Callable[[Link], bool]
+    ) -> Sense | None:
+        """Return the best column that `accept` takes, with others that are named equally well."""
+        scored = [(score, link) for score, link in noun.columns if accept(link)]
         if not scored:
             return None
-        score, best = scored[0]
-        rivals = [
-            link for other, link in scored
-            if other >= score - _SAME_SCORE and link.table != best.table
-            and abs(link.quality - best.quality) <= _SAME_QUALITY and not self._same_key(best, link)
-        ]  # fmt: skip
-        chosen = self.settled.among([(link.table, link.column) for link in (best, *rivals)])
+        score, link = scored[0]
+        rivals = self._rivals(scored)
+        chosen = self._settled_column((link, *rivals))
         if chosen is not None:
-            return score, next(link for link in (best, *rivals) if (link.table, link.column) == chosen), ()
-        return score, best, tuple(rivals)
+            link = chosen
+            rivals = ()
+        cost = costs.WORSE * max(0.0, _best_score(noun) - score)
+        if noun.is_value:
+            cost += costs.SECOND
+        if symbol == "mcol":
+            cost += self._cost_as_measure(noun, link)
+        elif noun.is_table:
+            cost += costs.SECOND
+        cost += costs.PART * max(0.0, costs.WHOLE - link.quality)
+        return Sense(cost, link, rivals) if cost <= costs.DEAREST else None
 
-    def _as_measure(self, noun: Noun, link: Link) -> float:
-        """What it costs to take a word for a measure that may also be a table: `收入`, but not the amount of 订单."""
+    def _entity_named(self, noun: Noun) -> Link | None:
+        """Return the table whose rows have a name with the word in it: 医院 of 医院名称."""
+        link = noun.column
+        if link is None or noun.is_value:
+            return None
+        is_part_of_name = costs.CLEAR <= link.quality < costs.WHOLE_NAME
+        if not is_part_of_name or not self.display(link):
+            return None
+        says_name = (link.column or "").endswith(link.spelling)
+        is_entity = self.facts(link.table).is_entity
+        if says_name or not is_entity:
+            return None
+        return Link("table", link.table, None, None, link.quality, link.spelling)
+
+    def _rivals(self, scored: Sequence[tuple[float, Link]]) -> tuple[Link, ...]:
+        """Return columns of other tables that are named as well as the first one."""
+        least, best = scored[0]
+        return tuple(
+            link
+            for score, link in scored
+            if score >= least - _SAME_SCORE and self._is_rival(best, link)
+        )
+
+    def _is_rival(self, best: Link, other: Link) -> bool:
+        if other.table == best.table or abs(other.quality - best.quality) > _SAME_QUALITY:
+            return False
+        return not self._same_key(best, other)
+
+    def _settled_column(self, links: Sequence[Link]) -> Link | None:
+        """Return the column that the user chose when asked back."""
+        columns = {(link.table, link.column): link for link in reversed(links)}
+        chosen = self.settled.among((link.table, link.column) for link in links)
+        return columns[chosen] if chosen is not None else None
+
+    def _cost_as_measure(self, noun: Noun, link: Link) -> float:
+        """Return the cost of taking a word for a measure that may also be a table.
+
+        `收入` is rather a measure, but 订单 is no amount of orders.
+        """
         if not noun.is_table or noun.table is None:
             return 0.0
-        of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
-        return costs.SECOND if of_another or link.quality < noun.table.quality - 0.08 else -costs.SLIGHT
+        is_of_another = self.facts(noun.table.table).is_entity and link.table != noun.table.table
+        if is_of_another or link.quality < noun.table.quality - _LESS_CLEAR:
+            return costs.SECOND
+        return -costs.SLIGHT
 
     def _same_key(self, first: Link, second: Link) -> bool:
-        """Whether it doesn't matter which is meant, because one references the other, or both reference the same."""
-        parents, others = (
-            {edge.parent for edge in self.facts(one.table).edges if edge.columns == (one.column,)}
-            for one in (first, second)
-        )
-        return second.table in parents or first.table in others or not parents.isdisjoint(others)
+        """Tell whether one column references the other's table, or both reference the same table.
 
-    # ---------------------------------------------------------------------------------------------- about the database
+        It doesn't matter then which of them is meant.
+        """
+        of_first = self._referenced_by(first)
+        of_second = self._referenced_by(second)
+        if second.table in of_first:
+            return True
+        if first.table in of_second:
+            return True
+        return not of_first.isdisjoint(of_second)
+
+    def _referenced_by(self, link: Link) -> set[TableKey]:
+        edges = self.facts(link.table).edges
+        return {edge.parent for edge in edges if edge.columns == (link.column,)}
+
+    # --------------------------------------------------------------------------
+    # about the database
 
     def facts(self, key: TableKey) -> Facts:
-        """What a table is for."""
+        """Return what is known about a table."""
         return self.schema.facts[key]
 
     def column_of(self, link: Link) -> Column:
-        """The column a link means."""
+        """Return the column that a link names."""
         assert link.column is not None
         return self.schema.column(link.table, link.column)
 
     def kind(self, link: Link) -> str:
-        """The kind of values of the link's column."""
+        """Return the kind of values of the link's column."""
         return "number" if link.derived else kind_of(self.column_of(link))
 
     def is_measure(self, link: Link) -> bool:
-        """Whether totals or averages of the link's column mean something."""
+        """Tell whether totals or averages of the link's column mean something."""
         return link.derived is not None or self.facts(link.table).is_measure(self.column_of(link))
 
     def is_date(self, link: Link) -> bool:
-        """Whether the link's column holds dates or years."""
-        return self.kind(link) in ("date", "timestamp") or (link.derived is None and is_year(self.column_of(link)))
+        """Tell whether the link's column holds dates or years."""
+        if self.kind(link) in ("date", "timestamp"):
+            return True
+        return link.derived is None and is_year(self.column_of(link))
 
     def is_flag(self, link: Link) -> bool:
-        """Whether the link's column holds yes and no."""
-        return link.derived is None and (self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None)
+        """Tell whether the link's column holds yes and no."""
+        if link.derived is not None:
+            return False
+        return self.kind(link) == "boolean" or flag_codes(self.column_of(link)) is not None
 
     def _is_other(self, link: Link) -> bool:
         return not self.is_measure(link) and self.kind(link) not in ("date", "timestamp")
 
     def display(self, link: Link) -> bool:
-        """Whether the link's column is a name of its table's rows."""
+        """Tell whether the link's column is a name of its table's rows."""
         return link.column in self.facts(link.table).display
 
-    # ------------------------------------------------------------------------------------------------------ about words
+    # --------------------------------------------------------------------------
+    # about words
 
     def has(self, *kinds: str) -> bool:
-        """Whether any word has such an intent."""
+        """Tell whether any word has an intent of one of these kinds."""
         return any(word.mark.means(*kinds) for word in self.words)
 
-    def nearest(self, place: int, step: int, *passed: str) -> Word | None:
-        """The first word from a place on, forwards (1) or backwards (-1), past those that only have such an intent."""
-        while 0 <= place < len(self) and self.words[place].mark.means(*passed) and self.words[place].noun is None:
-            place += step
+    def word_at(self, place: int) -> Word | None:
+        """Return the word at a place; None before the first word and after the last."""
         return self.words[place] if 0 <= place < len(self) else None
 
+    def means(self, place: int, *kinds: str) -> bool:
+        """Tell whether there is a word at a place with an intent of one of these kinds."""
+        word = self.word_at(place)
+        return word is not None and word.mark.means(*kinds)
+
+    def says(self, text: str) -> bool:
+        """Tell whether the question has this word."""
+        return any(word.text == text for word in self.words)
+
+    @property
+    def says_records(self) -> bool:
+        """Whether the question asks for single records ("rows", 条)."""
+        return any(word.mark.arg == "rows" for word in self.words)
+
+    def nearest(self, place: int, step: int, *passed: str) -> Word | None:
+        """Return the first word from a place on that is not passed over.
+
+        Args:
+            step: 1 to go forwards, -1 to go backwards.
+            passed: words that name nothing and have such an intent are passed over.
+        """
+        word = self.word_at(place)
+        while word is not None and word.noun is None and word.mark.means(*passed):
+            place += step
+            word = self.word_at(place)
+        return word
+
     def texts(self, *kinds: str) -> list[str]:
-        """The words with such an intent, as written."""
+        """Return the words with such an intent, as written."""
         return [word.mark.text for word in self.words if word.mark.means(*kinds)]
 
     def spoken_events(self) -> list[TableKey]:
-        """The tables of the events that verbs name: "bought" those of orders, "reviewed" those of reviews."""
+        """Return the tables of the events that verbs name: for "bought" the table of orders."""
         return list(dict.fromkeys(key for word in self.words for key in self.events_of(word)))
 
     def events_of(self, word: Word) -> list[TableKey]:
-        """The tables of the events that a verb names; none for any other word."""
+        """Return the tables of the events that a verb names; none for any other word."""
+        if not word.mark.means("verb"):
+            return []
         verb = key_of(word.mark.text, stems=True).rstrip(_DONE)
-        names = EVENTS_OF_VERBS.get(verb, ()) if word.mark.means("verb") else ()
-        links = (link for name in names for link in self.lexicon.find(name))
-        found = (link.table for link in links if link.kind == "table" and link.quality >= costs.CLEAR)
-        return list(dict.fromkeys(found))
+        found: dict[TableKey, None] = {}
+        for name in EVENTS_OF_VERBS.get(verb, ()):
+            for link in self.lexicon.find(name):
+                if link.kind == "table" and link.quality >= costs.CLEAR:
+                    found[link.table] = None
+        return list(found)
 
     def named_tables(self) -> list[TableKey]:
-        """The tables that words of the question name, in order."""
-        return [word.noun.table.table for word in self.words if word.noun and word.noun.is_table and word.noun.table]
+        """Return the tables that words of the question name, in order."""
+        found = []
+        for word in self.words:
+            noun = word.noun
+            if noun is None or noun.table is None:
+                continue
+            if noun.is_table:
+                found.append(noun.table.table)
+        return found
 
 
 @dataclass(frozen=True)
-class Item:
-    """What an element of a pattern matched: words `first` to `last`.
+class MatchedItem:
+    """The words `first` to `last`, which an element of a pattern matched.
 
     Attributes:
-        links: of `vals`, one for each value, all of one column; else what the word names.
+        symbol: of the element.
+        word: the first of them.
+        links: of `vals`, one for each value, all of one column; else the thing that the word names.
         periods: of `dates`.
         joint: kind of the word that joins several of them: `and`, `or`, `compare`.
         rivals: what the word may name as well.
@@ -283,41 +396,42 @@ class Item:
 
     @property
     def link(self) -> Link:
-        """What it names."""
+        """The thing that it names, or the first of its values."""
         return self.links[0]
 
     @property
     def arg(self) -> str:
-        """The argument of its intent."""
+        """The argument of the word's intent."""
         return self.word.mark.arg
 
 
 @dataclass(frozen=True)
 class Match:
-    """Where a pattern matches: words `start` up to `end`, and what each element took.
+    """A place where a pattern matches: words `start` up to `end`, and the item of each element.
 
-    `inner` is a value or flag that stands between two elements and says more of the second: "how many *Jazz* tracks".
+    `inner` is a value or flag that stands between two elements and restricts the second: "how many
+    *Jazz* tracks".
     """
 
     question: Question
     start: int
     end: int
     cost: float
-    items: tuple[Item, ...] = ()
-    inner: tuple[Item, ...] = ()
+    items: tuple[MatchedItem, ...] = ()
+    inner: tuple[MatchedItem, ...] = ()
 
-    def get(self, *symbols: str) -> Item | None:
-        """The first item of one of these symbols."""
+    def get(self, *symbols: str) -> MatchedItem | None:
+        """Return the first item of one of these symbols."""
         return next((item for item in self.items if item.symbol in symbols), None)
 
-    def __getitem__(self, symbols: str) -> Item:
+    def __getitem__(self, symbols: str) -> MatchedItem:
         found = self.get(*symbols.split("|"))
         if found is None:
             raise KeyError(symbols)
         return found
 
-    def all(self, *symbols: str) -> list[Item]:
-        """All items of these symbols."""
+    def all(self, *symbols: str) -> list[MatchedItem]:
+        """Return all items of these symbols."""
         return [item for item in self.items if item.symbol in symbols]
 
     @property
@@ -326,10 +440,61 @@ class Match:
         return self.get("not", "except_end") is not None
 
     def beside(self, step: int) -> Word | None:
-        """The word before (-1) or after (1) the match, past words that say nothing."""
-        return self.question.nearest(self.start - 1 if step < 0 else self.end, step, "noise", "of")
+        """Return the word before (-1) or after (1) the match, past words without a meaning."""
+        start = self.end if step > 0 else self.start - 1
+        return self.question.nearest(start, step, "noise", "of")
+
+    def is_after(self, *kinds: str) -> bool:
+        """Tell whether the word before the match has an intent of one of these kinds."""
+        before = self.beside(-1)
+        return before is not None and before.mark.means(*kinds)
+
+    def is_before(self, *kinds: str) -> bool:
+        """Tell whether the word after the match has an intent of one of these kinds."""
+        after = self.beside(1)
+        return after is not None and after.mark.means(*kinds)
 
 
-def doubts(*items: Item | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
-    """The words that may name several columns equally well."""
-    return tuple((one.word.mark.text, (one.link, *one.rivals)) for one in items if one is not None and one.rivals)
+def doubts(*items: MatchedItem | None) -> tuple[tuple[str, tuple[Link, ...]], ...]:
+    """Return the words that name several columns equally well, each with these columns."""
+    found = []
+    for item in items:
+        if item is not None and item.rivals:
+            found.append((item.word.mark.text, (item.link, *item.rivals)))
+    return tuple(found)
+
+
+def _intent_senses(mark: Mark, intent: Intent, *, is_named: bool) -> dict[str, Sense]:
+    """Return the senses of a word that asks for something, and may name something as well."""
+    is_name = is_named and mark.quality >= costs.NAMED and not mark.means("count")
+    sense = Sense(costs.INTENT_OF_NAME if is_name else 0.0)
+    return {intent.kind: sense, f"{intent.kind}:{intent.arg}": sense}
+
+
+def _plain_senses(mark: Mark) -> dict[str, Sense]:
+    """Return the senses of numbers, dates, quotations and unknown words."""
+    senses = {}
+    is_possible = mark.date is None or not mark.date.is_impossible
+    if mark.number is not None and is_possible:
+        senses["num"] = Sense()
+    if mark.date is not None and is_possible:
+        senses["date"] = Sense(costs.BARE_YEAR if mark.date.is_bare else 0.0)
+    if mark.literal is not None:
+        senses["lit"] = Sense()
+    if mark.is_unknown:
+        senses["unk"] = Sense()
+    return senses
+
+
+def _best_score(noun: Noun) -> float:
+    return max((score for score, _ in noun.columns), default=0.0)
+
+
+def _value_cost(noun: Noun, value: Link) -> float:
+    """Return the cost of taking a word for a stored value."""
+    if noun.is_value:
+        return 0.0
+    column = noun.column
+    is_listed = column is not None and (column.table, column.column) == (value.table, value.column)
+    # A comment that lists the values of its column does not give it their names.
+    return -costs.SLIGHT if is_listed else costs.VALUE_OF_NAME

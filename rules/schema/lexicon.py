@@ -1,10 +1,12 @@
-"""The words of one catalogue: every name of every table, column and stored value, and what each may refer to.
+"""The words of one catalogue: every name of every table, column and stored value, and what each may
+refer to.
 
-Columns that are equal and stand in tables alike (thousands of tables have an `id` and a `status`) share their phrases,
-and names that begin with the table's (`order amount`) are put together when they are looked up: so ten thousand tables
-take seconds and little memory.
+Columns that are equal and stand in tables alike (thousands of tables have an `id` and a `status`)
+share their phrases, and names that begin with the table's (`order amount`) are put together when
+they are looked up: so ten thousand tables take seconds and little memory.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
@@ -14,23 +16,26 @@ from typing import Any
 from common.inquiry import Inquiry, StoredValue
 from common.meanings import TableKey
 from common.values import Catalog, Column, Table
-from knowledge.atoms import key_of, stem
-from knowledge.identity import identifies, names_people
-from knowledge.index import CatalogIndex, Part
-from knowledge.likeness import LikeNames
-from knowledge.naming import called, has_han, owner_names, table_names
+from knowledge.index import CatalogIndex, IndexPart
+from knowledge.language.atoms import key_of
+from knowledge.language.cutting import HAN
+from knowledge.language.inflection import lemma, stem
+from knowledge.language.likeness import LikeNames
+from knowledge.language.spoken_names import called, owner_names, table_names
+from knowledge.values.identity import identifies, names_people
 from rules.schema import phrases
-from rules.schema.joins import Graph
 from rules.schema.links import Link
+from rules.schema.reference_graph import Graph
 from rules.schema.remembered import Remembered
-from rules.schema.schema import Schema
 from rules.schema.senses import AFTER_COLUMNS, COLUMN_BITS, Places, Sense, Senses, link_to, sense_of
 from rules.schema.spoken_tables import SpokenTables, spoken_tables
+from rules.schema.table_schema import Schema
 from rules.words import speech
 
 MAX_PHRASE_ATOMS = 16
 """Longest phrase looked up, in atoms."""
-_MOST_LINKS = 200  # of one phrase; of thousands of columns with one name, those near other named things are kept
+# Of one phrase; of thousands of columns with one name, those near other named things are kept
+_MOST_LINKS = 200
 _MOST_NEAR = 400  # tables that are near what else is named
 _MOST_REMEMBERED = 2_000  # phrases whose links are kept as they were found
 _MOST_REMEMBERED_QUESTIONS = 512
@@ -40,19 +45,26 @@ _CLEAR, _CLEARLY_NAMED = 0.6, 0.8
 _INFLECTION, _OTHER_WORD, _OTHER_THING = 0.03, 0.25, 0.4
 _BORROWED_BESIDE_OWN = 0.25
 _SPELLED_OTHERWISE = 0.85  # quality, beside 1 of a value that is said as it is stored
+# Between two words, and on both sides of a Han character
+_BOUNDARY = re.compile(rf" |(?<=[{HAN}])(?=.)|(?=[{HAN}])", re.DOTALL)
 _MISSPELT = 2  # letters more or fewer than the word that is meant
 
 _Identity = tuple[str, TableKey, str | None, str | None, str | None]
 
 
 class Lexicon:
-    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its catalogue lives.
+    """Phrases of one catalogue. Build it through `lexicon_of`, which keeps it as long as its
+    catalogue lives.
 
     Attributes:
-        intents: what the semantic file's words ask for, by comparison key; see `phrases.said_words`.
-        adjectives: the figures that the semantic file's adjectives are about, by the adjective's key.
-        said: words of the question at hand that name stored values looked up for it, and the values.
-        offered: words of it that nothing is called by, each with a stored value that resembles them.
+        intents: what the semantic file's words ask for, by comparison key; see
+            `phrases.said_words`.
+        adjectives: the figures that the semantic file's adjectives are about, by the adjective's
+            key.
+        said: words of the question at hand that name stored values looked up for it, and the
+            values.
+        offered: words of it that nothing is called by, each with a stored value that resembles
+            them.
         remembered: marks of the latest questions; see `rules.linking.marks.marks_of`.
     """
 
@@ -63,15 +75,24 @@ class Lexicon:
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._places = Places()
         self._own, self._borrowed = Senses(self._places), Senses(self._places)
-        self._columns: list[tuple[int, ...]] = []  # of each table: the numbers of the places of equal columns
-        self._owners: defaultdict[str, list[int]] = defaultdict(list)  # numbers of tables by the beginnings of names
+        self._columns: list[
+            tuple[int, ...]
+        ] = []  # of each table: the numbers of the places of equal columns
+        self._owners: defaultdict[str, list[int]] = defaultdict(
+            list
+        )  # numbers of tables by the beginnings of names
         self.said: tuple[tuple[str, tuple[Link, ...]], ...] = ()
         self.offered: tuple[tuple[str, str], ...] = ()
         self.remembered: Remembered[Any, Any] = Remembered(_MOST_REMEMBERED_QUESTIONS)
-        named = {(column.name, column.comment) for table in catalog.tables for column in table.columns}
-        # The least quality of phrases that are kept: of very many names, parts would take too much memory.
+        named = {
+            (column.name, column.comment) for table in catalog.tables for column in table.columns
+        }
+        # The least quality of phrases that are kept: of very many names, parts would take too much
+        # memory.
         self._least = _CLEARLY_NAMED if len(named) > _MOST_NAMED_IN_PART else 0.0
-        self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(_MOST_REMEMBERED)
+        self._known: Remembered[tuple[str, tuple[TableKey, ...]], tuple[Link, ...]] = Remembered(
+            _MOST_REMEMBERED
+        )
         for number, table in enumerate(catalog.tables):
             self._add_table(number, table)
         equal: dict[object, int] = {}
@@ -79,20 +100,29 @@ class Lexicon:
             self._add_columns(number, table, equal)
         self.intents, self.adjectives = phrases.said_words(catalog, self._own)
         self._beginnings = frozenset(owner[:1] for owner in self._owners)
-        places = ((key, sum(map(len, map(self._places.of, senses)))) for key, senses in self._own.items())
+        self._longest_owner = max(map(len, self._owners), default=0)
+        places = (
+            (key, sum(map(len, map(self._places.of, senses)))) for key, senses in self._own.items()
+        )
         self._crowded = frozenset(key for key, count in places if count > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        """Adds the phrases of the table and its figures. What goes by the same phrase shares its sense."""
+        """Adds the phrases of the table and its figures. What goes by the same phrase shares its
+        sense.
+        """
         names, name_in_module = table_names(table), self.schema.name_in_module(table)
         facts, metrics = self.schema.facts[table.key], self.schema.metrics_of.get(table.key, ())
-        place, columns = number << COLUMN_BITS, {column.name: at for at, column in enumerate(table.columns, 1)}
+        place, columns = (
+            number << COLUMN_BITS,
+            {column.name: at for at, column in enumerate(table.columns, 1)},
+        )
         for senses, named in (
             (self._own, phrases.table_phrases(facts, names, name_in_module, metrics)),
             (self._borrowed, phrases.borrowed_table_phrases(facts, names)),
         ):
             for key, link in self._best(named):
-                # A figure that goes by several names stands where its column does, a product of two after all columns.
+                # A figure that goes by several names stands where its column does, a product of two
+                # after all columns.
                 at = AFTER_COLUMNS if link.derived else columns.get(link.column or "", 0)
                 senses.add_shared(key, sense_of(link, place + at))
         for owner in {key_of(name, stems=True) for name in owner_names(table)} - {""}:
@@ -102,10 +132,13 @@ class Lexicon:
         """Adds the columns' phrases.
 
         Args:
-            equal: the numbers of the places of columns with the same phrases, those of tables before among them.
+            equal: the numbers of the places of columns with the same phrases, those of tables
+                before among them.
         """
         found = []
-        for index, (column, traits) in enumerate(zip(table.columns, phrases.column_traits(table), strict=True), 1):
+        for index, (column, traits) in enumerate(
+            zip(table.columns, phrases.column_traits(table), strict=True), 1
+        ):
             places = equal.get((column, traits))
             if places is None:
                 places = equal[column, traits] = self._places.new()
@@ -124,18 +157,24 @@ class Lexicon:
             if link.quality < self._least and link.kind == "column":
                 continue
             key = key_of(phrase, stems=True)
-            sense = (link.spelling if link.spelling == key else key, link.identity)  # one string, not two
+            sense = (
+                link.spelling if link.spelling == key else key,
+                link.identity,
+            )  # one string, not two
             known = best.get(sense)
             if known is None or known.quality < link.quality:
                 best[sense] = link
         return ((key, link) for (key, _), link in best.items())
 
-    # ------------------------------------------------------------------------------------------------- looking up
+    # --------------------------------------------------------------------------
+    # looking up
 
     def links(self, key: str, stem_key: str, near: tuple[TableKey, ...] = ()) -> tuple[Link, ...]:
-        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form without inflection.
+        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form
+        without inflection.
 
-        Of a phrase that very many things go by, those in the tables `near` (see `near`) and the best others.
+        Of a phrase that very many things go by, those in the tables `near` (see `near`) and the
+        best others.
         """
         found = self._known.get((stem_key, near))
         if found is None:
@@ -154,13 +193,19 @@ class Lexicon:
         return self.links(key_of(phrase), key_of(phrase, stems=True))
 
     def near(self, stem_keys: Collection[str]) -> tuple[TableKey, ...]:
-        """The tables named by the phrases of a question, and what they refer to; none where all phrases are rare."""
+        """The tables named by the phrases of a question, and what they refer to; none where all
+        phrases are rare.
+        """
         if self._crowded.isdisjoint(stem_keys):
             return ()
         named: dict[TableKey, None] = {}
         for key in sorted(stem_keys, key=len, reverse=True):  # the longest say the most
             if key not in self._crowded:
-                named.update(dict.fromkeys(link.table for link in self._found(key, ()) if link.quality >= _CLEAR))
+                named.update(
+                    dict.fromkeys(
+                        link.table for link in self._found(key, ()) if link.quality >= _CLEAR
+                    )
+                )
         near = dict.fromkeys(list(named)[: _MOST_NEAR // 2])
         for table in tuple(near):
             near.update(dict.fromkeys((*self.graph.above(table), *self.graph.below(table))))
@@ -178,7 +223,10 @@ class Lexicon:
         clear = {identity for identity, link in found.items() if link.quality >= _CLEAR}
         for link in self._placed(borrowed, near):
             # Whether something of the same kind goes by that name itself; of columns, another one.
-            has_rival = any(one[0] == link.kind and (one[0] != "column" or one != link.identity) for one in clear)
+            has_rival = any(
+                one[0] == link.kind and (one[0] != "column" or one != link.identity)
+                for one in clear
+            )
             _take(found, link.rated(link.quality - _BORROWED_BESIDE_OWN) if has_rival else link)
         links = tuple(found.values())
         self._known.put((stem_key, near), links)
@@ -187,7 +235,10 @@ class Lexicon:
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
         """A link for each place of the senses."""
         numbers = [self._numbers[key] for key in near]
-        return [self._at(place, sense) for place, sense in self._places.found(senses, numbers, _MOST_LINKS)]
+        return [
+            self._at(place, sense)
+            for place, sense in self._places.found(senses, numbers, _MOST_LINKS)
+        ]
 
     def _at(self, place: int, sense: Sense) -> Link:
         table, number = self._tables[place >> COLUMN_BITS], place & AFTER_COLUMNS
@@ -200,9 +251,13 @@ class Lexicon:
             return []
         found: list[Sense] = []
         close = {self._numbers[key] for key in near}
-        for owner, rest in _cuts(stem_key):
+        for owner, rest in _cuts(stem_key, self._longest_owner):
             numbers = self._owners.get(owner, ())
-            called = {sense[-1] for sense in self._own.of(rest) if sense[0] == "column"} if numbers else ()
+            called = (
+                {sense[-1] for sense in self._own.of(rest) if sense[0] == "column"}
+                if numbers
+                else ()
+            )
             nearest = sorted(numbers, key=lambda number: number not in close) if called else ()
             for number in nearest[:_MOST_LINKS]:
                 for index, places in enumerate(self._columns[number]):
@@ -217,7 +272,8 @@ class Lexicon:
             if key_of(phrase, stems=True) == stem_key:
                 yield sense_of(link, place)
 
-    # ------------------------------------------------------------------------------------------------- suggesting
+    # --------------------------------------------------------------------------
+    # suggesting
 
     @cached_property
     def suggested(self) -> LikeNames:
@@ -230,22 +286,30 @@ class Lexicon:
 
     def words_like(self, word: str) -> list[str]:
         """Words of the names of tables and columns that `word` may be a misspelling of, sorted."""
-        return [like for like in self._words.names_like(word) if abs(len(like) - len(word)) <= _MISSPELT]
+        return [
+            like for like in self._words.names_like(word) if abs(len(like) - len(word)) <= _MISSPELT
+        ]
 
     @cached_property
     def _words(self) -> LikeNames:
         """The words of all names; a Chinese name is one word."""
-        things: dict[tuple[str, str | None], Table | Column] = {}  # thousands of tables have the same columns
+        things: dict[
+            tuple[str, str | None], Table | Column
+        ] = {}  # thousands of tables have the same columns
         for table in self._tables:
             things[table.name, table.comment] = table
             things |= {(column.name, column.comment): column for column in table.columns}
         names = map(called, things.values())
-        return LikeNames(sorted({word for name in names for word in (name.zh, *name.en.lower().split())}))
+        return LikeNames(
+            sorted({word for name in names for word in (name.zh, *name.en.lower().split())})
+        )
 
     @cached_property
     def people(self) -> tuple[Column, ...]:
         """Columns whose stored values name people."""
-        stored = ((table, column) for table in self._tables for column in table.columns if column.values)
+        stored = (
+            (table, column) for table in self._tables for column in table.columns if column.values
+        )
         return tuple(column for table, column in stored if names_people(table, column))
 
     @cached_property
@@ -255,9 +319,11 @@ class Lexicon:
 
     @cached_property
     def other_forms(self) -> dict[str, str]:
-        """Words of names by their lemmas, where no ending tells that they belong together: `shelves` by `shelf`."""
+        """Words of names by their lemmas, where no ending tells that they belong together:
+        `shelves` by `shelf`.
+        """
         words = (word for word in self._words.names if word.isascii() and word.isalpha())
-        return {base: word for word in words if stem(base := speech.lemma(word)) != stem(word)}
+        return {base: word for word in words if stem(base := lemma(word)) != stem(word)}
 
     def _spoken(self) -> Iterator[tuple[str, Sense]]:
         yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
@@ -271,8 +337,17 @@ class Lexicon:
             yield from ((key, sense) for sense in senses if sense[0] not in own)
 
     def prepare(self) -> None:
-        """Builds what unknown words are looked up in, so that the first such question need not wait for it."""
-        _ = self.suggested, self._words, self.people, self.spoken, self.other_forms, self.schema.persons
+        """Builds what unknown words are looked up in, so that the first such question need not wait
+        for it.
+        """
+        _ = (
+            self.suggested,
+            self._words,
+            self.people,
+            self.spoken,
+            self.other_forms,
+            self.schema.persons,
+        )
         speech.prepare()
 
 
@@ -282,17 +357,22 @@ def _take(found: dict[_Identity, Link], link: Link) -> None:
         found[link.identity] = link
 
 
-def _cuts(stem_key: str) -> Iterator[tuple[str, str]]:
-    """The key cut in two, at each boundary of words or Han characters."""
-    for at in range(1, len(stem_key)):
-        if stem_key[at] == " ":
-            yield stem_key[:at], stem_key[at + 1 :]
-        elif has_han(stem_key[at - 1 : at + 1]):
-            yield stem_key[:at], stem_key[at:]
+def _cuts(stem_key: str, longest: int) -> Iterator[tuple[str, str]]:
+    """Cut the key in two, at each boundary of words or Han characters.
+
+    Args:
+        longest: most characters of the first part.
+    """
+    for boundary in _BOUNDARY.finditer(stem_key, 1, longest + 2):
+        if boundary.start() > longest:
+            return
+        yield stem_key[: boundary.start()], stem_key[boundary.end() :]
 
 
 def _inflection(link: Link, key: str) -> float:
-    """What another form of the word costs: more for `scans` of the column scanned_at, and for `opened` of `open`."""
+    """What another form of the word costs: more for `scans` of the column scanned_at, and for
+    `opened` of `open`.
+    """
     if link.kind == "value" and key.endswith("ed") != link.spelling.endswith("ed"):
         return _OTHER_THING  # `opened` is not open, and "bookings" are not what is booked
     is_event = link.kind == "column" and link.spelling.endswith("ed") and " " not in link.spelling
@@ -305,7 +385,7 @@ def _lexicon(index: CatalogIndex) -> Lexicon:
     return lexicon
 
 
-LEXICON = Part(_lexicon, ignores_row_counts=True)
+LEXICON = IndexPart(_lexicon, ignores_row_counts=True)
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:
@@ -324,12 +404,25 @@ def lexicon_for(inquiry: Inquiry) -> Lexicon:
             said[found.said].append(_looked_up(found, lexicon))
     knowing = copy(lexicon)
     knowing.said = tuple((words, tuple(links)) for words, links in said.items())
-    knowing.offered = tuple((found.said, found.value) for found in inquiry.found_values if not found.is_meant)
+    knowing.offered = tuple(
+        (found.said, found.value) for found in inquiry.found_values if not found.is_meant
+    )
     return knowing
 
 
 def _looked_up(found: StoredValue, lexicon: Lexicon) -> Link:
-    table, column = lexicon.schema.table(found.table), lexicon.schema.column(found.table, found.column)
+    table, column = (
+        lexicon.schema.table(found.table),
+        lexicon.schema.column(found.table, found.column),
+    )
     is_others = names_people(table, column) or identifies(table, column)
     quality = 1.0 if found.is_exact else _SPELLED_OTHERWISE
-    return Link("value", found.table, found.column, found.value, quality, key_of(found.said), is_exact=is_others)
+    return Link(
+        "value",
+        found.table,
+        found.column,
+        found.value,
+        quality,
+        key_of(found.said),
+        is_exact=is_others,
+    )

@@ -16,11 +16,12 @@ class Link:
         column: None for a table.
         value: the stored value, None for a table or column.
         quality: 0 to 1, how much of the thing's name the phrase is.
-        spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected one.
-        derived: `age` when the years since the column's date are meant, `times:<column>` when the column is
-            multiplied by that one, `METRIC` when `column` is the name of a metric.
-        is_exact: whether it is a name or number of somebody or something, so that any other form of it, or a part of
-            it, is another's.
+        spelling: the phrase as the catalogue spells it, to prefer the exact form over an inflected
+            one.
+        derived: `age` when the years since the column's date are meant, `times:<column>` when the
+            column is multiplied by that one, `METRIC` when `column` is the name of a metric.
+        is_exact: whether it is a name or number of somebody or something, so that any other form of
+            it, or a part of it, is another's.
     """
 
     kind: Literal["table", "column", "value"]
@@ -35,16 +36,31 @@ class Link:
     @property
     def factor(self) -> str | None:
         """The column it is multiplied by, if any."""
-        return self.derived.removeprefix("times:") if self.derived and self.derived.startswith("times:") else None
+        return (
+            self.derived.removeprefix("times:")
+            if self.derived and self.derived.startswith("times:")
+            else None
+        )
 
     @property
     def identity(self) -> tuple[str, TableKey, str | None, str | None, str | None]:
-        """What is referred to, however well."""
+        """The thing referred to, however well."""
         return (self.kind, self.table, self.column, self.value, self.derived)
 
     def rated(self, quality: float) -> "Link":
-        """The link with another quality. Hundreds are made, and `dataclasses.replace` takes several times as long."""
-        return Link(self.kind, self.table, self.column, self.value, quality, self.spelling, self.derived, self.is_exact)
+        """The link with another quality. Hundreds are made, and `dataclasses.replace` takes several
+        times as long.
+        """
+        return Link(
+            self.kind,
+            self.table,
+            self.column,
+            self.value,
+            quality,
+            self.spelling,
+            self.derived,
+            self.is_exact,
+        )
 
 
 def column_link(table: TableKey, column: str) -> Link:

@@ -1,24 +1,25 @@
-"""Every phrase that may stand for something in one catalogue, with what it stands for, or what it asks for."""
+"""Every phrase that may stand for something in one catalogue, with what it stands for, or what it
+asks for.
+"""
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from common.meanings import ColumnMeaning, Metric
 from common.values import Catalog, Column, Table
-from databases.expressions import expression
-from knowledge.atoms import key_of, words_of
-from knowledge.identity import identifies, names_people
-from knowledge.naming import (
+from knowledge.language.atoms import key_of, words_of
+from knowledge.language.cutting import has_han
+from knowledge.language.spoken_names import (
     bare_names,
     borrowed_names,
     column_names,
     comment_names,
     english_words,
-    has_han,
     owned_names,
     owner_traits,
 )
-from knowledge.stored_values import (
+from knowledge.values.identity import identifies, names_people
+from knowledge.values.stored_values import (
     gender_names,
     labelled_values,
     meant_values,
@@ -26,17 +27,22 @@ from knowledge.stored_values import (
     partial_names,
     value_names,
 )
-from rules.schema.facts import Facts, flag_codes, is_birth_date, kind_of
 from rules.schema.links import METRIC, Link, column_link
+from rules.schema.table_facts import Facts, flag_codes, is_birth_date, kind_of
 from rules.words import WORDS
 from rules.words.vocabulary import INTENTS, Intent
+from sqltree.operator_expressions import expression
 
 _EN, _ZH = WORDS.english, WORDS.chinese
 _BARE_MEASURES = frozenset((*WORDS.both("figures.bare"), *WORDS.both("figures.bare_phrases")))
 _MASS_NOUNS = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.masses"))
-_MASS_QUALITY = 0.88  # above the rest of `traffic_date` without its date: asked for a mass, people want its figure
+# Above the rest of `traffic_date` without its date: asked for a mass, people want its figure
+_MASS_QUALITY = 0.88
 _PARTIAL, _PARTIAL_HAN = _EN.one_of("figures.parts"), _ZH.pattern("figures.parts")
-_AMOUNT, _AMOUNT_HAN = _EN.one_of("figures.amount_ends"), _ZH.pattern("figures.amount_ends", end="$")
+_AMOUNT, _AMOUNT_HAN = (
+    _EN.one_of("figures.amount_ends"),
+    _ZH.pattern("figures.amount_ends", end="$"),
+)
 _COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figures.count")
 _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
@@ -74,7 +80,9 @@ def table_phrases(
 
 
 def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
-    """Phrases that in general language mean the table, or the mass that it is called after, and so its figure."""
+    """Phrases that in general language mean the table, or the mass that it is called after, and so
+    its figure.
+    """
     penalty = _penalty(facts.table, _BORROWED_VIEW_PENALTY)
     masses = ((column, dict(_mass_names(facts, column, names))) for column in _bare_measures(facts))
     for column, called in ((None, names), *masses):
@@ -83,13 +91,16 @@ def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
-    """Phrases from the names, comment and values of the column, but those that begin with the table's name.
+    """Phrases from the names, comment and values of the column, but those that begin with the
+    table's name.
 
     They are the same for equal columns of tables of the same `column_traits`.
     """
     penalty = _penalty(table)
     yield from _named(table, column, bare_names(table, column), penalty)
-    if kind_of(column) in ("date", "timestamp") and is_birth_date(column):  # says the age, where no column does
+    if kind_of(column) in ("date", "timestamp") and is_birth_date(
+        column
+    ):  # says the age, where no column does
         for phrase in _AGES:
             yield phrase, _link(table, column, 0.75 - penalty, phrase, "age")
     yield from _values(table, column, penalty)
@@ -101,13 +112,17 @@ def owned_phrases(table: Table, column: Column) -> Phrases:
 
 
 def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
-    """For each column, what `column_phrases` and `borrowed_column_phrases` need to know of the table."""
+    """For each column, what `column_phrases` and `borrowed_column_phrases` need to know of the
+    table.
+    """
     for column, traits in zip(table.columns, owner_traits(table), strict=True):
         yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
 def _metric(metric: Metric, facts: Facts) -> Phrases:
-    """The names of a metric; of a plain sum they mean its column, which can be averaged and compared as well."""
+    """The names of a metric; of a plain sum they mean its column, which can be averaged and
+    compared as well.
+    """
     computed = expression(metric.expression)
     is_own = metric.filter or metric.grain or metric.date_column not in (None, facts.date)
     is_sum = computed.call == "sum" and not is_own
@@ -127,16 +142,21 @@ def _penalty(table: Table, of_view: float = _VIEW_PENALTY) -> float:
 
 
 def _named(table: Table, column: Column, names: dict[str, float], penalty: float) -> Phrases:
-    stored = {key_of(value, stems=True) for value in column.values}  # a comment that lists them gives no names
+    stored = {
+        key_of(value, stems=True) for value in column.values
+    }  # a comment that lists them gives no names
     for phrase, quality in names.items():
         if key_of(phrase, stems=True) in stored:
             continue
-        # "revenue total" in a view's column is more likely a figure of the table below it, added up.
+        # "revenue total" in a view's column is more likely a figure of the table below it, added
+        # up.
         summed = 0.45 if penalty and _AGGREGATED.search(phrase) else 0.0
         yield phrase, _link(table, column, quality - penalty - summed, phrase)
 
 
-def _link(table: Table, column: Column | None, quality: float, phrase: str, derived: str | None = None) -> Link:
+def _link(
+    table: Table, column: Column | None, quality: float, phrase: str, derived: str | None = None
+) -> Link:
     if column is None:
         return Link("table", table.key, None, None, quality, phrase)
     return Link("column", table.key, column.name, None, quality, phrase, derived)
@@ -148,9 +168,11 @@ def _bare_measures(facts: Facts) -> Sequence[Column]:
 
 
 def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> Phrases:
-    """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it records events.
+    """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it
+    records events.
 
-    `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by "sales".
+    `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by
+    "sales".
     """
     table, penalty = facts.table, _penalty(facts.table)
     for phrase, quality in _mass_names(facts, column, names):
@@ -164,10 +186,14 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
-def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as well.
+def _mass_names(
+    facts: Facts, column: Column, names: Mapping[str, float]
+) -> Iterator[tuple[str, float]]:
+    """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as
+    well.
 
-    `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money or not.
+    `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money
+    or not.
     """
     if not _is_amount(column) and len(facts.measures) > 1:
         return
@@ -177,7 +203,7 @@ def _mass_names(facts: Facts, column: Column, names: Mapping[str, float]) -> Ite
 
 
 def _is_amount(column: Column) -> bool:
-    """Whether the column is the amount of its event, not a part of it such as the discount."""
+    """Tell whether the column is the amount of its event, not a part of it such as the discount."""
     words = english_words(column.name)
     names = [column.name] if has_han(column.name) else comment_names(column.comment)
     if _PARTIAL & {*words} or any(_PARTIAL_HAN.search(name) for name in names):
@@ -190,18 +216,30 @@ def _is_amount(column: Column) -> bool:
 
 
 def _line_amount(facts: Facts) -> Phrases:
-    """The money of an order line that stores only price and quantity: their product."""
+    """Yield the money of an order line that stores only price and quantity: their product."""
     if not facts.edges or facts.is_entity:
         return
-    measures = facts.measures
-    prices = [column for column in measures if _PRICE in english_words(column.name) or _PRICE_HAN in _texts(column)]
-    counts = [column for column in measures if _COUNTED & {*english_words(column.name)} or _COUNT_HAN in _texts(column)]
-    has_amount = any(_is_amount(column) for column in measures if column not in (*prices, *counts))
-    if len(prices) != 1 or len(counts) != 1 or has_amount:
+    prices = [column for column in facts.measures if _is_price(column)]
+    counts = [column for column in facts.measures if _is_quantity(column)]
+    if len(prices) != 1 or len(counts) != 1:
+        return
+    price, count = prices[0], counts[0]
+    others = [column for column in facts.measures if column not in (price, count)]
+    if any(map(_is_amount, others)):
         return
     quality = 0.71 - _penalty(facts.table)
     for phrase in _MONEY_NAMES:
-        yield phrase, _link(facts.table, prices[0], quality, phrase, f"times:{counts[0].name}")
+        yield phrase, _link(facts.table, price, quality, phrase, f"times:{count.name}")
+
+
+def _is_price(column: Column) -> bool:
+    return _PRICE in english_words(column.name) or _PRICE_HAN in _texts(column)
+
+
+def _is_quantity(column: Column) -> bool:
+    if not _COUNTED.isdisjoint(english_words(column.name)):
+        return True
+    return _COUNT_HAN in _texts(column)
 
 
 def _texts(column: Column) -> str:
@@ -209,35 +247,64 @@ def _texts(column: Column) -> str:
 
 
 def _values(table: Table, column: Column, penalty: float) -> Phrases:
-    found = [*labelled_values(column), *value_names(column), *gender_names(column), *partial_names(column)]
+    found = [
+        *labelled_values(column),
+        *value_names(column),
+        *gender_names(column),
+        *partial_names(column),
+    ]
     if (absent := _undone_value(column)) is not None:
         found += negated_names(bare_names(table, column), absent)
     is_exact = _is_exact(table, column)
     for value, phrase, _ in meant_values(column):
         yield phrase, Link("value", table.key, column.name, value, 1.0 - penalty, key_of(phrase))
     for value, phrase, quality in found:
-        yield phrase, Link("value", table.key, column.name, value, quality - penalty, key_of(phrase), is_exact=is_exact)
+        yield (
+            phrase,
+            Link(
+                "value",
+                table.key,
+                column.name,
+                value,
+                quality - penalty,
+                key_of(phrase),
+                is_exact=is_exact,
+            ),
+        )
 
 
 def _is_exact(table: Table, column: Column) -> bool:
-    """Whether the column's values are names of people or identifiers, which no other word is taken for."""
+    """Tell whether the column's values are names of people or identifiers, which no other word is taken
+    for.
+    """
     return bool(column.values) and (names_people(table, column) or identifies(table, column))
 
 
 def _undone_value(column: Column) -> str | None:
-    """What a column stores where its name does not hold: `false`, the code of no, or NULL in a date."""
+    """What a column stores where its name does not hold: `false`, the code of no, or NULL in a
+    date.
+    """
     kind = kind_of(column)
     codes = flag_codes(column)
     if codes is not None:
         return codes[1]
-    return "false" if kind == "boolean" else "null" if kind in ("date", "timestamp") and column.nullable else None
+    return (
+        "false"
+        if kind == "boolean"
+        else "null"
+        if kind in ("date", "timestamp") and column.nullable
+        else None
+    )
 
 
-def said_words(catalog: Catalog, names: Container[str]) -> tuple[Mapping[str, Intent], Mapping[str, tuple[Link, ...]]]:
-    """Intents by comparison key (of verbs, without inflection), and the figures that the adjectives are about.
+def said_words(
+    catalog: Catalog, names: Container[str]
+) -> tuple[Mapping[str, Intent], Mapping[str, tuple[Link, ...]]]:
+    """Intents by comparison key (of verbs, without inflection), and the figures that the adjectives
+    are about.
 
-    An adjective's intent is `super` with the direction and the adjective's key as its argument; a unit that means
-    nothing else, and is none of the `names` without inflection, is a measure word.
+    An adjective's intent is `super` with the direction and the adjective's key as its argument; a
+    unit that means nothing else, and is none of the `names` without inflection, is a measure word.
     """
     intents: dict[str, Intent] = {}
     figures: dict[str, tuple[Link, ...]] = {}

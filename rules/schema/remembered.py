@@ -8,7 +8,9 @@ V = TypeVar("V")
 
 
 class Remembered(dict[K, V]):
-    """The latest `most` values by their keys. Threads may share it: at worst, one works out a value again."""
+    """The latest `most` values by their keys. Threads may share it: at worst, one works out a value
+    again.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__()

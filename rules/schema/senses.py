@@ -1,7 +1,8 @@
-"""What the phrases of one catalogue mean, held small: ten thousand tables have hundreds of thousands of meanings.
+"""What the phrases of one catalogue mean, held small: ten thousand tables have hundreds of
+thousands of meanings.
 
-A sense is a tuple of plain values. Python's collector of garbage looks at any other object again and again, and stops
-all threads while it does.
+A sense is a tuple of plain values. Python's collector of garbage looks at any other object again
+and again, and stops all threads while it does.
 """
 
 import heapq
@@ -16,16 +17,19 @@ COLUMN_BITS = 12  # PostgreSQL allows 1,600 columns
 AFTER_COLUMNS = (1 << COLUMN_BITS) - 1
 """The number of what stands after all columns, such as a product of two."""
 
-Sense = tuple[Literal["table", "column", "value"], float, str, str | None, str | None, bool, str | None, int]
-"""A link's kind, quality, spelling, value, `derived` and `is_exact`; its column if it stands after all; where it is: a
-place, or a number of `Places`."""
+Sense = tuple[
+    Literal["table", "column", "value"], float, str, str | None, str | None, bool, str | None, int
+]
+"""A link's kind, quality, spelling, value, `derived` and `is_exact`; its column if it stands after
+all; where it is: a place, or a number of `Places`.
+"""
 
 
 class Places:
     """Where things stand that go by the same phrases, in order, by negative numbers.
 
-    A place is the number of a table, shifted by `COLUMN_BITS`, plus the number of the column from 1; 0 is the table
-    itself. A place that stands alone is its own number.
+    A place is the number of a table, shifted by `COLUMN_BITS`, plus the number of the column from
+    1; 0 is the table itself. A place that stands alone is its own number.
     """
 
     def __init__(self) -> None:
@@ -44,11 +48,14 @@ class Places:
         """Where the thing stands."""
         return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
 
-    def found(self, senses: Sequence[Sense], near: Collection[int], most: int) -> Iterator[tuple[int, Sense]]:
+    def found(
+        self, senses: Sequence[Sense], near: Collection[int], most: int
+    ) -> Iterator[tuple[int, Sense]]:
         """Where the senses stand, in the order of tables and columns.
 
         Args:
-            near: numbers of tables; of more than `most` places, those in these tables count first, then the best.
+            near: numbers of tables; of more than `most` places, those in these tables count first,
+                then the best.
         """
         placed = [(place, index) for index, sense in enumerate(senses) for place in self.of(sense)]
         if len(placed) > most:
@@ -64,7 +71,16 @@ class Places:
 def sense_of(link: Link, place: int) -> Sense:
     """What the link says, at a place or at those of a number."""
     column = link.column if place >= 0 and place & AFTER_COLUMNS == AFTER_COLUMNS else None
-    return (link.kind, link.quality, link.spelling, link.value, link.derived, link.is_exact, column, place)
+    return (
+        link.kind,
+        link.quality,
+        link.spelling,
+        link.value,
+        link.derived,
+        link.is_exact,
+        column,
+        place,
+    )
 
 
 def link_to(sense: Sense, table: TableKey, column: str | None) -> Link:
@@ -78,7 +94,9 @@ class Senses:
 
     def __init__(self, places: Places) -> None:
         self._places = places
-        self._senses: dict[str, Sense | list[Sense]] = {}  # most phrases have one, which needs no list
+        self._senses: dict[
+            str, Sense | list[Sense]
+        ] = {}  # most phrases have one, which needs no list
 
     def __contains__(self, key: object) -> bool:
         return key in self._senses
@@ -105,7 +123,9 @@ class Senses:
             self._senses[key] = [known, sense]
 
     def add_shared(self, key: str, sense: Sense) -> None:
-        """Adds a sense with a place after all others: to the sense that is the same but for its places, if any is."""
+        """Adds a sense with a place after all others: to the sense that is the same but for its
+        places, if any is.
+        """
         for known in self.of(key):
             if known[2] == sense[2] and known[:-1] == sense[:-1]:
                 self._places.add(known[-1], sense[-1])

@@ -1,4 +1,6 @@
-"""Tables by words that are none of their names: the verbs of their events, and single Chinese characters."""
+"""Tables by words that are none of their names: the verbs of their events, and single Chinese
+characters.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -6,9 +8,10 @@ from dataclasses import dataclass
 
 from common.meanings import TableKey
 from common.values import Table
-from knowledge.naming import comment_names, core_words, english_words, has_han, table_names
-from rules.schema.facts import Facts
+from knowledge.language.cutting import has_han
+from knowledge.language.spoken_names import comment_names, core_words, english_words, table_names
 from rules.schema.links import Link
+from rules.schema.table_facts import Facts
 from rules.words.speech import verbs_of
 
 _WHOLE = 0.9  # the quality of a name by which the table itself is called
@@ -21,8 +24,10 @@ class SpokenTables:
     """Links to tables.
 
     Attributes:
-        verbs: the one table of events that each English verb, by its lemma, leads to: `reserve` to reservations.
-        verb_characters: the one whose name holds each character, by which Chinese verbs lead to it: `演` to 演出场次.
+        verbs: the one table of events that each English verb, by its lemma, leads to: `reserve` to
+            reservations.
+        verb_characters: the one whose name holds each character, by which Chinese verbs lead to it:
+            `演` to 演出场次.
         short_names: the one thing whose name begins or ends with each character: 车 of 教练车.
     """
 
@@ -32,43 +37,70 @@ class SpokenTables:
 
 
 def spoken_tables(tables: Mapping[TableKey, Facts]) -> SpokenTables:
-    """The tables by such words; one that leads to several tables leads to none."""
-    found = [facts for facts in tables.values() if facts.table.kind == "table"]
-    events = [facts.table for facts in found if not facts.is_entity]
-    things = [facts.table for facts in found if facts.is_entity]
+    """Return the tables by such words; a word that leads to several tables leads to none."""
+    events: list[Table] = []
+    things: list[Table] = []
+    for facts in tables.values():
+        if facts.table.kind != "table":
+            continue
+        if facts.is_entity:
+            things.append(facts.table)
+        else:
+            events.append(facts.table)
     return SpokenTables(
-        _leading_to(events, _verbs, _VERB),
-        _leading_to(events, _verb_characters, _VERB_CHARACTER),
-        _leading_to(things, _short_names, _SHORT_NAME),
+        verbs=_leading_to(events, _verbs, _VERB),
+        verb_characters=_leading_to(events, _verb_characters, _VERB_CHARACTER),
+        short_names=_leading_to(things, _short_names, _SHORT_NAME),
     )
 
 
-def _leading_to(tables: Iterable[Table], words_of: Callable[[Table], Iterable[str]], quality: float) -> dict[str, Link]:
-    """A link for each word that leads to one table alone."""
+def _leading_to(
+    tables: Iterable[Table], words_of: Callable[[Table], Iterable[str]], quality: float
+) -> dict[str, Link]:
+    """Return a link for each word that leads to one table alone."""
     found = defaultdict[str, set[TableKey]](set)
     for table in tables:
         for word in words_of(table):
             found[word].add(table.key)
-    return {word: Link("table", key, None, None, quality, word) for word, (key, *others) in found.items() if not others}
+    links: dict[str, Link] = {}
+    for word, keys in found.items():
+        if len(keys) == 1:
+            (key,) = keys
+            links[word] = Link("table", key, None, None, quality, word)
+    return links
 
 
 def _verbs(table: Table) -> Iterator[str]:
-    """Those of the last words of its English names: those of lines (`order_items`) are no events of their own."""
+    """Yield the verbs of the last words of its English names.
+
+    Lines (`order_items`) are no events of their own, so they have none.
+    """
     for name in (table.name, *comment_names(table.comment)):
-        for noun in core_words(english_words(name))[-1:] if not has_han(name) else ():
-            yield from verbs_of(noun)
+        if has_han(name):
+            continue
+        nouns = core_words(english_words(name))
+        if nouns:
+            yield from verbs_of(nouns[-1])
 
 
 def _verb_characters(table: Table) -> Iterator[str]:
-    """Those of its shortest name, which is without what only says that it is a table."""
-    return (char for char in min(_han_names(table), key=len, default="") if has_han(char))
+    """Yield the characters of its shortest name, which lacks what only says that it is a table."""
+    shortest = min(_han_names(table), key=len, default="")
+    for char in shortest:
+        if has_han(char):
+            yield char
 
 
 def _short_names(table: Table) -> Iterator[str]:
     for name in _han_names(table):
         if 1 < len(name) <= _LONGEST:
-            yield from (name[0], name[-1])
+            yield name[0]
+            yield name[-1]
 
 
 def _han_names(table: Table) -> list[str]:
-    return [name for name, quality in table_names(table).items() if quality >= _WHOLE and has_han(name)]
+    names: list[str] = []
+    for name, quality in table_names(table).items():
+        if quality >= _WHOLE and has_han(name):
+            names.append(name)
+    return names

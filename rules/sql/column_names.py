@@ -1,76 +1,118 @@
-"""What the columns of a result are called, and the direction they are put in order by."""
+"""Names of the columns of a result, and the direction of their order."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
 
-from common.postgres.identifiers import quoted
+from postgres.identifiers import quoted
 from rules.query.functions import FUNCTIONS, PARTS
 from rules.query.query import Dimension, Measure, Query
 from rules.sql.expressions import number
 
-_LAST_NAME = re.compile(r"""(?:"(?:[^"]|"")*"|[^."]+)$""")  # of a column with its table's alias
+_LAST_NAME = re.compile(
+    r"""(?:"[^"]{0,130}+(?:""[^"]{0,130}+){0,8}"|(?<![^."])[^."]++)$"""
+)  # of a column with its table's alias
 
 
 @dataclass(frozen=True)
-class Output:
-    """One column of the result: its expression and the name it gets (None keeps the column's own)."""
+class OutputColumn:
+    """One column of the result: its expression, and its name (None keeps the column's own)."""
 
     sql: str
     alias: str | None = None
 
     @property
     def name(self) -> str:
-        """What the column is called, as SQL writes it."""
+        """The name of the column in the result, as SQL writes it."""
         return quoted(self.alias) if self.alias else self.bare
 
     @property
     def bare(self) -> str:
-        """What it is called without the alias."""
+        """The name of the expression's column in its table, as SQL writes it."""
         return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:
         return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
 
-def disambiguated(groups: list[tuple[str, list[Output]]]) -> list[list[Output]]:
-    """Columns under their tables' names; of equal ones (customer.name, product.name) each gets that in front."""
-    often = Counter(one.bare for _, outputs in groups for one in outputs)
+def disambiguated(groups: list[tuple[str, list[OutputColumn]]]) -> list[list[OutputColumn]]:
+    """Give columns with equal names (customer.name, product.name) the name of their table in front.
 
-    def told_apart(one: Output, owner: str) -> Output:
-        is_alone = often[one.bare] == 1 or one.alias
-        return one if is_alone else Output(one.sql, f"{owner}_{one.bare}".replace('"', ""))
+    Args:
+        groups: the columns of each table, beside its name.
+    """
+    often: Counter[str] = Counter()
+    for _, outputs in groups:
+        often.update(output.bare for output in outputs)
+    found = []
+    for table, outputs in groups:
+        named = []
+        for output in outputs:
+            has_namesake = often[output.bare] > 1
+            named.append(_told_apart(output, table) if has_namesake else output)
+        found.append(named)
+    return found
 
-    return [[told_apart(one, owner) for one in outputs] for owner, outputs in groups]
+
+def _told_apart(output: OutputColumn, table: str) -> OutputColumn:
+    if output.alias is not None:
+        return output
+    return OutputColumn(output.sql, f"{table}_{output.bare}".replace('"', ""))
 
 
 def group_name(dimension: Dimension) -> str:
-    """The name of the column of a dimension by one column."""
-    part = PARTS[dimension.part].name if dimension.part is not None else None
-    return dimension.bucket or part or str(dimension.column)
+    """Return the name of the column of a dimension by a column."""
+    if dimension.bucket is not None:
+        return dimension.bucket
+    if dimension.part is not None:
+        return PARTS[dimension.part].name
+    return str(dimension.column)
 
 
 def measure_alias(measure: Measure, query: Query) -> str:
-    """The name of a measure's column in the result, which no other measure of the query has."""
-    if measure.column is None:
-        name = f"{measure.table[1]}_count"
-    elif measure.function == "metric":
-        name = measure.column
-    else:
-        column = f"{measure.column}_x_{measure.times}" if measure.times is not None else measure.column
-        percent = number(measure.percent).replace(".", "_") if measure.percent is not None else ""
-        name = FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
+    """Return the name of a measure's column in the result.
+
+    Measures of the same function and column of several tables get their table's name in front.
+    """
+    name = _measure_name(measure)
     if measure.per is not None:
         name = f"average_{name}"
     if measure.is_running:
         name = f"running_{name}"
     if measure.is_share:
         name = f"{name}_percent"
-    same = [one for one in query.measures if (one.function, one.column) == (measure.function, measure.column)]
-    clash = measure.column is not None and any(one.table != measure.table for one in same)
-    return f"{measure.table[1]}_{name}" if clash else name
+    return f"{measure.table[1]}_{name}" if _has_namesake(measure, query) else name
+
+
+def _measure_name(measure: Measure) -> str:
+    if measure.column is None:
+        return f"{measure.table[1]}_count"
+    if measure.function == "metric":
+        return measure.column
+    column = measure.column
+    if measure.times is not None:
+        column = f"{measure.column}_x_{measure.times}"
+    percent = ""
+    if measure.percent is not None:
+        percent = number(measure.percent).replace(".", "_")
+    return FUNCTIONS[measure.function].name.replace("{percent}", percent).replace("{}", column)
+
+
+def _has_namesake(measure: Measure, query: Query) -> bool:
+    """Tell whether the query has the same measure of a column of another table."""
+    if measure.column is None:
+        return False
+    same = [
+        other
+        for other in query.measures
+        if (other.function, other.column) == (measure.function, measure.column)
+    ]
+    return any(other.table != measure.table for other in same)
 
 
 def direction(is_falling: bool) -> str:
-    """What follows a sort key: the greatest first, and what is missing always last."""
+    """Return the end of a sort key: nothing for the least first, `DESC` for the greatest first.
+
+    Missing values always come last.
+    """
     return " DESC NULLS LAST" if is_falling else ""

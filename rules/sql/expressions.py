@@ -1,4 +1,4 @@
-"""Writes literals, dates and comparisons with them as SQL, and tells its types."""
+"""Writes literals, dates and comparisons as SQL."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from decimal import Decimal
 from common.values import Column
 from rules.linking.moments import Moment, Period
 from rules.query.query import Operand, Operator
-from rules.schema.facts import kind_of
+from rules.schema.table_facts import kind_of
 from rules.words import WORDS
 
 DURING: tuple[Operator, ...] = ("during", "not during")
@@ -19,52 +19,76 @@ _PATTERNS = {
     "prefix": ("{} ILIKE {}", "{}%"),
     "suffix": ("{} ILIKE {}", "%{}"),
 }
+_MONTHS_OF_YEAR = 12
 _FALSE_TEXT = WORDS.both("columns.said.not_deleted")
 
 
 def is_float_type(type_: str) -> bool:
-    """Whether values of the type are floating-point numbers, which `round` does not round to digits."""
+    """Tell whether values of the SQL type are floating-point numbers.
+
+    PostgreSQL's `round` takes no number of digits for these.
+    """
     return type_ in ("real", "double precision")
 
 
 def literal(value: str) -> str:
-    """A string literal; backslashes are plain characters whatever the server's settings."""
+    """Return a string literal, in which backslashes are plain characters on any server."""
     escaped = value.replace("\x00", "").replace("'", "''")
-    return "E'" + escaped.replace("\\", "\\\\") + "'" if "\\" in escaped else f"'{escaped}'"
+    if "\\" not in escaped:
+        return f"'{escaped}'"
+    doubled = escaped.replace("\\", "\\\\")
+    return f"E'{doubled}'"
 
 
 def number(value: Decimal) -> str:
-    """A numeric literal without exponent."""
+    """Return a numeric literal without an exponent."""
     text = format(value, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def like_pattern(text: str, form: str) -> str:
-    """A LIKE pattern literal for the text in the place of `{}` in `form`."""
-    return literal(form.format(re.sub(r"([\\%_])", r"\\\1", text)))
+    """Return the literal of a LIKE pattern; `{}` in `form` stands for the escaped text."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", text)
+    return literal(form.format(escaped))
 
 
 def moment_sql(moment: Moment) -> str:
-    """A day as an expression of type date."""
+    """Return a day as an expression of type date."""
     if moment.day is not None:
         return f"DATE '{moment.day.isoformat()}'"
-    base = "CURRENT_DATE" if moment.trunc == "day" else f"date_trunc('{moment.trunc}', CURRENT_DATE)"
+    if moment.trunc == "day":
+        return _from_today(moment)
+    first = f"date_trunc('{moment.trunc}', CURRENT_DATE)"
+    shifts = _shift(moment.months, "month") + _shift(moment.days, "day")
+    return f"({first}{shifts})::date" if shifts else f"{first}::date"
+
+
+def _from_today(moment: Moment) -> str:
     if moment.months:
-        base += _shift(moment.months, "month")
-    if moment.days and (moment.months or moment.trunc != "day"):
-        base += _shift(moment.days, "day")
-    elif moment.days:
-        return f"{base} {'+' if moment.days > 0 else '-'} {abs(moment.days)}"
-    return base if base == "CURRENT_DATE" else f"({base})::date" if " " in base.split(")")[-1] else f"{base}::date"
+        shifts = _shift(moment.months, "month") + _shift(moment.days, "day")
+        return f"(CURRENT_DATE{shifts})::date"
+    if moment.days:
+        return f"CURRENT_DATE {_sign(moment.days)} {abs(moment.days)}"
+    return "CURRENT_DATE"
 
 
 def _shift(count: int, unit: str) -> str:
-    amount, unit = (abs(count) // 12, "year") if unit == "month" and count % 12 == 0 else (abs(count), unit)
-    return f" {'+' if count > 0 else '-'} INTERVAL '{amount} {unit}{'s' if amount > 1 else ''}'"
+    """Return the interval of `count` units with its sign; nothing for none."""
+    if not count:
+        return ""
+    amount = abs(count)
+    if unit == "month" and amount % _MONTHS_OF_YEAR == 0:
+        amount, unit = amount // _MONTHS_OF_YEAR, "year"
+    plural = "s" if amount > 1 else ""
+    return f" {_sign(count)} INTERVAL '{amount} {unit}{plural}'"
+
+
+def _sign(count: int) -> str:
+    return "+" if count > 0 else "-"
 
 
 def spelled(operand: Operand) -> str:
-    """A number or text as a literal."""
+    """Return a number or text as a literal."""
     return number(operand) if isinstance(operand, Decimal) else literal(str(operand))
 
 
@@ -75,30 +99,43 @@ def comparison(
     spell: Callable[[Operand], str] = spelled,
     is_nullable: bool = False,
 ) -> str:
-    """`sql operator operands`; text operands are literals, periods become half-open ranges.
+    """Write `sql operator operands`; periods become half-open ranges.
 
-    A negative one also holds for NULL where that may be, because what has no city is not in Berlin.
+    Args:
+        spell: writes an operand as SQL; by default as a literal.
+        is_nullable: whether `sql` may be NULL. A negative comparison also holds for NULL then,
+            because what has no city is not in Berlin.
     """
     if is_nullable and operator in _NEGATIVE:
-        return _unlike(sql, operator, operands)
+        return _negative_or_null(sql, operator, operands)
     if operator in _UNARY:
         return _UNARY[operator].format(sql)
     if operator in DURING:
-        ranges = [_range_sql(sql, operand) for operand in operands if isinstance(operand, Period)]
-        text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
-        return f"NOT ({text})" if operator == "not during" else text
+        return _within(sql, operator, operands)
     if operator in _PATTERNS:
         template, form = _PATTERNS[operator]
         return template.format(sql, like_pattern(str(operands[0]), form))
-    values = list(map(spell, operands))
+    values = [spell(operand) for operand in operands]
     if operator == "between":
         return f"{sql} BETWEEN {values[0]} AND {values[1]}"
     if operator in ("in", "not in"):
         return f"{sql} {operator.upper()} ({', '.join(values)})"
-    return f"{sql} {'<>' if operator == '!=' else operator} {values[0]}"
+    sign = "<>" if operator == "!=" else operator
+    return f"{sql} {sign} {values[0]}"
 
 
-def _unlike(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+def _within(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+    """Write that a date lies in one of the periods, or (`not during`) in none of them."""
+    ranges = []
+    for operand in operands:
+        if isinstance(operand, Period):
+            ranges.append(_range_sql(sql, operand))
+    text = ranges[0] if len(ranges) == 1 else any_of(f"({one})" for one in ranges)
+    return f"NOT ({text})" if operator == "not during" else text
+
+
+def _negative_or_null(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
+    """Write a negative comparison that also holds for NULL."""
     if operator == "!=":
         return f"{sql} IS DISTINCT FROM {spelled(operands[0])}"
     if operator == "not during":
@@ -107,17 +144,17 @@ def _unlike(sql: str, operator: Operator, operands: tuple[Operand, ...]) -> str:
 
 
 def any_of(conditions: Iterable[str]) -> str:
-    """The conditions as one of which at least one holds."""
+    """Join the conditions so that at least one has to hold."""
     return f"({' OR '.join(conditions)})"
 
 
 def as_operand(condition: str) -> str:
-    """The condition as a part of a conjunction."""
+    """Return the condition in brackets where `AND` beside it would bind more tightly."""
     return f"({condition})" if re.search(r"\bor\b", condition, re.IGNORECASE) else condition
 
 
 def as_stored(operand: Operand, kind: str) -> Operand:
-    """The operand as the column stores it: as a number in columns of numbers, as a text in columns of texts."""
+    """Convert the operand to the kind of values of its column: text to numbers, numbers to text."""
     if kind == "number" and isinstance(operand, str) and re.fullmatch(r"-?\d+(\.\d+)?", operand):
         return Decimal(operand)
     if kind in ("text", "other") and isinstance(operand, Decimal):
@@ -126,7 +163,11 @@ def as_stored(operand: Operand, kind: str) -> Operand:
 
 
 def not_deleted(column: Column, sql: str) -> str:
-    """The condition that keeps rows that are not soft-deleted; `sql` is the column that marks them."""
+    """Write the condition that leaves out soft-deleted rows.
+
+    Args:
+        sql: the column that marks them.
+    """
     kind = kind_of(column)
     if kind == "boolean":
         return f"{sql} IS NOT TRUE" if column.nullable else f"NOT {sql}"
@@ -139,5 +180,9 @@ def not_deleted(column: Column, sql: str) -> str:
 
 
 def _range_sql(sql: str, period: Period) -> str:
-    ends = ((">=", period.start), ("<", period.end))
-    return " AND ".join(f"{sql} {sign} {moment_sql(end)}" for sign, end in ends if end is not None) or "TRUE"
+    bounds = []
+    if period.start is not None:
+        bounds.append(f"{sql} >= {moment_sql(period.start)}")
+    if period.end is not None:
+        bounds.append(f"{sql} < {moment_sql(period.end)}")
+    return " AND ".join(bounds) or "TRUE"

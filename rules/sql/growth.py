@@ -1,17 +1,29 @@
-"""Figures beside those they are compared with, and how they changed: of two sets of rows, or from bucket to bucket."""
+"""Statements for changes: figures of two sets of rows, or of each bucket and of an earlier one.
+
+Beside both figures stand their difference and the change in percent.
+"""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from common.postgres.identifiers import quoted
+from postgres.identifiers import quoted
 from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
-from rules.schema.facts import kind_of
-from rules.sql.column_names import Output, direction, group_name
+from rules.schema.table_facts import kind_of
+from rules.sql.column_names import OutputColumn, direction, group_name
 from rules.sql.expressions import comparison, moment_sql
-from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
+from rules.sql.statement import (
+    SelectStatement,
+    Unrenderable,
+    clause,
+    nested,
+    order_and_limit,
+    over,
+    percentage,
+)
 
-_LONGEST = 44  # bytes of a figure's name; PostgreSQL would cut what is put behind it at 63
+# Bytes of a figure's name: PostgreSQL cuts names at 63, and `_change_percent` comes behind.
+_LONGEST = 44
 _STEPS: dict[Unit, str] = {
     "day": "1 day",
     "week": "7 days",
@@ -19,125 +31,201 @@ _STEPS: dict[Unit, str] = {
     "quarter": "3 months",
     "year": "1 year",
 }
-_YEARS: dict[Unit, tuple[Unit, int]] = {"week": ("week", 52)}  # a year before the week is no Monday
+# How far a year before a bucket is. A year before a week does not begin with a Monday.
+_YEARS: dict[Unit, tuple[Unit, int]] = {"week": ("week", 52)}
+_DAYS_OF_WEEK = 7
 _COUNTS = ("count", "count_distinct", "metric")
 
 
-def names_of(measure: Measure, statement: Statement) -> tuple[str, str]:
-    """What the columns of both figures are called: of what it is compared with, and of the figure itself."""
+def names_of(measure: Measure, statement: SelectStatement) -> tuple[str, str]:
+    """Return the names of two columns: of the figure that is compared with, and of the figure."""
     short = _short(measure, statement)
     if statement.query.comparison is not None:
         return f"{short}_first", f"{short}_second"
     return f"{short}_before", statement.alias(measure)
 
 
-def _short(measure: Measure, statement: Statement) -> str:
+def _short(measure: Measure, statement: SelectStatement) -> str:
     return statement.alias(measure).encode()[:_LONGEST].decode(errors="ignore")
 
 
-def _changes(measure: Measure, statement: Statement) -> dict[Change | None, Output]:
-    """The second figure and its changes, of the columns of both."""
-    before, after = map(quoted, names_of(measure, statement))
+def _changes(measure: Measure, statement: SelectStatement) -> dict[Change | None, OutputColumn]:
+    """Return the figure (None) and its changes, as expressions over the columns of `names_of`."""
+    before, after = (quoted(name) for name in names_of(measure, statement))
     percent = percentage(f"({after} - {before})", f"abs({before})", statement.is_float(measure))
     name = f"{_short(measure, statement)}_change"
     return {
-        None: Output(after),
-        "difference": Output(f"{after} - {before}", name),
-        "percent": Output(percent, f"{name}_percent"),
+        None: OutputColumn(after),
+        "difference": OutputColumn(f"{after} - {before}", name),
+        "percent": OutputColumn(percent, f"{name}_percent"),
     }
 
 
-def compared(statement: Statement) -> str:
-    """A statement that gives both figures of each group, with the names that `with_changes` takes."""
+def compared(statement: SelectStatement) -> str:
+    """Write the statement for both figures of each group, in the columns of `names_of`."""
     query = statement.query
     assert query.comparison is not None
-    sides = [statement.frame.all_of(side) for side in (query.comparison.first, query.comparison.second)]
+    first = statement.frame.all_of(query.comparison.first)
+    second = statement.frame.all_of(query.comparison.second)
     outputs = statement.dimension_outputs()
     for measure in query.measures:
-        for side, name in zip(sides, names_of(measure, statement), strict=True):
-            outputs.append(Output(statement.aggregate_sql(measure, side), name))
+        first_name, second_name = names_of(measure, statement)
+        outputs.append(OutputColumn(statement.aggregate_sql(measure, first), first_name))
+        outputs.append(OutputColumn(statement.aggregate_sql(measure, second), second_name))
     return statement.selected(outputs)
 
 
-def grown(statement: Statement) -> str:
-    """The statement for the figures of each bucket and their changes."""
+def grown(statement: SelectStatement) -> str:
+    """Write the statement for the figures of each bucket and their changes."""
     query = statement.query
     dated = [one for one in query.dimensions if one.bucket is not None]
     if len(dated) != 1 or any(one.is_share or one.per for one in query.measures):
         raise Unrenderable("growth is that of plain figures by one date")
-    step, conditions, start = _reach(query, dated[0])
-    inner = statement.of(replace(query, conditions=conditions, having=(), order=(), limit=None))
-    groups = [sql for one in query.dimensions if one not in dated for sql in inner.group_columns(one)]
+    bucket = dated[0]
+    earlier = _earlier_buckets(query, bucket)
+    inner = statement.of(
+        replace(query, conditions=earlier.conditions, having=(), order=(), limit=None)
+    )
+    figures = inner.selected(_figures_with_earlier(statement, inner, bucket, earlier.step))
+    shown = []
+    if earlier.shown_from is not None:
+        shown.append(f"{quoted(group_name(bucket))} >= {moment_sql(earlier.shown_from)}")
+    by_date = Order(column=ColumnRef(bucket.table, str(bucket.column)), descending=False)
+    ordered = replace(query, order=query.order or (by_date,))
+    return with_changes(statement.of(ordered), figures, shown)
+
+
+def _figures_with_earlier(
+    statement: SelectStatement, inner: SelectStatement, bucket: Dimension, step: str
+) -> list[OutputColumn]:
+    """Return the groups, and each figure beside that of the bucket which lies `step` before."""
+    groups = []
+    for dimension in statement.query.dimensions:
+        if dimension != bucket:
+            groups += inner.group_columns(dimension)
     reach = f"RANGE BETWEEN '{step}' PRECEDING AND '{step}' PRECEDING"
-    window = over(groups, inner.group_columns(dated[0]), [reach])
+    window = over(groups, inner.group_columns(bucket), [reach])
     outputs = inner.dimension_outputs()
-    for measure in query.measures:
-        figure, (before, after) = inner.aggregate_sql(measure), names_of(measure, statement)
-        outputs += [Output(figure, after), Output(f"max({figure}) {window}", before)]
-    shown = [f"{quoted(group_name(dated[0]))} >= {moment_sql(start)}"] if start is not None else []
-    order = query.order or (Order(column=ColumnRef(dated[0].table, str(dated[0].column)), descending=False),)
-    return with_changes(statement.of(replace(query, order=order)), inner.selected(outputs), shown)
+    for measure in statement.query.measures:
+        figure = inner.aggregate_sql(measure)
+        before, after = names_of(measure, statement)
+        outputs += [OutputColumn(figure, after), OutputColumn(f"max({figure}) {window}", before)]
+    return outputs
 
 
-def _reach(query: Query, dated: Dimension) -> tuple[str, tuple[Condition, ...], Moment | None]:
-    """How far before each bucket is looked, the conditions for that, and from where on buckets are shown.
+@dataclass(frozen=True)
+class _EarlierBuckets:
+    """The buckets with which those of the question are compared.
 
-    Where the period begins with a whole bucket, it is widened by that step.
+    Attributes:
+        step: how far each of them lies before its bucket, as an interval.
+        conditions: of the query, whose period also covers the earlier buckets.
+        shown_from: the first bucket of the question; None where all buckets are shown.
     """
-    unit, column = dated.bucket, ColumnRef(dated.table, str(dated.column), dated.via)
+
+    step: str
+    conditions: tuple[Condition, ...]
+    shown_from: Moment | None = None
+
+
+def _earlier_buckets(query: Query, dated: Dimension) -> _EarlierBuckets:
+    unit = dated.bucket
     assert unit is not None
     back, count = (unit, 1) if query.growth == "bucket" else _YEARS.get(unit, ("year", 1))
-    step = _STEPS[back] if count == 1 else f"{count * 7} days"
+    step = _STEPS[back] if count == 1 else f"{count * _DAYS_OF_WEEK} days"
+    column = ColumnRef(dated.table, str(dated.column), dated.via)
     conditions = (*query.conditions, Condition(column, "not null"))
-    found = [one for one in query.conditions if one.operator == "during" and one.column == column]
-    period = found[0].operands[0] if len(found) == 1 and len(found[0].operands) == 1 else None
+    unchanged = _EarlierBuckets(step, conditions)
+    condition = _only_period(query, column)
+    if condition is None:
+        return unchanged
+    (period,) = condition.operands
     if not isinstance(period, Period) or period.start is None or not _begins(period.start, unit):
-        return step, conditions, None
+        return unchanged
     try:
-        wider = replace(period, start=period.start.shifted(back, -count), grain=None)
+        start = period.start.shifted(back, -count)
     except (ValueError, OverflowError):  # before the calendar
-        return step, conditions, None
-    return step, tuple(replace(one, operands=(wider,)) if one == found[0] else one for one in conditions), period.start
+        return unchanged
+    wider = replace(condition, operands=(replace(period, start=start, grain=None),))
+    widened = tuple(wider if one == condition else one for one in conditions)
+    return _EarlierBuckets(step, widened, period.start)
 
 
-_WHOLE: dict[Unit, tuple[Unit, ...]] = {"month": ("month", "quarter", "year"), "quarter": ("quarter", "year")}
+def _only_period(query: Query, column: ColumnRef) -> Condition | None:
+    """Return the condition that the date lies in a period; None without one, or with several."""
+    found = []
+    for condition in query.conditions:
+        if condition.operator == "during" and condition.column == column:
+            found.append(condition)
+    if len(found) != 1 or len(found[0].operands) != 1:
+        return None
+    return found[0]
+
+
+# The units at whose beginning a bucket begins as well; for other buckets only their own unit.
+_WHOLE: dict[Unit, tuple[Unit, ...]] = {
+    "month": ("month", "quarter", "year"),
+    "quarter": ("quarter", "year"),
+}
 _MONTHS = {"quarter": 3, "year": 12}
 
 
 def _begins(moment: Moment, unit: Unit) -> bool:
-    """Whether a bucket of the unit begins with the moment, whatever day it is today."""
+    """Tell whether the moment is the beginning of a bucket, on whatever day it is reckoned from."""
     if unit == "day":
         return True
     if moment.day is not None:
         return Moment(trunc=unit).on(moment.day) == moment.day
-    is_whole = moment.days % 7 == moment.months == 0 if unit == "week" else moment.days == 0
-    return is_whole and moment.trunc in _WHOLE.get(unit, (unit,)) and moment.months % _MONTHS.get(unit, 1) == 0
+    if moment.trunc not in _WHOLE.get(unit, (unit,)):
+        return False
+    if unit == "week":
+        return moment.months == 0 and moment.days % _DAYS_OF_WEEK == 0
+    return moment.days == 0 and moment.months % _MONTHS.get(unit, 1) == 0
 
 
-def with_changes(statement: Statement, figures: str, shown: Iterable[str] = ()) -> str:
-    """The statement that adds the changes to `figures`, keeps the rows that are asked for, and puts them in order."""
+def with_changes(statement: SelectStatement, figures: str, shown: Iterable[str] = ()) -> str:
+    """Write the statement that adds the changes to the rows of `figures`.
+
+    Args:
+        figures: a statement with the columns of `names_of`.
+        shown: conditions on its rows.
+
+    Raises:
+        Unrenderable: the query lists rows, or a figure is no number.
+    """
     query = statement.query
     are_numbers = all(_is_number(one, statement) for one in query.measures)
     if query.top_per or query.columns or query.distinct or not are_numbers:
         raise Unrenderable("only figures change")
     groups = statement.group_names()
-    outputs = [Output(name) for names in groups for name in names]
+    outputs = [OutputColumn(name) for names in groups for name in names]
     for measure in query.measures:
-        before, (after, *changes) = (
-            Output(quoted(names_of(measure, statement)[0])),
-            _changes(measure, statement).values(),
-        )
-        outputs += [*((before, after) if query.comparison is not None else (after, before)), *changes]
-    having = [
-        comparison(_changes(one.measure, statement)[one.change].sql, one.operator, one.operands) for one in query.having
-    ]
-    keys = [key for one in query.order for key in _keys(statement, one, groups)]
+        outputs += _shown_changes(measure, statement)
+    having = []
+    for one in query.having:
+        sql = _changes(one.measure, statement)[one.change].sql
+        having.append(comparison(sql, one.operator, one.operands))
     where = clause("WHERE", [*shown, *having], "\n  AND ")
-    lines = ["SELECT " + ", ".join(map(str, outputs)), f"FROM {nested(figures)} AS figures", *where]
-    return "\n".join([*lines, *order_and_limit(keys, query)])
+    keys = [key for one in query.order for key in _sort_keys(statement, one, groups)]
+    lines = [
+        "SELECT " + ", ".join(map(str, outputs)),
+        f"FROM {nested(figures)} AS figures",
+        *where,
+        *order_and_limit(keys, query),
+    ]
+    return "\n".join(lines)
 
 
-def _keys(statement: Statement, order: Order, groups: list[list[str]]) -> list[str]:
+def _shown_changes(measure: Measure, statement: SelectStatement) -> list[OutputColumn]:
+    """Return both figures and the changes; an earlier bucket's figure comes behind the bucket's."""
+    before = OutputColumn(quoted(names_of(measure, statement)[0]))
+    after, *changes = _changes(measure, statement).values()
+    if statement.query.comparison is not None:
+        return [before, after, *changes]
+    return [after, before, *changes]
+
+
+def _sort_keys(statement: SelectStatement, order: Order, groups: list[list[str]]) -> list[str]:
     if order.measure is not None:
         names = [_changes(order.measure, statement)[order.change].name]
     elif order.column is None:
@@ -149,7 +237,7 @@ def _keys(statement: Statement, order: Order, groups: list[list[str]]) -> list[s
     return [name + direction(order.descending) for name in names]
 
 
-def _is_number(measure: Measure, statement: Statement) -> bool:
+def _is_number(measure: Measure, statement: SelectStatement) -> bool:
     if measure.function in _COUNTS or measure.is_age:
         return True
     return kind_of(statement.schema.column(measure.table, str(measure.column))) == "number"

@@ -1,44 +1,58 @@
-"""The tables of one statement: joined from one root upward, under their aliases, and columns of them."""
+"""The tables of one statement with their aliases, and expressions over their columns.
+
+Tables are joined from one root upward: along references from a table to the table it refers to.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from string import ascii_letters
 
 from common.meanings import TableKey
-from common.postgres.identifiers import quoted
 from common.values import Catalog
-from databases.expressions import expression
-from knowledge.naming import english_words
-from rules.query.functions import PARTS
+from knowledge.language.spoken_names import english_words
+from postgres.identifiers import quoted
+from rules.query.functions import PARTS, CalendarPart
 from rules.query.query import ColumnRef, Query
-from rules.schema.facts import date_form, kind_of
-from rules.schema.joins import Graph, Path
-from rules.schema.schema import Schema
+from rules.schema.reference_graph import Graph, Path
+from rules.schema.table_facts import date_form, kind_of
+from rules.schema.table_schema import Schema
+from sqltree.operator_expressions import expression
+
+_ROUNDABOUT = 2  # references; a way of so many may be longer than one through a link table
 
 
 def table_name(catalog: Catalog, key: TableKey) -> str:
-    """The table's name, with its schema unless the search path leads to this very table."""
+    """Return the table's name, with its schema unless the search path leads to this very table."""
     schema, name = key
     found = next((one for one in catalog.search_path if (one, name) in catalog.by_key), None)
     return quoted(name) if found == schema else f"{quoted(schema)}.{quoted(name)}"
 
 
 class JoinedTables:
-    """Tables joined from one root upward, for the query or a part of it."""
+    """Tables joined from one root upward, for the query or a part of it.
 
-    def __init__(self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: Iterable[str] = ()) -> None:
+    Args:
+        base: the table whose rows are listed, measured or tested.
+        taken: aliases that statements around this one use.
+    """
+
+    def __init__(
+        self, schema: Schema, graph: Graph, query: Query, base: TableKey, taken: Iterable[str] = ()
+    ) -> None:
         self._schema, self._graph, self._query, self._base = schema, graph, query, base
         self._root = base
         self._taken = set(taken)
+        # the alias of each table, by the way to it from the root
         self._nodes: dict[Path, str] = {}
         self._needed: list[tuple[TableKey, str | None]] = []
         self._must_qualify = bool(taken)
         self._kept: Path = ()
 
     def keep_all(self, table: TableKey, via: str | None) -> None:
-        """Makes every row of an included table appear, also those to which no row of the base belongs.
+        """Make all rows of an included table appear, also rows that no row of the base belongs to.
 
-        Conditions on that table and on those above it restrict its rows; all others restrict rows of the base.
+        Conditions on that table and on those above it restrict its rows; all others restrict rows
+        of the base.
 
         Raises:
             LookupError: the base belongs to no row of the table.
@@ -54,7 +68,7 @@ class JoinedTables:
         return bool(self._kept)
 
     def is_kept(self, table: TableKey, via: str | None) -> bool:
-        """Whether the table is the one of which every row appears, or lies above it."""
+        """Tell whether the table is the one of which every row appears, or lies above it."""
         path = self._path(table, via)
         return path is not None and self._is_above_kept(path)
 
@@ -62,7 +76,7 @@ class JoinedTables:
         return path[: len(self._kept)] == self._kept
 
     def presence(self) -> str:
-        """A column that is NULL where no row of the base belongs to a row that appears."""
+        """Return a column that is NULL where no row of the base belongs to a row that appears."""
         tie = self._kept[-1]
         return f"{self._nodes[self._kept[:-1]]}.{quoted(tie.columns[0])}"
 
@@ -71,18 +85,22 @@ class JoinedTables:
         """Whether a row of the base may appear more than once."""
         return self._root != self._base
 
-    def include(self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]) -> bool:
-        """Adds tables to the frame; moves the root below the base if they can't be reached otherwise.
+    def include(
+        self, needed: Iterable[tuple[TableKey, str | None]], preferred: frozenset[TableKey]
+    ) -> bool:
+        """Add tables, each with the column that refers to it or None.
 
-        Returns whether everything is connected.
+        Tables that can't be reached upward from the base make a table below the base the root.
+
+        Args:
+            preferred: tables through which the root is to be found where there are several ways.
+
+        Returns:
+            Whether everything is connected.
         """
         self._needed = list(dict.fromkeys([(self._base, None), *needed]))
-        for table, via in self._needed:
-            if self._path(table, via) is None:
-                meeting = self._graph.meeting(self._root, table, preferred)
-                if meeting is None:
-                    return False
-                self._root = meeting.at
+        if not self._lower_root(preferred):
+            return False
         self._nodes[()] = self._new_alias(self._root)
         if any(self._path(table, via) is None for table, via in self._needed):
             return False
@@ -90,22 +108,43 @@ class JoinedTables:
             self._join(table, via)
         return True
 
+    def _lower_root(self, preferred: frozenset[TableKey]) -> bool:
+        for table, via in self._needed:
+            if self._path(table, via) is not None:
+                continue
+            meeting = self._graph.meeting(self._root, table, preferred)
+            if meeting is None:
+                return False
+            self._root = meeting.at
+        return True
+
     def is_keyed_by_meeting(self) -> bool:
-        """Whether the root is a link table: its key consists of its references to the base and to the other side."""
+        """Tell whether the root is a link table between the base and the other tables.
+
+        Its key consists of its references to both sides, so that it has one row for each pair.
+        """
         base, *paths = (self._path(table, via) for table, via in self._needed)
         assert base is not None
         sides = [base, *(path for path in paths if path and path[: len(base)] != base)]
-        columns = {column for path in sides if path for column in path[0].columns}
-        return all(len(path) == 1 for path in sides) and set(self._schema.facts[self._root].key) == columns
+        if any(len(path) != 1 for path in sides):
+            return False
+        columns = {column for path in sides for column in path[0].columns}
+        return set(self._schema.facts[self._root].key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
-        """The way up to a table; None when there is none, or when a link table between the two is a shorter way."""
+        """Return the way up from the root to a table.
+
+        None when there is none, or when a link table between the two is a shorter way.
+        """
         path = self._graph.up(self._root, table, via)
-        if path is None or via is not None or len(path) < 2 or self._root != self._base:
+        if path is None or via is not None:
+            return path
+        if len(path) < _ROUNDABOUT or self._root != self._base:
             return path
         return None if self._graph.is_linked_closer(self._root, table, path) else path
 
     def _join(self, table: TableKey, via: str | None) -> str:
+        """Join the table and those on the way to it, and return its alias."""
         path = self._path(table, via)
         assert path is not None
         for length in range(1, len(path) + 1):
@@ -114,8 +153,11 @@ class JoinedTables:
         return self._nodes[path]
 
     def _new_alias(self, table: TableKey) -> str:
-        initials = "".join(word[0] for word in english_words(table[1]) if word[0] in ascii_letters) or "t"
-        alias, count = initials, 1
+        """Return the initials of the table's name, with a number where they are taken."""
+        letters = [word[0] for word in english_words(table[1]) if word[0] in ascii_letters]
+        initials = "".join(letters) or "t"
+        alias = initials
+        count = 1
         while alias in self._taken or quoted(alias) != alias:
             count += 1
             alias = f"{initials}{count}"
@@ -123,17 +165,21 @@ class JoinedTables:
         return alias
 
     def column(self, ref: ColumnRef) -> str:
-        """The column's expression, qualified when more than one table takes part.
+        """Return the column's expression, qualified when more than one table takes part.
 
         Raises:
             LookupError: the hour of a date that has no time is meant.
         """
-        if ref.part is None:
-            sql = self._qualified(self._join(ref.table, ref.via), ref.column)
-            return f"date_part('year', age({sql}))" if ref.is_age else sql
-        if PARTS[ref.part].of_clock and kind_of(self._schema.column(ref.table, ref.column)) == "date":
+        if ref.part is not None:
+            return self._part_of_date(ref, PARTS[ref.part])
+        sql = self._qualified(self._join(ref.table, ref.via), ref.column)
+        return f"date_part('year', age({sql}))" if ref.is_age else sql
+
+    def _part_of_date(self, ref: ColumnRef, part: CalendarPart) -> str:
+        has_time = kind_of(self._schema.column(ref.table, ref.column)) != "date"
+        if part.of_clock and not has_time:
             raise LookupError(f"{ref.column} has no {ref.part}")
-        return PARTS[ref.part].sql.format(self.dated(replace(ref, part=None)))
+        return part.sql.format(self.dated(replace(ref, part=None)))
 
     @property
     def _is_qualified(self) -> bool:
@@ -143,29 +189,38 @@ class JoinedTables:
         return f"{alias}.{quoted(column)}" if self._is_qualified else quoted(column)
 
     def dated(self, ref: ColumnRef) -> str:
-        """The column as a date or timestamp that can be cut and compared."""
-        sql, form = self.column(ref), date_form(self._schema.column(ref.table, ref.column))
+        """Return the column as a date or timestamp that can be cut and compared."""
+        sql = self.column(ref)
+        form = date_form(self._schema.column(ref.table, ref.column))
         return f"to_date({sql}, '{form}')" if form is not None else sql
 
     def numeric(self, ref: ColumnRef) -> str:
-        """The column as a number that can be aggregated and compared."""
+        """Return the column as a number that can be aggregated and compared."""
         sql = self.column(ref)
-        return f"{sql}::numeric" if self._schema.column(ref.table, ref.column).type == "money" else sql
+        is_money = self._schema.column(ref.table, ref.column).type == "money"
+        return f"{sql}::numeric" if is_money else sql
 
     def expression(self, table: TableKey, text: str) -> str:
-        """An expression over the columns of an included table, as the semantic file has it."""
+        """Return an expression of the semantic file over the columns of an included table."""
         return self._written(text, self._join(table, None))
 
     def _written(self, text: str, alias: str) -> str:
         return expression(text).of(alias) if self._is_qualified else text
 
     def _kept_nodes(self) -> dict[Path, str]:
-        """The tables that are joined before those of the base: with `keep_all` that table and those above, else all."""
+        """Return the tables that are joined first, with their aliases.
+
+        With `keep_all` these are that table and those above it, else all tables.
+        """
         return {path: alias for path, alias in self._nodes.items() if self._is_above_kept(path)}
 
     def _joins(self, nodes: Mapping[Path, str]) -> list[str]:
-        """The lines that join these tables, without the lowest one."""
-        return [f"JOIN {self._named(path)} ON {self._tie(path)}" for path in nodes if path and path != self._kept]
+        """Return the lines that join these tables, without the table after FROM."""
+        lines = []
+        for path in nodes:
+            if path not in ((), self._kept):
+                lines.append(f"JOIN {self._named(path)} ON {self._tie(path)}")
+        return lines
 
     def _named(self, path: Path) -> str:
         name = table_name(self._schema.catalog, self._table_at(path))
@@ -180,6 +235,7 @@ class JoinedTables:
 
 
 def equal(alias: str, columns: tuple[str, ...], other: str, others: tuple[str, ...]) -> str:
-    """The columns of two tables are equal, in order."""
+    """Write that the columns of two tables are equal, pair by pair."""
     pairs = zip(columns, others, strict=True)
-    return " AND ".join(f"{alias}.{quoted(one)} = {other}.{quoted(another)}" for one, another in pairs)
+    tests = [f"{alias}.{quoted(one)} = {other}.{quoted(another)}" for one, another in pairs]
+    return " AND ".join(tests)

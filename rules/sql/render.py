@@ -1,97 +1,146 @@
-"""Writes a `Query` as a statement for PostgreSQL that people can read and that counts no row twice."""
+"""Writes a `Query` as a PostgreSQL statement that people can read and that counts no row twice."""
 
 from dataclasses import dataclass, replace
 
 from common.meanings import TableKey
-from common.postgres.identifiers import quoted
-from rules.query.query import Comparison, Query
-from rules.schema.joins import Graph
-from rules.schema.schema import Schema
-from rules.sql.column_names import Output, direction
+from postgres.identifiers import quoted
+from rules.query.query import Comparison, Condition, Measure, Query
+from rules.schema.reference_graph import Graph
+from rules.schema.table_schema import Schema
+from rules.sql.column_names import OutputColumn, direction
 from rules.sql.expressions import DURING
 from rules.sql.growth import compared, grown, names_of, with_changes
-from rules.sql.statement import Statement, Unrenderable, clause, nested, order_and_limit, over, percentage
+from rules.sql.statement import (
+    SelectStatement,
+    Unrenderable,
+    clause,
+    nested,
+    order_and_limit,
+    over,
+    percentage,
+)
 
 
 def render(query: Query, schema: Schema, graph: Graph) -> str:
-    """The statement that answers `query`.
+    """Write the statement that answers `query`.
 
     Raises:
         AmbiguousPath: a table can be reached in several equally good ways.
         LookupError: nothing connects the tables.
         Unrenderable: the joins would count rows of a figure more than once.
     """
-    text = _text(Statement(query, schema, graph))
+    text = _text(SelectStatement(query, schema, graph))
     if query.counts_rows:
         return f"SELECT count(*) AS row_count\nFROM {nested(text)} AS matching"
     return text
 
 
-def _text(statement: Statement) -> str:
+def _text(statement: SelectStatement) -> str:
     query = statement.query
-    bases = list(dict.fromkeys((measure.table, statement.filter_of(measure)) for measure in query.measures))
-    if len(bases) > 1 and (query.growth or query.share_of_top or query.comparison):
+    bases = _bases(statement)
+    is_special = query.growth or query.share_of_top or query.comparison
+    if len(bases) > 1 and is_special:
         raise Unrenderable("figures of several tables only stand side by side")
     if query.growth is not None:
         return grown(statement)
     if query.share_of_top is not None:
         return _share_of_top(statement, query.share_of_top)
     if query.comparison is not None:
-        is_plain = not any(one.per or one.is_share or one.function == "metric" for one in query.measures)
-        return with_changes(statement, compared(statement) if is_plain else _of_sides(statement, query.comparison))
+        return _compared_sides(statement, query.comparison)
     if len(bases) > 1:
         return _several_bases(statement, bases)
     if any(measure.per for measure in query.measures):
         return _average_of_groups(statement)
-    return _top_of_groups(statement) if query.top_per else statement.text()
+    if query.top_per:
+        return _top_of_groups(statement)
+    return statement.text()
 
 
-def _average_of_groups(statement: Statement) -> str:
-    """The statement for averages of groups: an inner one groups by the dimensions and `per`, the outer one averages."""
+_Base = tuple[TableKey, str | None]
+"""Rows that are measured: their table, and the filter of the metric that measures them."""
+
+
+def _bases(statement: SelectStatement) -> list[_Base]:
+    measures = statement.query.measures
+    return list(dict.fromkeys((one.table, statement.filter_of(one)) for one in measures))
+
+
+def _compared_sides(statement: SelectStatement, sides: Comparison) -> str:
+    """Write the statement for the figures of two sets of rows with their changes."""
+    is_plain = not any(
+        one.per or one.is_share or one.function == "metric" for one in statement.query.measures
+    )
+    figures = compared(statement) if is_plain else _of_sides(statement, sides)
+    return with_changes(statement, figures)
+
+
+def _average_of_groups(statement: SelectStatement) -> str:
+    """Write the statement for averages of groups.
+
+    An inner one groups by the dimensions and by `per`, the outer one averages its figures.
+    """
     query = statement.query
     measure = query.measures[0]
     if len(query.measures) > 1 or query.having or measure.per is None:
         raise Unrenderable("an average of groups stands alone")
     plain = replace(measure, per=None)
-    inner = statement.of(replace(query, measures=(plain,), dimensions=(*query.dimensions, measure.per), order=()))
-    columns = [sql for dimension in inner.query.dimensions for sql in inner.group_columns(dimension)]
-    outputs = [Output(sql, f"g{index}") for index, sql in enumerate(columns)]
+    dimensions = (*query.dimensions, measure.per)
+    inner = statement.of(replace(query, measures=(plain,), dimensions=dimensions, order=()))
+    columns: list[str] = []
+    for dimension in dimensions:
+        columns += inner.group_columns(dimension)
+    outputs = [OutputColumn(sql, f"g{index}") for index, sql in enumerate(columns)]
+    body = inner.selected([*outputs, OutputColumn(inner.aggregate_sql(plain), "figure")])
     outer = outputs[: len(outputs) - len(inner.group_columns(measure.per))]
-    names = {one.sql: one.name for dimension in query.dimensions for one in inner.shown(dimension)}
-    shown = [f"{one.alias} AS {names[one.sql]}" for one in outer if one.sql in names]
     alias = quoted(statement.alias(measure))
-    body = inner.selected([*outputs, Output(inner.aggregate_sql(plain), "figure")])
-    groups = clause("GROUP BY", (str(one.alias) for one in outer))
-    order = [alias + direction(not query.order or query.order[0].descending)] if outer else []
-    lines = [*clause("SELECT", [*shown, f"avg(figure) AS {alias}"]), f"FROM {nested(body)} AS grouped", *groups]
+    lines = [
+        *clause("SELECT", [*_renamed(inner, query, outer), f"avg(figure) AS {alias}"]),
+        f"FROM {nested(body)} AS grouped",
+        *clause("GROUP BY", [str(one.alias) for one in outer]),
+    ]
+    is_falling = query.order[0].descending if query.order else True
+    order = [alias + direction(is_falling)] if outer else []
     return "\n".join([*lines, *order_and_limit(order, query)])
 
 
-def _top_of_groups(statement: Statement) -> str:
-    """The statement for the first rows of each group: an inner one numbers them, the outer one cuts."""
-    query, outputs = statement.query, statement.outputs()
+def _renamed(inner: SelectStatement, query: Query, outer: list[OutputColumn]) -> list[str]:
+    """Return the columns that show the groups, from their aliases in `inner` to their own names."""
+    names: dict[str, str] = {}
+    for dimension in query.dimensions:
+        names |= {output.sql: output.name for output in inner.shown(dimension)}
+    return [f"{one.alias} AS {names[one.sql]}" for one in outer if one.sql in names]
+
+
+def _top_of_groups(statement: SelectStatement) -> str:
+    """Write the statement for the first rows of each group.
+
+    An inner one numbers the rows, the outer one takes the first of them.
+    """
+    query = statement.query
+    outputs = statement.outputs()
     partition = [sql for dimension in query.top_per for sql in statement.group_columns(dimension)]
     order = query.order[0]
     if order.measure is not None:
         by = statement.aggregate_sql(order.measure)
     else:
         by = statement.frame.column(order.column or query.columns[0])
-    ties = _ties(statement)
-    rank = f"{'row_number' if ties else 'rank'}() {over(partition, [by + direction(order.descending), *ties])}"
+    ties = _tie_breakers(statement)
+    function = "row_number" if ties else "rank"
+    rank = f"{function}() {over(partition, [by + direction(order.descending), *ties])}"
     names = [output.name for output in outputs]
     lines = [
         "SELECT " + ", ".join(names),
-        f"FROM {nested(statement.selected([*outputs, Output(rank, 'place')]))} AS ranked",
+        f"FROM {nested(statement.selected([*outputs, OutputColumn(rank, 'place')]))} AS ranked",
         f"WHERE place <= {query.limit or 1}",
         f"ORDER BY {names[0]}, place",
     ]
     return "\n".join(lines)
 
 
-def _ties(statement: Statement) -> list[str]:
-    """By what rows of the same figure are put in order: of the first three, each place is given to one row.
+def _tie_breakers(statement: SelectStatement) -> list[str]:
+    """Return the sort keys of rows with the same figure, so that each place is given to one row.
 
-    All that share the first place are shown.
+    None where only the first place is asked for: all rows that share it are shown.
     """
     query = statement.query
     if (query.limit or 1) == 1:
@@ -102,85 +151,151 @@ def _ties(statement: Statement) -> list[str]:
     return [statement.frame.column(second)] if second is not None else []
 
 
-def _share_of_top(statement: Statement, count: int) -> str:
-    """The statement for how much of all the first groups have together."""
+def _share_of_top(statement: SelectStatement, count: int) -> str:
+    """Write the statement for the share that the first `count` groups have together."""
     query = statement.query
-    if len(query.measures) != 1 or query.measures[0].function not in ("sum", "count") or not query.dimensions:
+    adds_up = len(query.measures) == 1 and query.measures[0].function in ("sum", "count")
+    if not adds_up or not query.dimensions:
         raise Unrenderable("only of a sum or count of groups some have a part")
-    measure, figure = query.measures[0], statement.aggregate_sql(query.measures[0])
+    measure = query.measures[0]
+    figure = statement.aggregate_sql(measure)
     place = f"row_number() {over(order=[figure + direction(True)])}"
-    body = statement.selected([Output(figure, "figure"), Output(place, "place")])
+    body = statement.selected([OutputColumn(figure, "figure"), OutputColumn(place, "place")])
     first = f"sum(figure) FILTER (WHERE place <= {count})"
     part = percentage(first, "sum(figure)", statement.is_float(measure))
     name = f"top_{count}_{statement.alias(measure)}_percent"
-    return f"SELECT {Output(part, name)}\nFROM {nested(body)} AS ranked"
+    return f"SELECT {OutputColumn(part, name)}\nFROM {nested(body)} AS ranked"
 
 
-def _several_bases(statement: Statement, bases: list[tuple[TableKey, str | None]]) -> str:
-    """The statement for figures of different rows: each is aggregated alone, then they are joined on the groups."""
+def _several_bases(statement: SelectStatement, bases: list[_Base]) -> str:
+    """Write the statement for figures of different rows.
+
+    The figures of each base are aggregated alone, then they are joined on the groups.
+    """
     query = statement.query
-    if query.having or query.top_per or any(measure.per or measure.is_share for measure in query.measures):
+    is_of_groups = any(measure.per or measure.is_share for measure in query.measures)
+    if query.having or query.top_per or is_of_groups:
         raise Unrenderable("figures of several tables only stand side by side")
-    parts: list[_Part] = []
-    tables = [table for table, _ in bases]
-    for index, (base, own_filter) in enumerate(bases):
-        measures = tuple(one for one in query.measures if (one.table, statement.filter_of(one)) == (base, own_filter))
-        # A period on the date of one table restricts only the figures of that table.
-        others = set(tables) - {base}
-        out = [one for one in query.conditions if one.operator in DURING and one.column.table in others]
-        conditions = tuple(one for one in query.conditions if one not in out)
-        part = statement.of(replace(query, base=base, measures=measures, conditions=conditions, order=(), limit=None))
-        again = f"_{index + 1}" if base in tables[:index] else ""
-        parts.append(_Part(quoted(f"by_{base[1]}{again}".lower()), part, part.text(with_keys=True)))
-    aliases = {one: quoted(statement.alias(one)) for one in query.measures}
-    names = {one: part.name for part in parts for one in part.statement.query.measures}
-    lines = _joined(parts, [(names[one], alias, alias) for one, alias in aliases.items()])
-    if not query.dimensions:
-        return lines
-    keys = [aliases[one.measure] + direction(one.descending) for one in query.order[:1] if one.measure is not None]
-    return "\n".join([lines, *order_and_limit([*keys, parts[0].statement.group_names()[0][0]], query)])
-
-
-def _of_sides(statement: Statement, sides: Comparison) -> str:
-    """The figures of both sides, where they are more than one function over rows: each side is asked for by itself."""
-    query, parts = statement.query, []
-    for name, side in (("side_1", sides.first), ("side_2", sides.second)):
-        conditions = (*query.conditions, *side)
-        part = statement.of(replace(query, conditions=conditions, comparison=None, having=(), order=(), limit=None))
-        text = _average_with_keys(part) if any(one.per for one in query.measures) else part.text(with_keys=True)
-        parts.append(_Part(name, part, text))
+    parts = [_part_of_base(statement, bases, index) for index in range(len(bases))]
+    names: dict[Measure, str] = {}
+    for part in parts:
+        names |= dict.fromkeys(part.statement.query.measures, part.name)
     figures = []
     for measure in query.measures:
-        alias, names = quoted(statement.alias(measure)), names_of(measure, statement)
-        figures += [(part.name, alias, quoted(name)) for part, name in zip(parts, names, strict=True)]
-    return _joined(parts, figures)
+        alias = quoted(statement.alias(measure))
+        figures.append((names[measure], alias, alias))
+    lines = _joined(parts, figures)
+    if not query.dimensions:
+        return lines
+    keys = []
+    if query.order and query.order[0].measure is not None:
+        first = query.order[0]
+        keys.append(quoted(statement.alias(query.order[0].measure)) + direction(first.descending))
+    keys.append(parts[0].statement.group_names()[0][0])
+    return "\n".join([lines, *order_and_limit(keys, query)])
 
 
-def _average_with_keys(part: Statement) -> str:
-    """The statement for averages of groups, with the keys on which it is joined with others."""
-    if any(one.column is None for one in part.query.dimensions):
+def _part_of_base(statement: SelectStatement, bases: list[_Base], index: int) -> "_Part":
+    """Return the statement for the figures of one base.
+
+    A period on the date of another base does not restrict it.
+    """
+    query, (table, own_filter) = statement.query, bases[index]
+    measures = [
+        one
+        for one in query.measures
+        if (one.table, statement.filter_of(one)) == (table, own_filter)
+    ]
+    others = {other for other, _ in bases} - {table}
+    conditions = [
+        one
+        for one in query.conditions
+        if one.operator not in DURING or one.column.table not in others
+    ]
+    part = statement.of(
+        replace(
+            query,
+            base=table,
+            measures=tuple(measures),
+            conditions=tuple(conditions),
+            order=(),
+            limit=None,
+        )
+    )
+    is_again = table in [other for other, _ in bases[:index]]
+    again = f"_{index + 1}" if is_again else ""
+    name = quoted(f"by_{table[1]}{again}".lower())
+    return _Part(name, part, part.text(with_keys=True))
+
+
+def _of_sides(statement: SelectStatement, sides: Comparison) -> str:
+    """Write the figures of both sets of rows by a statement for each.
+
+    Figures that are more than one function over rows need that.
+    """
+    query = statement.query
+    first = _part_of_side(statement, "side_1", sides.first)
+    second = _part_of_side(statement, "side_2", sides.second)
+    figures = []
+    for measure in query.measures:
+        alias = quoted(statement.alias(measure))
+        first_name, second_name = names_of(measure, statement)
+        figures.append((first.name, alias, quoted(first_name)))
+        figures.append((second.name, alias, quoted(second_name)))
+    return _joined([first, second], figures)
+
+
+def _part_of_side(statement: SelectStatement, name: str, side: tuple[Condition, ...]) -> "_Part":
+    query = statement.query
+    part = statement.of(
+        replace(
+            query,
+            conditions=(*query.conditions, *side),
+            comparison=None,
+            having=(),
+            order=(),
+            limit=None,
+        )
+    )
+    if any(one.per for one in query.measures):
+        return _Part(name, part, _average_with_keys(part))
+    return _Part(name, part, part.text(with_keys=True))
+
+
+def _average_with_keys(part: SelectStatement) -> str:
+    """Write the statement for averages of groups, with the keys on which it is joined."""
+    dimensions = part.query.dimensions
+    if any(one.column is None for one in dimensions):
         raise Unrenderable("averages of groups are not kept apart by the keys of other groups")
-    groups = zip(part.query.dimensions, part.group_names(), strict=True)
-    names = [shown[0] for one, shown in groups if not part.is_known_by_name(one)]
-    keys = [f", ROW({name})::text AS key{index}" for index, name in enumerate(names)]
+    keyed = [
+        shown[0]
+        for dimension, shown in zip(dimensions, part.group_names(), strict=True)
+        if not part.is_known_by_name(dimension)
+    ]
+    keys = [f", ROW({name})::text AS key{index}" for index, name in enumerate(keyed)]
     return f"SELECT *{''.join(keys)}\nFROM {nested(_text(part))} AS averages"
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Figures that are asked for by themselves, under a name."""
+    """A statement for some of the figures, and its name in the WITH clause."""
 
     name: str
-    statement: Statement
+    statement: SelectStatement
     text: str
 
 
 def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
-    """The figures (a part's name, the column's name there and in the result) beside each other, by their groups."""
+    """Write the statement that puts figures of several parts beside each other, by their groups.
+
+    Args:
+        figures: the name of a part, and of the column in it and in the result.
+    """
     statement = parts[0].statement
-    with_ = "WITH " + ",\n".join(f"{part.name} AS {nested(part.text)}" for part in parts) + "\n"
+    named = ",\n".join(f"{part.name} AS {nested(part.text)}" for part in parts)
+    with_ = f"WITH {named}\n"
     if not statement.query.dimensions:
-        alone = (f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures)
+        alone = [f"(SELECT {column} FROM {part}) AS {name}" for part, column, name in figures]
         return f"{with_}SELECT {', '.join(alone)}"
     keys = [str(one.alias) for one in statement.key_outputs()]
     shown: list[str] = []
@@ -189,7 +304,15 @@ def _joined(parts: list[_Part], figures: list[tuple[str, str, str]]) -> str:
             keys = [*names, *keys]
             shown += names
         else:
-            shown += [f"coalesce({', '.join(f'{part.name}.{name}' for part in parts)}) AS {name}" for name in names]
-    shown += [f"{part}.{column}" + (f" AS {name}" if name != column else "") for part, column, name in figures]
+            shown += [_first_known(name, parts) for name in names]
+    for part_name, column, name in figures:
+        alias = f" AS {name}" if name != column else ""
+        shown.append(f"{part_name}.{column}{alias}")
     joins = [f"FULL JOIN {part.name} USING ({', '.join(keys)})" for part in parts[1:]]
     return "\n".join([f"{with_}SELECT {', '.join(shown)}", f"FROM {parts[0].name}", *joins])
+
+
+def _first_known(name: str, parts: list[_Part]) -> str:
+    """Write the column of a group that may be missing from some of the parts."""
+    columns = ", ".join(f"{part.name}.{name}" for part in parts)
+    return f"coalesce({columns}) AS {name}"

@@ -1,17 +1,31 @@
-"""Numbers as people write them: digits, Chinese numerals, English number words, and the units that scale them."""
+"""Numbers as people write them: digits, Chinese numerals, English number words, and the units that
+scale them.
+"""
 
 from dataclasses import dataclass
 from decimal import Decimal
 
-from knowledge.atoms import Atom
+from knowledge.language.atoms import Atom
 from rules.words import WORDS
 
-_DIGITS = {char: int(value) for value, chars in WORDS.chinese.under("numbers.words").items() for char in chars}
-_PLACES = {char: int(value) for value, chars in WORDS.chinese.under("numbers.places").items() for char in chars}
-_NUMERALS = _DIGITS.keys() | _PLACES.keys()
+_DIGITS = {
+    char: int(value)
+    for value, chars in WORDS.chinese.under("numbers.words").items()
+    for char in chars
+}
+_PLACES = {
+    char: int(value)
+    for value, chars in WORDS.chinese.under("numbers.places").items()
+    for char in chars
+}
+_NUMERALS = frozenset(_DIGITS.keys() | _PLACES.keys())
 _SCALES = WORDS.numbers("numbers.scales")
 _GLUED, _PERCENT = WORDS.both("numbers.glued"), WORDS.both("numbers.percent")
-ENGLISH_NUMBERS = {word: int(value) for value, words in WORDS.english.under("numbers.words").items() for word in words}
+ENGLISH_NUMBERS = {
+    word: int(value)
+    for value, words in WORDS.english.under("numbers.words").items()
+    for word in words
+}
 
 
 @dataclass(frozen=True)
@@ -36,22 +50,26 @@ class Numeral:
 
 
 def chinese_number(text: str) -> int | None:
-    """The value of a Chinese numeral (`三百二十`, `一万五千`, `二〇二四`), or None when it isn't one."""
-    if not text or not {*text} <= _NUMERALS:
+    """Return the value of a Chinese numeral (`三百二十`, `二〇二四`); None when it isn't one."""
+    if not text or not _NUMERALS.issuperset(text):
         return None
-    if all(char in _DIGITS for char in text):
+    if _DIGITS.keys() >= set(text):
         return int("".join(str(_DIGITS[char]) for char in text))
     total = section = digit = 0
     for char in text:
         if char in _DIGITS:
             digit = _DIGITS[char]
-        elif _PLACES[char] >= 10**4:
-            counted = section + digit
-            total = total + counted * _PLACES[char] if counted else (total or 1) * _PLACES[char]
-            section = digit = 0
+            continue
+        place = _PLACES[char]
+        if place < 10**4:
+            section += (digit or 1) * place
+        elif section + digit > 0:
+            total += (section + digit) * place
+            section = 0
         else:
-            section += (digit or 1) * _PLACES[char]
-            digit = 0
+            total = (total or 1) * place
+            section = 0
+        digit = 0
     return total + section + digit
 
 
@@ -68,19 +86,34 @@ def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
 def _base_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     atom = atoms[start]
     if atom.kind == "number":
-        negative = start > 0 and atoms[start - 1].key == "-" and atom.glued and not _glued_to_word(atoms, start - 1)
-        return Numeral(start - negative, start + 1, Decimal(atom.key) * (-1 if negative else 1))
+        if _is_negative(atoms, start):
+            return Numeral(start - 1, start + 1, -Decimal(atom.key))
+        return Numeral(start, start + 1, Decimal(atom.key))
     if atom.kind == "word" and atom.key in ENGLISH_NUMBERS:
         return Numeral(start, start + 1, Decimal(ENGLISH_NUMBERS[atom.key]))
-    if not _is_numeral(atom) or (start > 0 and _is_numeral(atoms[start - 1])):
+    return _chinese_at(atoms, start)
+
+
+def _is_negative(atoms: tuple[Atom, ...], start: int) -> bool:
+    """Tell whether a minus stands right before the number, and not between two words."""
+    if start == 0 or atoms[start - 1].key != "-" or not atoms[start].glued:
+        return False
+    return not _glued_to_word(atoms, start - 1)
+
+
+def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
+    """Give the Chinese numeral that begins at `start`."""
+    if not _is_numeral(atoms[start]) or (start > 0 and _is_numeral(atoms[start - 1])):
         return None
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
         end += 1
     text = "".join(atom.text for atom in atoms[start:end])
     value = chinese_number(text)
+    if value is None:
+        return None
     scale = _PLACES.get(text[-1], 1) if len(text) > 1 else 1
-    return None if value is None else Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
+    return Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
 
 
 def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:
@@ -92,11 +125,16 @@ def _is_numeral(atom: Atom) -> bool:
 
 
 def _scaled(atoms: tuple[Atom, ...], base: Numeral) -> Numeral:
-    """`base` with a following scale (`100万`, `5 million`, `20k`) or percent sign taken in."""
+    """Take a following scale (`100万`, `5 million`, `20k`) or percent sign into the number."""
     for length in (2, 1):
         following = atoms[base.end : base.end + length]
+        if len(following) < length:
+            continue
         scale = _SCALES.get("".join(atom.key for atom in following))
-        if len(following) == length and scale is not None and (following[0].glued or following[0].key not in _GLUED):
+        if scale is None:
+            continue
+        first = following[0]
+        if first.glued or first.key not in _GLUED:
             return Numeral(base.start, base.end + length, base.value * scale, scale=scale)
     if base.end < len(atoms) and atoms[base.end].key in _PERCENT:
         return Numeral(base.start, base.end + 1, base.value, is_percent=True)

@@ -1,4 +1,5 @@
-"""Telling questions about an answer ("why is the first one so high?") from questions about the data.
+"""Telling questions about an answer ("why is the first one so high?") from questions about the
+data.
 
 Of an answer that is a series, so are those about its course ("what is the trend?").
 """
@@ -12,12 +13,14 @@ from rules.words import WORDS
 Doubt = Literal["why", "reliability", "meaning"]
 """What a question about an answer asks of it, the plainest first."""
 
-_DOUBTS: Mapping[Doubt, re.Pattern[str]] = {one: WORDS.found(f"doubts.{one}") for one in get_args(Doubt)}
+_DOUBTS: Mapping[Doubt, re.Pattern[str]] = {
+    one: WORDS.found(f"doubts.{one}") for one in get_args(Doubt)
+}
 _POINTS = WORDS.found("doubts.pointers")
 
 
 def kind_of_doubt(question: str) -> Doubt | None:
-    """What a question about an answer asks of it; None when it asks something else."""
+    """Return what a question about an answer asks of it; None when that is something else."""
     for doubt, pattern in _DOUBTS.items():
         match = pattern.search(question)
         if match:
@@ -29,7 +32,9 @@ def kind_of_doubt(question: str) -> Doubt | None:
 Course = Literal["outlook", "change", "trend"]
 """What is asked of a series: what may come, what changed against a period before, how it went."""
 
-_ASKED: Mapping[Course, re.Pattern[str]] = {one: WORDS.found(f"course.{one}") for one in get_args(Course)}
+_ASKED: Mapping[Course, re.Pattern[str]] = {
+    one: WORDS.found(f"course.{one}") for one in get_args(Course)
+}
 _UNITS = ("any", "year", "quarter", "month", "week", "day")
 _BEFORE = {unit: WORDS.found(f"course.before.{unit}") for unit in _UNITS}
 _RATES = {unit: WORDS.found(f"course.rates.{unit}") for unit in _UNITS}
@@ -38,14 +43,15 @@ _BESIDE = WORDS.found("course.beside")
 
 
 def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
-    """What a question asks of a series, if it asks nothing else.
+    """Return what a question asks of a series, if it asks nothing else.
 
     Args:
         unit: of the periods of the series, `month` for example; None when it is not known.
         rows: how many the series has.
 
     Returns:
-        None also for a question about a period before of which such a series tells nothing, and for one that only
+        None also for a question about a period before of which such a series tells nothing, and for
+            one that only
         names such a period: it asks for the figures of that.
     """
     left, compares = _without(_RATES, question, unit, rows)
@@ -60,8 +66,12 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
     return asked if not rest else None
 
 
-def _without(said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int) -> tuple[str, bool]:
-    """The question without what it says of a period before, and whether it says that of one the series may have."""
+def _without(
+    said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int
+) -> tuple[str, bool]:
+    """The question without what it says of a period before, and whether it says that of one the
+    series may have.
+    """
     a_year_ago = "year" if rows > _PER_YEAR.get(unit or "", rows) else ""
     for named in ("any", unit or "", a_year_ago):
         if named in said and said[named].search(question):

@@ -1,7 +1,9 @@
-"""Forms of conversation: what people say around a request, and how they talk when they don't ask a database.
+"""Forms of conversation: what people say around a request, and how they talk when they don't ask a
+database.
 
-A sentence may hold nothing but words of the database and still be talk ("I used to work in a warehouse"): what tells
-them apart is who speaks of what — oneself, somebody's opinion, advice, causes, definitions — not the words named.
+A sentence may hold nothing but words of the database and still be talk ("I used to work in a
+warehouse"): what tells them apart is who speaks of what — oneself, somebody's opinion, advice,
+causes, definitions — not the words named.
 """
 
 import re
@@ -18,7 +20,10 @@ _COURTESY = re.compile(
     rf"(?:{WORDS.any_of('talk.asides')}){_ADDRESSED}\s*{_SIGN}{_STOP}*)+(?:{WORDS.any_of('talk.joints')})?",
     re.IGNORECASE,
 )
-_CLOSING = re.compile(rf"[\s,，.。!！;；]+(?:{WORDS.any_of('talk.closings')})[\s!！.。~～]*$", re.IGNORECASE)
+_CLOSING = re.compile(
+    rf"(?<![\s,，.。!！;；])[\s,，.。!！;；]++(?:{WORDS.any_of('talk.closings')})[\s!！.。~～]*$",
+    re.IGNORECASE,
+)
 _FRAMES = re.compile(WORDS.any_of("talk.frames"), re.IGNORECASE)
 _OURS, _ONESELF, _YOURSELF = (WORDS.found(f"talk.{who}") for who in ("ours", "oneself", "yourself"))
 _STATEMENT = re.compile(
@@ -27,31 +32,43 @@ _STATEMENT = re.compile(
     re.IGNORECASE,
 )
 _WHETHER = re.compile(
-    rf"^\W*(?:{WORDS.any_of('talk.whether')})(?:n't)? (?!(?:{WORDS.any_of('talk.not_whether')})\b)\w+", re.IGNORECASE
+    rf"^\W*(?:{WORDS.any_of('talk.whether')})(?:n't)? (?!(?:{WORDS.any_of('talk.not_whether')})\b)\w+",
+    re.IGNORECASE,
 )
 _FORMS = ("advice", "causes", "definitions", "opinions", "creations", "narration")
 _SIGNS = (
     *(WORDS.found(f"talk.{form}") for form in _FORMS),
     WORDS.begins("talk.others"),
-    re.compile("|".join((WORDS.begins("talk.condition_beginnings").pattern, WORDS.any_of("talk.conditions"))), re.I),
+    re.compile(
+        "|".join(
+            (WORDS.begins("talk.condition_beginnings").pattern, WORDS.any_of("talk.conditions"))
+        ),
+        re.I,
+    ),
 )
 
 SMALL_TALK = re.compile(
     rf"^\W*(?:{WORDS.any_of('talk.small.phrases')})"
-    rf"([\s,，!！.。~?？{WORDS.chinese.text('talk.small.particles')}]*({WORDS.any_of('talk.small.addressed')})?)*$",
+    rf"(?:[\s,，!！.。~?？{WORDS.chinese.text('talk.small.particles')}]|{WORDS.any_of('talk.small.addressed')})*+$",
     re.IGNORECASE,
 )
 """Nothing but courtesy."""
-THANKS = re.compile(rf"^\W*(?:(?:{WORDS.any_of('talk.small.approval')})(?:[\s,，.。!！;；、]+|$))+", re.IGNORECASE)
+THANKS = re.compile(
+    rf"^\W*(?:(?:{WORDS.any_of('talk.small.approval')})(?:[\s,，.。!！;；、]+|$))+", re.IGNORECASE
+)
 """What people say before they go on; it asks for nothing."""
 ABOUT_CITU = WORDS.found("talk.citu.about")
 """Asks who or what answers here."""
 REWORDED = WORDS.begins("talk.rewordings")
-"""Looks like an order to change data, but names nothing that would be changed: the question before is."""
+"""Looks like an order to change data, but names nothing that would be changed: the question before
+is.
+"""
 
 
 def without_courtesy(question: str) -> str:
-    """The question without the greeting before it and the thanks behind; empty when it is nothing else."""
+    """The question without the greeting before it and the thanks behind; empty when it is nothing
+    else.
+    """
     rest = _COURTESY.sub("", question.strip(), count=1)
     return _CLOSING.sub("", rest).strip()
 

@@ -1,22 +1,29 @@
-"""What words of a question ask for, read from the tables `intents` and `follow_ups` of the languages.
+"""What words of a question ask for, read from the tables `intents` and `follow_ups` of the
+languages.
 
-The tables are divided by the kind of an `Intent` and, where a kind has several senses, by its argument:
+The tables are divided by the kind of an `Intent` and, where a kind has several senses, by its
+argument:
 
     noise   says nothing that changes the answer      of      ties a noun to the one it belongs to
             (`rows`: except that rows are counted)
     list    wants rows                                 which   wants the things themselves
     count sum avg max min share distinct               aggregates
-    each by bucket trend                               groups (`kind`: by what they are; `sort`: that, or each of them)
+    each by bucket trend                               groups (`kind`: by what they are; `sort`:
+                                                       that, or each of them)
     super rank top                                     order and limit
     cmp between not null like and or range with        conditions
     unit    measure word after a number                compare  wants two things side by side
-    inclusion                                          groups without rows count as well; see `INCLUSIONS`
+    inclusion                                          groups without rows count as well; see
+                                                       `INCLUSIONS`
     median stddev percentile                           further aggregates
-    calendar calendar_part                             weekdays and hours: a condition `part:value`, or a group
-    growth                                             change from one period to the next (`year`: from a year before)
+    calendar calendar_part                             weekdays and hours: a condition `part:value`,
+                                                       or a group
+    growth                                             change from one period to the next (`year`:
+                                                       from a year before)
     both                                               all of several values
     running                                            figures added up from one period to the next
-    unsupported                                        what rules can't answer; the argument names it
+    unsupported                                        what rules can't answer; the argument names
+                                                       it
 
 In a follow-up, `noise` also has arguments, which say what is asked of the question before:
 
@@ -26,7 +33,8 @@ In a follow-up, `noise` also has arguments, which say what is asked of the quest
     only          restricts it further
     all all:dates takes restrictions away, or those of time
     reverse       turns its order round
-    shift:…       moves its period by one unit; `last` at its end: else from today, where it has no period
+    shift:…       moves its period by one unit; `last` at its end: else from today, where it has no
+                  period
     filter        its conditions, of which something is said
 """
 
@@ -36,7 +44,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from common.word_files import Words
-from knowledge.atoms import key_of
+from knowledge.language.atoms import key_of
 from rules.words import WORDS
 
 Kind = Literal[
@@ -54,7 +62,7 @@ _NO_ARGUMENT = "plain"
 
 @dataclass(frozen=True)
 class Intent:
-    """What a word asks for; see the module's table of kinds."""
+    """The meaning of a word that asks; see the module's table of kinds."""
 
     kind: str
     arg: str = ""
@@ -64,7 +72,9 @@ def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]
     for place, phrases in words.under(table).items():
         kind, _, arg = place.partition(".")
         if kind not in get_args(Kind):
-            raise words.error(f"{table}.{place}", "is of no kind that `rules/words/vocabulary.py` knows")
+            raise words.error(
+                f"{table}.{place}", "is of no kind that `rules/words/vocabulary.py` knows"
+            )
         yield Intent(kind, "" if arg == _NO_ARGUMENT else arg), phrases
 
 
@@ -80,24 +90,40 @@ def intents_of(table: str, *files: Words) -> dict[str, Intent]:
             for phrase in phrases:
                 key = key_of(phrase) if phrase.isalnum() or " " in phrase else phrase
                 if key in intents:
-                    raise words.error(f"{table}.{intent.kind}", f"says {phrase!r}, which {intents[key]} has already")
+                    raise words.error(
+                        f"{table}.{intent.kind}",
+                        f"says {phrase!r}, which {intents[key]} has already",
+                    )
                 intents[key] = intent
-    articled = {f"the {key}": intent for key, intent in intents.items() if intent.kind in _ARTICLED and key.isascii()}
+    articled = {
+        f"the {key}": intent
+        for key, intent in intents.items()
+        if intent.kind in _ARTICLED and key.isascii()
+    }
     return articled | intents
 
 
 INCLUSIONS = intents_of("inclusions", *_LANGUAGES)
 """What words of an inclusion ("including those without orders") do in it, by comparison key."""
 INTENTS = INCLUSIONS | intents_of("intents", *_LANGUAGES)
-"""Intent by comparison key (exact form); a word of an inclusion that also means something else means that."""
+"""Intent by comparison key (exact form); a word of an inclusion that also means something else
+means that.
+"""
 FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", *_LANGUAGES)
 """`INTENTS` as a follow-up means them."""
 
 
 def common_phrases() -> Iterator[str]:
-    """Phrases that any question may hold, whatever it is about; verbs are not among them, since they name events."""
+    """Phrases that any question may hold, whatever it is about; verbs are not among them, since
+    they name events.
+    """
     for words in _LANGUAGES:
         for table in ("intents", "inclusions"):
-            yield from (phrase for intent, said in _entries(words, table) if intent.kind != "verb" for phrase in said)
+            yield from (
+                phrase
+                for intent, said in _entries(words, table)
+                if intent.kind != "verb"
+                for phrase in said
+            )
     for names in (calendar.month_name, calendar.day_name, calendar.month_abbr, calendar.day_abbr):
         yield from names

@@ -7,10 +7,16 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-c
 
 
 def browser_path() -> str | None:
-    """An installed Chromium; none is downloaded. The one without windows takes half of the other's time."""
+    """An installed Chromium; none is downloaded. The one without windows takes half of the other's
+    time.
+    """
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def flags() -> list[str]:
     """Its command line; root may not use the sandbox."""
-    return ["--disable-gpu", "--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    return [
+        "--disable-gpu",
+        "--disable-background-networking",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),
+    ]

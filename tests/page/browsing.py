@@ -1,4 +1,6 @@
-"""What a reader does with the page, and answers put in the server's place that only trouble or malice would give."""
+"""What a reader does with the page, and answers put in the server's place that only trouble or
+malice would give.
+"""
 
 import itertools
 import json
@@ -12,13 +14,19 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 RANKING = "查询各服务区的营业收入排行"
 ASK = "**/api/v0/ask_agent_stream"
 EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
+# Markup in a text, which shows in the page's title if it ever runs.
+HOSTILE = (
+    "<img src=x onerror=\"document.title='hacked'\">"
+    "<script>document.title='hacked'</script>&lt;b&gt;"
+)
 
 
 @contextmanager
 def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[Page]:
     """The page in Chinese, unless options say otherwise.
 
-    Fails the test when a script fails, the content security policy is violated or anything foreign is loaded.
+    Fails the test when a script fails, the content security policy is violated or anything foreign
+    is loaded.
     """
     options: dict[str, Any] = {
         "locale": "zh-CN",
@@ -30,8 +38,16 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(f"script: {error}"))
-    page.on("console", lambda message: problems.append(message.text) if "Security Policy" in message.text else None)
-    page.on("request", lambda request: None if request.url.startswith(base_url) else problems.append(request.url))
+    page.on(
+        "console",
+        lambda message: (
+            problems.append(message.text) if "Security Policy" in message.text else None
+        ),
+    )
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(base_url) else problems.append(request.url),
+    )
     try:
         page.goto(base_url + "/")
         yield page
@@ -71,7 +87,12 @@ def frame(envelope: dict[str, Any]) -> str:
 
 
 def completed(**data: Any) -> dict[str, Any]:
-    return {"code": 200, "success": True, "message": "处理完成", "data": {"type": "completed", **data}}
+    return {
+        "code": 200,
+        "success": True,
+        "message": "处理完成",
+        "data": {"type": "completed", **data},
+    }
 
 
 def progress(**data: Any) -> dict[str, Any]:
@@ -80,7 +101,14 @@ def progress(**data: Any) -> dict[str, Any]:
 
 
 def tool(call_id: str, status: str, **data: Any) -> dict[str, Any]:
-    body = {"type": "tool", "node": "think", "call_id": call_id, "name": "run_sql", "status": status, **data}
+    body = {
+        "type": "tool",
+        "node": "think",
+        "call_id": call_id,
+        "name": "run_sql",
+        "status": status,
+        **data,
+    }
     return {"code": 200, "success": True, "message": "工具", "data": body}
 
 
@@ -98,6 +126,18 @@ def answer_as(reply: dict[str, Any], route: Route) -> None:
 
 def result(columns: list[str], types: list[str], rows: str, *, row_count: int, **more: Any) -> str:
     """A completed frame with rows given as JSON text, so that its numbers keep their digits."""
-    body = {"columns": columns, "column_types": types, "rows": "@", "row_count": row_count, "is_limited": False, **more}
+    body = {
+        "columns": columns,
+        "column_types": types,
+        "rows": "@",
+        "row_count": row_count,
+        "is_limited": False,
+        **more,
+    }
     answer = completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
     return frame(answer).replace('"@"', rows)
+
+
+def expect_no_markup(page: Page) -> None:
+    expect(page.locator("#turns :is(img, script, b, iframe)")).to_have_count(0)
+    assert "hacked" not in page.title()

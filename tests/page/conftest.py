@@ -6,12 +6,14 @@ from contextlib import ExitStack
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: E402
 
 from tests.conftest import alone, shared_data_dir  # noqa: E402
-from tests.live import serving  # noqa: E402
 from tests.page.browsers import BROWSERS, browser_path, flags  # noqa: E402
 from tests.page.browsing import opened  # noqa: E402
+from tests.support.live import serving  # noqa: E402
+
+expect.set_options(timeout=30_000)  # by default 5 s, in which a busy machine doesn't always answer
 
 
 @pytest.fixture(scope="package")
@@ -28,12 +30,16 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def live_server(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Base URL of a Citu of its own, on the embedded demo database, which is there already, without a model."""
+    """Base URL of a Citu of its own, on the embedded demo database, which is there already, without
+    a model.
+    """
     folder = tmp_path_factory.mktemp("live")
     files = {"AUDIT_LOG": str(folder / "audit.jsonl"), "API_KEYS_FILE": str(folder / "keys.json")}
     with ExitStack() as stack:
         with alone():
-            citu = stack.enter_context(serving(folder / "log", model=None, DATA_DIR=str(shared_data_dir()), **files))
+            citu = stack.enter_context(
+                serving(folder / "log", model=None, DATA_DIR=str(shared_data_dir()), **files)
+            )
         yield f"http://127.0.0.1:{citu.port}"
 
 

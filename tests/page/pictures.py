@@ -1,7 +1,9 @@
-"""Makes pictures of the page as its users see it, on the demo database and by rules, or with a scripted model.
+"""Makes pictures of the page as its users see it, on the demo database and by rules, or with a
+scripted model.
 
 python -m tests.page.pictures               the two of the READMEs, into docs/images
-python -m tests.page.pictures --all FOLDER  every scene in both languages, wide and narrow, light and dark: to look at
+python -m tests.page.pictures --all FOLDER  every scene in both languages, wide and narrow, light
+                                            and dark: to look at
 """
 
 import argparse
@@ -16,12 +18,12 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from common.text import language_of
-from tests.live import ROOT, serving_afresh
-from tests.openai_replies import Reply, Request
-from tests.openai_server import OpenAiServer
 from tests.page.browsers import browser_path, flags
 from tests.page.browsing import ASK, ask, opened
-from tests.tool_scripts import calling, following
+from tests.support.live import ROOT, serving_afresh
+from tests.support.openai_replies import Reply, Request
+from tests.support.openai_server import OpenAiServer
+from tests.support.tool_scripts import calling, following
 
 LANGUAGES = {"zh": "zh-CN", "en": "en-US"}
 DOCS = {"zh": "page.png", "en": "page-en.png"}
@@ -35,7 +37,9 @@ _TOLD = {
 
 def _using_tools(request: Request) -> Reply:
     """Asks for the rows, then says what is in them."""
-    lang = language_of(next(one["content"] for one in request.messages[::-1] if one["role"] == "user"))
+    lang = language_of(
+        next(one["content"] for one in request.messages[::-1] if one["role"] == "user")
+    )
     return following((calling("run_sql", sql=_SQL), Reply(_TOLD[lang])))(request)
 
 
@@ -80,14 +84,19 @@ SCENES = {
     "welcome": Scene({"zh": (), "en": ()}),
     "chart": Scene(_CHART),
     "series": Scene(
-        {"zh": ("2026年每月营业收入", "趋势怎么样"), "en": ("revenue per month in 2026", "what is the trend?")}
+        {
+            "zh": ("2026年每月营业收入", "趋势怎么样"),
+            "en": ("revenue per month in 2026", "what is the trend?"),
+        }
     ),
     "number": Scene({"zh": ("上个月的营业收入",), "en": ("revenue last month",)}),
     "refusal": Scene(_REFUSED),
     "unclear": Scene({"zh": ("最好的服务区",), "en": ("the best service area",)}),
     "error": Scene(_CHART, prepare=_cut_off),
     "wrong-sql": Scene({"zh": ("SELECT nam FROM shop",), "en": ("SELECT nam FROM shop",)}),
-    "reopened": Scene({lang: (*_REFUSED[lang], *_CHART[lang]) for lang in LANGUAGES}, finish=_reload),
+    "reopened": Scene(
+        {lang: (*_REFUSED[lang], *_CHART[lang]) for lang in LANGUAGES}, finish=_reload
+    ),
     "tools": Scene(
         {"zh": ("哪类店铺最多？",), "en": ("Which kinds of shops are most common?",)},
         needs_model=True,
@@ -99,7 +108,9 @@ SCENES = {
 
 @contextmanager
 def _citus(folder: Path) -> Iterator[Callable[[Scene], str]]:
-    """Gives the base URL of a Citu for a scene; one without a model, and one with a scripted one, over one demo."""
+    """Gives the base URL of a Citu for a scene; one without a model, and one with a scripted one,
+    over one demo.
+    """
     with ExitStack() as stack:
         model = stack.enter_context(OpenAiServer(_using_tools))
         endpoint = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": model.url, "OPENAI_MODEL": "scripted"}
@@ -109,15 +120,21 @@ def _citus(folder: Path) -> Iterator[Callable[[Scene], str]]:
             if scene.needs_model not in made:
                 given = endpoint if scene.needs_model else {}
                 log = folder / f"log-{scene.needs_model}"
-                citu = stack.enter_context(serving_afresh(log, DATA_DIR=str(folder / "var"), **given))
+                citu = stack.enter_context(
+                    serving_afresh(log, DATA_DIR=str(folder / "var"), **given)
+                )
                 made[scene.needs_model] = f"http://127.0.0.1:{citu.port}"
             return made[scene.needs_model]
 
         yield url
 
 
-def take(browser: Browser, base_url: str, scene: Scene, lang: str, path: Path, **context: Any) -> None:
-    """Plays the scene in a new window and writes its picture; fails where the page reports a problem."""
+def take(
+    browser: Browser, base_url: str, scene: Scene, lang: str, path: Path, **context: Any
+) -> None:
+    """Plays the scene in a new window and writes its picture; fails where the page reports a
+    problem.
+    """
     with opened(browser, base_url, locale=LANGUAGES[lang], **context) as page:
         expect(page.locator(".example").first).to_be_visible()
         scene.prepare(page)
@@ -126,7 +143,9 @@ def take(browser: Browser, base_url: str, scene: Scene, lang: str, path: Path, *
             expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
         scene.finish(page)
         page.wait_for_load_state("networkidle")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{path.name} scrolls sideways"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+            f"{path.name} scrolls sideways"
+        )
         page.screenshot(path=path)
 
 
@@ -147,12 +166,21 @@ def _all(browser: Browser, url: Callable[[Scene], str], folder: Path) -> None:
     for name, scene in SCENES.items():
         for lang in LANGUAGES:
             for look, context in looks.items():
-                take(browser, url(scene), scene, lang, folder / f"{name}-{lang}-{look}.png", **context)
+                take(
+                    browser,
+                    url(scene),
+                    scene,
+                    lang,
+                    folder / f"{name}-{lang}-{look}.png",
+                    **context,
+                )
 
 
 def main() -> None:
     """Makes them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--all", metavar="FOLDER", type=Path, help="every scene, into this folder")
     wanted: Path | None = parser.parse_args().all
     os.chdir(ROOT)

@@ -66,7 +66,11 @@ def _below(prefix: str, port: int) -> Iterator[str]:
                 return
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             behind = http.client.HTTPConnection("127.0.0.1", port)
-            headers = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
+            headers = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() != "accept-encoding"
+            }
             behind.request(self.command, self.path.removeprefix(prefix), body, headers)
             reply = behind.getresponse()
             content = reply.read()

@@ -1,4 +1,6 @@
-"""A browser opens the chat socket as pages do: from the service's own page, naming a key among the subprotocols."""
+"""A browser opens the chat socket as pages do: from the service's own page, naming a key among the
+subprotocols.
+"""
 
 from playwright.sync_api import Page
 
@@ -16,4 +18,7 @@ ASK = """subprotocols => new Promise((done, fail) => {
 
 def test_the_services_own_page_may_open_a_socket(page: Page) -> None:
     assert page.evaluate(ASK, []) == ["", "completion"]
-    assert page.evaluate(ASK, ["citu.chat", "citu.bearer.citu_key_not_asked_for"]) == ["citu.chat", "completion"]
+    assert page.evaluate(ASK, ["citu.chat", "citu.bearer.citu_key_not_asked_for"]) == [
+        "citu.chat",
+        "completion",
+    ]

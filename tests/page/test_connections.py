@@ -9,8 +9,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
-from tests.faulty_proxy import Fault, FaultyProxy
-from tests.live import eventually
 from tests.page.browsing import (
     ASK,
     EVENT_STREAM,
@@ -23,6 +21,8 @@ from tests.page.browsing import (
     port_of,
     progress,
 )
+from tests.support.faulty_proxy import Fault, FaultyProxy
+from tests.support.live import eventually
 
 EVENTS = "**/api/v0/runs/*/events*"
 NODES = ["classify_question", "agent_sql_generation", "agent_sql_execution", "format_response"]
@@ -35,7 +35,9 @@ def asked(page: Page) -> list[dict[str, Any]]:
 
     def note(request: Request) -> None:
         if request.url.endswith("ask_agent_stream"):
-            bodies.append({**(request.post_data_json or {}), "key": request.headers["idempotency-key"]})
+            bodies.append(
+                {**(request.post_data_json or {}), "key": request.headers["idempotency-key"]}
+            )
 
     page.on("request", note)
     return bodies
@@ -47,12 +49,14 @@ def broken_off(*frames: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("node", ["classify_question", "agent_sql_execution"])
-def test_a_lost_connection_is_taken_up_where_it_broke(browser: Browser, live_server: str, node: str) -> None:
+def test_a_lost_connection_is_taken_up_where_it_broke(
+    browser: Browser, live_server: str, node: str
+) -> None:
     fault = Fault(after=f'"node":"{node}","st'.encode())
     with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
         turn = ask(page, RANKING)
-        # Broken in its first frame a run has no name yet, and its question is sent once more. So it is when a browser
-        # drops what came at once with the end.
+        # Broken in its first frame a run has no name yet, and its question is sent once more. So it
+        # is when a browser drops what came at once with the end.
         expect_state(turn, "done")
         assert [step.get_attribute("data-node") for step in turn.locator(".step").all()] == NODES
         assert turn.locator("tbody tr").count() > 1
@@ -65,7 +69,9 @@ def test_a_silent_connection_is_made_anew(browser: Browser, live_server: str) ->
     with FaultyProxy(port_of(live_server), fault) as proxy, opened(browser, proxy.base_url) as page:
         page.clock.install()
         turn = ask(page, RANKING)
-        expect(turn.locator(".step")).to_have_attribute("data-status", "done")  # the stream has begun
+        expect(turn.locator(".step")).to_have_attribute(
+            "data-status", "done"
+        )  # the stream has begun
         page.clock.fast_forward(50_000)
         expect(turn).to_contain_text("正在恢复")
         page.clock.fast_forward(1000)
@@ -73,7 +79,10 @@ def test_a_silent_connection_is_made_anew(browser: Browser, live_server: str) ->
 
 
 def test_only_what_is_missing_is_asked_for_until_it_comes(page: Page) -> None:
-    first, second = frame(progress(display_name="一")), frame(progress(display_name="二", status="done"))
+    first, second = (
+        frame(progress(display_name="一")),
+        frame(progress(display_name="二", status="done")),
+    )
     page.route(ASK, lambda route: route.fulfill(**broken_off(first)))
     last_seen = first.partition("\n")[0].rpartition(":")[2]
     wanted: list[str] = []
@@ -94,7 +103,9 @@ def test_only_what_is_missing_is_asked_for_until_it_comes(page: Page) -> None:
 
 
 @pytest.mark.parametrize("frames", [[frame(progress())], []], ids=["named", "nameless"])
-def test_a_run_that_stays_out_of_reach_is_given_up(page: Page, frames: list[str], asked: list[dict[str, Any]]) -> None:
+def test_a_run_that_stays_out_of_reach_is_given_up(
+    page: Page, frames: list[str], asked: list[dict[str, Any]]
+) -> None:
     page.clock.install()
     page.route(ASK, lambda route: route.fulfill(**broken_off(*frames)))
     page.route(EVENTS, lambda route: route.abort("connectionreset"))
@@ -109,7 +120,9 @@ def test_a_run_that_stays_out_of_reach_is_given_up(page: Page, frames: list[str]
     assert (len(asked) == 1) == bool(frames)
 
 
-def test_the_same_question_sent_again_has_the_same_key(page: Page, asked: list[dict[str, Any]]) -> None:
+def test_the_same_question_sent_again_has_the_same_key(
+    page: Page, asked: list[dict[str, Any]]
+) -> None:
     page.route(ASK, lambda route: route.abort("connectionreset"), times=1)
     turn = ask(page, RANKING)
     expect_state(turn, "failed")
@@ -132,7 +145,9 @@ def held(page: Page) -> Iterator[list[str]]:
         if later:
             route.fulfill(**broken_off(*later))
         else:
-            route.fulfill(status=503, json={"code": 503, "success": False, "message": "", "data": {}})
+            route.fulfill(
+                status=503, json={"code": 503, "success": False, "message": "", "data": {}}
+            )
 
     begun = frame(progress(display_name="分析", run_id="run_1", conversation_id="c"))
     page.context.route(ASK, lambda route: route.fulfill(**broken_off(begun)))
@@ -140,7 +155,9 @@ def held(page: Page) -> Iterator[list[str]]:
     yield later
 
 
-def test_a_question_goes_on_after_a_reload(page: Page, held: list[str], asked: list[dict[str, Any]]) -> None:
+def test_a_question_goes_on_after_a_reload(
+    page: Page, held: list[str], asked: list[dict[str, Any]]
+) -> None:
     turn = ask(page, "还在吗")
     expect(turn).to_contain_text("正在恢复")
 
@@ -153,13 +170,17 @@ def test_a_question_goes_on_after_a_reload(page: Page, held: list[str], asked: l
     expect(page.locator(".answer")).to_have_text("在")
     assert len(asked) == 1
     page.reload()
-    expect(page.locator("#welcome")).to_be_visible()  # conversation c was never kept, and nothing runs any more
+    expect(
+        page.locator("#welcome")
+    ).to_be_visible()  # conversation c was never kept, and nothing runs any more
 
 
 def test_a_run_that_has_expired_meanwhile_is_said(page: Page, held: list[str]) -> None:
     expect(ask(page, "还在吗")).to_contain_text("正在恢复")
     # Only who has lost everything asks for events from the first on.
-    page.context.route("**/events?after=0", lambda route: route.fulfill(status=404, json={"code": 404, "data": {}}))
+    page.context.route(
+        "**/events?after=0", lambda route: route.fulfill(status=404, json={"code": 404, "data": {}})
+    )
     page.reload()
     expect(page.get_by_role("alert")).to_contain_text("run_gone")
 
@@ -212,7 +233,10 @@ def test_stop_before_the_run_has_a_name_cancels_it_when_it_has(page: Page) -> No
 
 def test_stop_works_when_the_server_never_says_anything(browser: Browser, live_server: str) -> None:
     silent = Fault(after=b"HTTP/1", then="stall")
-    with FaultyProxy(port_of(live_server), silent) as proxy, opened(browser, proxy.base_url) as page:
+    with (
+        FaultyProxy(port_of(live_server), silent) as proxy,
+        opened(browser, proxy.base_url) as page,
+    ):
         page.clock.install()
         turn = ask(page, RANKING)
         page.get_by_role("button", name="停止").click()

@@ -1,4 +1,6 @@
-"""The drawers: earlier conversations searched and cleared, the schema, what waits for a reviewer; and the themes."""
+"""The drawers: earlier conversations searched and cleared, the schema, what waits for a reviewer;
+and the themes.
+"""
 
 from functools import partial
 from typing import Any
@@ -15,9 +17,18 @@ def _answered_with(data: dict[str, Any]) -> dict[str, Any]:
 def test_titles_are_searched_on_all_pages(page: Page) -> None:
     def listed(route: Route) -> None:
         first = 3 if "cursor=more" in route.request.url else 0
-        about = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "turn_count": 1}
-        found = [{"conversation_id": f"c{n}", "title": f"Title {n}", **about} for n in range(first, first + 3)]
-        route.fulfill(json=_answered_with({"conversations": found, "next_cursor": None if first else "more"}))
+        about = {
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+            "turn_count": 1,
+        }
+        found = [
+            {"conversation_id": f"c{n}", "title": f"Title {n}", **about}
+            for n in range(first, first + 3)
+        ]
+        route.fulfill(
+            json=_answered_with({"conversations": found, "next_cursor": None if first else "more"})
+        )
 
     page.route("**/api/v0/conversations**", listed)
     page.get_by_role("button", name="历史").click()
@@ -73,18 +84,27 @@ def test_the_schema_is_listed_searched_and_described(page: Page) -> None:
 
 
 def test_reviewers_decide_on_what_waits(page: Page) -> None:
-    item = {"question": "<b>问</b>", "sql": "SELECT 1", "author": "wang", "created_at": "2026-01-01T00:00:00Z"}
+    item = {
+        "question": "<b>问</b>",
+        "sql": "SELECT 1",
+        "author": "wang",
+        "created_at": "2026-01-01T00:00:00Z",
+    }
     examples = [{**item, "example_id": f"ex_{number}", "trust": "candidate"} for number in range(3)]
     lesson = {**item, "lesson_id": "le_1", "root_cause": "错在哪里", "avoidance_hint": None}
     decided: list[tuple[str, Any]] = []
 
     def take(route: Route) -> None:
-        decided.append((route.request.url.rpartition("/api/v0/knowledge/")[2], route.request.post_data_json))
+        decided.append(
+            (route.request.url.rpartition("/api/v0/knowledge/")[2], route.request.post_data_json)
+        )
         if len(decided) > 1:
             route.fulfill(json=_answered_with({}))
             return
         data = {"error": "已由他人审核", "error_type": "conflict", "retryable": False}
-        route.fulfill(status=409, json={"code": 409, "success": False, "message": "冲突", "data": data})
+        route.fulfill(
+            status=409, json={"code": 409, "success": False, "message": "冲突", "data": data}
+        )
 
     for kind, items in (("examples", examples), ("lessons", [lesson])):
         reply = {"json": _answered_with({kind: items, "next_cursor": None})}
@@ -111,14 +131,18 @@ def test_reviewers_decide_on_what_waits(page: Page) -> None:
 
 
 def test_others_see_no_reviews(page: Page) -> None:
-    page.route("**/api/v0/me", lambda route: route.fulfill(json=_answered_with({"is_reviewer": False})))
+    page.route(
+        "**/api/v0/me", lambda route: route.fulfill(json=_answered_with({"is_reviewer": False}))
+    )
     with page.expect_response("**/api/v0/me"):
         page.reload()
     expect(page.locator("#show-schema")).to_be_visible()
     expect(page.locator("#show-reviews")).to_be_hidden()
 
 
-def test_a_theme_is_chosen_kept_and_shown_in_what_is_there(browser: Browser, live_server: str) -> None:
+def test_a_theme_is_chosen_kept_and_shown_in_what_is_there(
+    browser: Browser, live_server: str
+) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     drawn = "document.querySelector('canvas').toDataURL()"
     with opened(browser, live_server, color_scheme="light") as page:

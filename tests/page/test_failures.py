@@ -6,7 +6,16 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.page.browsing import ASK, EVENT_STREAM, RANKING, answer_as, ask, expect_state, frame, progress
+from tests.page.browsing import (
+    ASK,
+    EVENT_STREAM,
+    RANKING,
+    answer_as,
+    ask,
+    expect_state,
+    frame,
+    progress,
+)
 
 
 def test_a_refused_statement_is_explained(page: Page) -> None:
@@ -29,9 +38,18 @@ def test_a_request_refused_before_the_stream_is_explained(page: Page) -> None:
 
 
 def test_a_passing_failure_can_be_tried_again(page: Page) -> None:
-    data = {"error": "请稍候", "error_type": "too_many_streams", "retryable": True, "retry_after_s": 3}
+    data = {
+        "error": "请稍候",
+        "error_type": "too_many_streams",
+        "retryable": True,
+        "retry_after_s": 3,
+    }
     busy = json.dumps({"code": 503, "success": False, "message": "服务繁忙", "data": data})
-    page.route(ASK, lambda route: route.fulfill(status=503, content_type="application/json", body=busy), times=1)
+    page.route(
+        ASK,
+        lambda route: route.fulfill(status=503, content_type="application/json", body=busy),
+        times=1,
+    )
     turn = ask(page, RANKING)
     expect_state(turn, "failed")
     expect(turn.get_by_role("alert")).to_contain_text("建议 3 秒后重试")
@@ -45,9 +63,18 @@ def test_a_passing_failure_can_be_tried_again(page: Page) -> None:
 BROKEN_REPLIES: dict[str, tuple[dict[str, Any], str]] = {
     "ends without a result": ({"headers": EVENT_STREAM, "body": frame(progress())}, "stream_ended"),
     "frame that is not JSON": ({"headers": EVENT_STREAM, "body": "data: {oops\n\n"}, "bad_answer"),
-    "frame that is not an envelope": ({"headers": EVENT_STREAM, "body": "data: 7\n\n"}, "bad_answer"),
-    "a proxy's page": ({"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}, "bad_answer"),
-    "somebody else's JSON": ({"status": 404, "content_type": "application/json", "body": "[]"}, "bad_answer"),
+    "frame that is not an envelope": (
+        {"headers": EVENT_STREAM, "body": "data: 7\n\n"},
+        "bad_answer",
+    ),
+    "a proxy's page": (
+        {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"},
+        "bad_answer",
+    ),
+    "somebody else's JSON": (
+        {"status": 404, "content_type": "application/json", "body": "[]"},
+        "bad_answer",
+    ),
 }
 
 

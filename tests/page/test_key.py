@@ -1,4 +1,6 @@
-"""The API key: asked for when the server wants one, kept as the reader says, given up by signing out."""
+"""The API key: asked for when the server wants one, kept as the reader says, given up by signing
+out.
+"""
 
 import json
 
@@ -14,7 +16,11 @@ def guard(page: Page) -> None:
 
     def check(route: Route) -> None:
         if route.request.headers.get("authorization") == f"Bearer {RIGHT}":
-            headers = {name: value for name, value in route.request.headers.items() if name != "authorization"}
+            headers = {
+                name: value
+                for name, value in route.request.headers.items()
+                if name != "authorization"
+            }
             route.continue_(headers=headers)
             return
         data = {"error": "需要密钥", "error_type": "unauthorized", "retryable": False}
@@ -50,7 +56,9 @@ def test_a_key_is_asked_for_and_a_wrong_one_said_to_be_wrong(page: Page) -> None
     expect_state(turn, "done")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.reload()
-    expect(page.locator(".turn")).to_have_count(1)  # read with the key, which is not asked for again
+    expect(page.locator(".turn")).to_have_count(
+        1
+    )  # read with the key, which is not asked for again
 
 
 def test_giving_no_key_is_an_answer_too(page: Page) -> None:
@@ -105,7 +113,10 @@ def test_signing_out_forgets_the_key_and_what_was_shown(page: Page) -> None:
     page.get_by_role("button", name="退出").click()
 
     expect(page.locator(".turn")).to_have_count(0)
-    assert page.evaluate("[...Object.values(localStorage), ...Object.values(sessionStorage)].join()") == ""
+    assert (
+        page.evaluate("[...Object.values(localStorage), ...Object.values(sessionStorage)].join()")
+        == ""
+    )
     page.get_by_role("button", name="历史").click()
     expect(page.locator("#key-dialog")).to_be_visible()
     page.get_by_role("button", name="取消").click()

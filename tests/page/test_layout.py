@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.live import ROOT
 from tests.page.browsing import RANKING, ask, expect_state, opened
+from tests.support.live import ROOT
 
 
-def test_shift_enter_is_a_new_line_and_enter_in_an_input_method_is_not_a_question(page: Page) -> None:
+def test_shift_enter_is_a_new_line_and_enter_in_an_input_method_is_not_a_question(
+    page: Page,
+) -> None:
     box = page.get_by_role("textbox")
     box.fill("一")
     box.press("Shift+Enter")
@@ -29,8 +31,14 @@ def test_the_question_box_has_the_focus_before_and_after(page: Page) -> None:
 
 
 def test_all_modules_are_fetched_at_once(page: Page) -> None:
-    preloaded = page.locator("link[rel=modulepreload]").evaluate_all("links => links.map((link) => link.href)")
-    modules = {module.name for module in (ROOT / "static").glob("*.js")} - {"main.js", "reference.js", "early.js"}
+    preloaded = page.locator("link[rel=modulepreload]").evaluate_all(
+        "links => links.map((link) => link.href)"
+    )
+    modules = {module.name for module in (ROOT / "static").glob("*.js")} - {
+        "main.js",
+        "reference.js",
+        "early.js",
+    }
     assert {href.rpartition("/")[2] for href in preloaded} == modules
 
 
@@ -45,7 +53,9 @@ def test_everything_can_be_reached_by_keyboard(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_window_does_not_scroll_sideways(browser: Browser, live_server: str, scheme: str) -> None:
+def test_a_narrow_window_does_not_scroll_sideways(
+    browser: Browser, live_server: str, scheme: str
+) -> None:
     options: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "color_scheme": scheme}
     with opened(browser, live_server, **options) as page:
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -66,7 +76,11 @@ def test_text_has_enough_contrast_in_both_schemes(browser: Browser, live_server:
 
 
 CONTRASTS = [
-    *((text, ground) for text in ("--text", "--text-soft") for ground in ("--page", "--surface", "--sunken")),
+    *(
+        (text, ground)
+        for text in ("--text", "--text-soft")
+        for ground in ("--page", "--surface", "--sunken")
+    ),
     ("--accent", "--surface"),
     ("--accent-text", "--accent"),
     ("--bad", "--bad-soft"),
@@ -92,5 +106,8 @@ def _contrast(first: str, second: str) -> float:
 def _luminance(colour: str) -> float:
     """Relative luminance of `#rrggbb` as WCAG 2 defines it."""
     channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,11 +1,23 @@
-"""What an answer offers besides its rows: questions to ask next, its SQL to change and run, and a kind refusal."""
+"""What an answer offers besides its rows: questions to ask next, its SQL to change and run, and a
+kind refusal.
+"""
 
 from typing import Any
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.page.browsing import ASK, RANKING, answer_with, ask, completed, expect_state, frame, opened
-from tests.page.test_answers import HOSTILE, expect_no_markup
+from tests.page.browsing import (
+    ASK,
+    HOSTILE,
+    RANKING,
+    answer_with,
+    ask,
+    completed,
+    expect_no_markup,
+    expect_state,
+    frame,
+    opened,
+)
 
 
 def test_offered_questions_are_asked_in_the_same_conversation(page: Page) -> None:
@@ -17,7 +29,9 @@ def test_offered_questions_are_asked_in_the_same_conversation(page: Page) -> Non
     answer_with(page, frame(completed(response="好", conversation_id="citu_1", **offers)))
     turn = ask(page, "?")
     expect_state(turn, "done")
-    expect(turn.locator(".offer")).to_have_text(["按营业收入", "按订单数", "每月营业收入", "和去年比", HOSTILE])
+    expect(turn.locator(".offer")).to_have_text(
+        ["按营业收入", "按订单数", "每月营业收入", "和去年比", HOSTILE]
+    )
     expect_no_markup(page)
     with page.expect_request(ASK) as request:
         turn.get_by_role("button", name="按订单数").click()
@@ -40,7 +54,9 @@ def test_a_refusal_offers_what_can_be_asked_instead(page: Page) -> None:
         "error_type": "forbidden_keywords",
         "rewrites": ["有哪些服务区"],
     }
-    answer_with(page, frame({"code": 403, "success": False, "message": "SQL验证失败", "data": data}))
+    answer_with(
+        page, frame({"code": 403, "success": False, "message": "SQL验证失败", "data": data})
+    )
     turn = ask(page, "?")
     expect_state(turn, "failed")
     alert = turn.get_by_role("alert")
@@ -125,7 +141,13 @@ def test_arrows_bring_back_what_was_asked(page: Page) -> None:
     for question in ("一", "二"):
         expect_state(ask(page, question), "done")
     box = page.locator("#question")
-    for key, shown in (("ArrowUp", "二"), ("ArrowUp", "一"), ("ArrowUp", "一"), ("ArrowDown", "二"), ("ArrowDown", "")):
+    for key, shown in (
+        ("ArrowUp", "二"),
+        ("ArrowUp", "一"),
+        ("ArrowUp", "一"),
+        ("ArrowDown", "二"),
+        ("ArrowDown", ""),
+    ):
         box.press(key)
         expect(box).to_have_value(shown)
     box.fill("三")
@@ -138,7 +160,9 @@ def test_drawings_and_what_was_asked_stay_when_the_server_is_gone(page: Page) ->
     page.route("**/*", lambda route: route.abort("connectionrefused"))
     turn = ask(page, "还在吗")
     expect_state(turn, "failed")
-    for name in page.locator("use").evaluate_all("uses => uses.map((use) => use.getAttribute('href'))"):
+    for name in page.locator("use").evaluate_all(
+        "uses => uses.map((use) => use.getAttribute('href'))"
+    ):
         assert page.locator(f"symbol{name}").count() == 1, name
     expect(page.locator(".question")).to_have_text([RANKING, "还在吗"])
 
@@ -154,8 +178,17 @@ def test_a_chart_of_hostile_names_is_only_drawn(page: Page) -> None:
         "row_count": len(names),
         "is_limited": False,
     }
-    chart = {"type": "bar", "x": HOSTILE, "y": "n", "series": None, "title": HOSTILE, "unit": HOSTILE}
-    answer_with(page, frame(completed(response="好", query_result=rows, chart=chart, follow_ups=[HOSTILE])))
+    chart = {
+        "type": "bar",
+        "x": HOSTILE,
+        "y": "n",
+        "series": None,
+        "title": HOSTILE,
+        "unit": HOSTILE,
+    }
+    answer_with(
+        page, frame(completed(response="好", query_result=rows, chart=chart, follow_ups=[HOSTILE]))
+    )
     turn = ask(page, "?")
     expect_state(turn, "done")
     expect(turn.locator("figcaption")).to_contain_text(HOSTILE)
@@ -168,7 +201,13 @@ def test_a_chart_of_hostile_names_is_only_drawn(page: Page) -> None:
 def test_ten_thousand_cells_are_a_table_that_sorts(browser: Browser, live_server: str) -> None:
     columns = [f"c{number}" for number in range(10)]
     rows = [[row * 10 + column for column in range(10)] for row in range(1000)]
-    body = {"columns": columns, "column_types": ["int8"] * 10, "rows": rows, "row_count": 1000, "is_limited": False}
+    body = {
+        "columns": columns,
+        "column_types": ["int8"] * 10,
+        "rows": rows,
+        "row_count": 1000,
+        "is_limited": False,
+    }
     with opened(browser, live_server, viewport={"width": 360, "height": 740}) as page:
         answer_with(page, frame(completed(response="好", query_result=body)))
         turn = ask(page, "?")

@@ -6,7 +6,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.page.browsing import ASK, RANKING, answer_with, ask, completed, expect_state, frame, opened, progress
+from tests.page.browsing import (
+    ASK,
+    RANKING,
+    answer_with,
+    ask,
+    completed,
+    expect_state,
+    frame,
+    opened,
+    progress,
+)
 
 CONVERSATIONS = "**/api/v0/conversations**"
 
@@ -25,7 +35,12 @@ def answered(page: Page, question: str) -> Locator:
 
 def refused(code: int, error_type: str, **data: Any) -> dict[str, Any]:
     """What `route.fulfill` takes for an error."""
-    body = {"code": code, "success": False, "message": error_type, "data": {"error_type": error_type, **data}}
+    body = {
+        "code": code,
+        "success": False,
+        "message": error_type,
+        "data": {"error_type": error_type, **data},
+    }
     return {"status": code, "content_type": "application/json", "body": json.dumps(body)}
 
 
@@ -79,14 +94,18 @@ def test_what_failed_or_was_refused_is_there_after_a_reload(page: Page) -> None:
     expect(page.locator(".turn")).to_have_count(3)
     expect_state(page.locator(".turn").last, "done")
     page.reload()
-    expect(page.locator(".turn").nth(1).locator(".offer")).to_have_count(0)  # only the latest offers something
+    expect(page.locator(".turn").nth(1).locator(".offer")).to_have_count(
+        0
+    )  # only the latest offers something
 
 
 @pytest.mark.parametrize(
     ("error_type", "state", "shows"),
     [("query_timeout", "failed", "太久了"), ("cancelled", "stopped", "已停止，未取得完整结果")],
 )
-def test_what_ended_early_says_so_and_can_be_asked_again(page: Page, error_type: str, state: str, shows: str) -> None:
+def test_what_ended_early_says_so_and_can_be_asked_again(
+    page: Page, error_type: str, state: str, shows: str
+) -> None:
     failure = {"error_type": error_type, "message": "超时", "error": "太久了", "retryable": True}
     nothing: dict[str, Any] = {
         "question_type": None,
@@ -160,7 +179,11 @@ def test_deleting_asks_first_and_clears_the_page_of_what_is_gone(page: Page) -> 
 def test_a_change_that_fails_can_be_tried_again(page: Page) -> None:
     answered(page, "你好，失败一次")
     one = "**/api/v0/conversations/*"
-    page.route(one, lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)), times=1)
+    page.route(
+        one,
+        lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)),
+        times=1,
+    )
     chats = drawer(page)
     chats.get_by_role("button", name="重命名").first.click()
     chats.get_by_role("textbox").fill("新标题")
@@ -176,7 +199,9 @@ def test_a_change_that_fails_can_be_tried_again(page: Page) -> None:
 
 def test_what_was_deleted_elsewhere_leaves_the_list(page: Page) -> None:
     answered(page, "你好，在别处")
-    page.route("**/api/v0/conversations/*", lambda route: route.fulfill(**refused(404, "not_found")))
+    page.route(
+        "**/api/v0/conversations/*", lambda route: route.fulfill(**refused(404, "not_found"))
+    )
     chats = drawer(page)
     chats.get_by_role("button", name="删除").first.click()
     chats.locator("form").get_by_role("button", name="删除").click()
@@ -188,8 +213,14 @@ def test_longer_lists_come_in_portions(page: Page) -> None:
     def listed(route: Route) -> None:
         first = 3 if "cursor=more" in route.request.url else 0
         ids = range(first, first + 3)
-        about = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "turn_count": 1}
-        found = [{"conversation_id": f"c{number}", "title": f"第 {number} 个", **about} for number in ids]
+        about = {
+            "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z",
+            "turn_count": 1,
+        }
+        found = [
+            {"conversation_id": f"c{number}", "title": f"第 {number} 个", **about} for number in ids
+        ]
         data = {"conversations": found, "next_cursor": None if first else "more"}
         route.fulfill(json={"code": 200, "success": True, "message": "", "data": data})
 
@@ -203,18 +234,32 @@ def test_longer_lists_come_in_portions(page: Page) -> None:
 
 def test_earlier_questions_come_when_wanted(page: Page) -> None:
     def turn(number: int) -> dict[str, Any]:
-        said = {"question_type": "CHAT", "routing_mode": "hybrid", "response": "好", "sql": None, "row_count": None}
+        said = {
+            "question_type": "CHAT",
+            "routing_mode": "hybrid",
+            "response": "好",
+            "sql": None,
+            "row_count": None,
+        }
         about = {"columns": [], "rows": [], "asked_at": "2026-01-01T00:00:00Z"}
         return {"run_id": f"run_{number}", "question": f"问题 {number}", **said, **about}
 
     def read(route: Route) -> None:
         is_earlier = "cursor=earlier" in route.request.url
         turns = [turn(number) for number in ((1, 2) if is_earlier else (3, 4))]
-        data: dict[str, Any] = {"conversation": {}, "turns": turns, "next_cursor": None if is_earlier else "earlier"}
+        data: dict[str, Any] = {
+            "conversation": {},
+            "turns": turns,
+            "next_cursor": None if is_earlier else "earlier",
+        }
         route.fulfill(json={"code": 200, "success": True, "message": "", "data": data})
 
     page.route("**/api/v0/conversations/**", read)
-    answer_with(page, frame(progress(conversation_id="c")), frame(completed(response="好", conversation_id="c")))
+    answer_with(
+        page,
+        frame(progress(conversation_id="c")),
+        frame(completed(response="好", conversation_id="c")),
+    )
     answered(page, "?")
     page.reload()
     expect(page.locator(".question")).to_have_text(["问题 3", "问题 4"])
@@ -225,7 +270,10 @@ def test_earlier_questions_come_when_wanted(page: Page) -> None:
 
 def test_without_the_store_the_page_says_so_and_asking_works(page: Page) -> None:
     answered(page, RANKING)
-    page.route(CONVERSATIONS, lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)))
+    page.route(
+        CONVERSATIONS,
+        lambda route: route.fulfill(**refused(503, "store_unavailable", retryable=True)),
+    )
 
     page.reload()
 
@@ -238,7 +286,9 @@ def test_without_the_store_the_page_says_so_and_asking_works(page: Page) -> None
     expect(chats.locator(".chat-title").first).to_have_text(RANKING)
     page.keyboard.press("Escape")
     page.locator(".unread").get_by_role("button", name="重试").click()
-    expect(page.locator(".turn .question")).to_have_text([RANKING, "一共有多少个服务区"])  # neither of them twice
+    expect(page.locator(".turn .question")).to_have_text(
+        [RANKING, "一共有多少个服务区"]
+    )  # neither of them twice
 
 
 def test_a_conversation_that_is_gone_is_left(page: Page) -> None:
@@ -256,5 +306,7 @@ def test_the_drawer_fits_a_narrow_window(browser: Browser, live_server: str) -> 
         expect(chats.locator(".chat").first).to_be_visible()
         chats.get_by_role("button", name="重命名").first.click()
         chats.get_by_role("button", name="删除").last.click()
-        assert page.evaluate("document.querySelector('.drawer-body').scrollWidth <= innerWidth - 40")
+        assert page.evaluate(
+            "document.querySelector('.drawer-body').scrollWidth <= innerWidth - 40"
+        )
         assert page.evaluate("document.documentElement.scrollWidth") <= 360

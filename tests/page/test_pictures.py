@@ -1,4 +1,6 @@
-"""The pictures of the page: they can be made, of every scene, and the READMEs have those of today's layout."""
+"""The pictures of the page: they can be made, of every scene, and the READMEs have those of today's
+layout.
+"""
 
 import itertools
 import struct
@@ -8,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from tests.live import ROOT
 from tests.page.pictures import DOCS, LANGUAGES, NARROW, SCENES, WIDE, take
+from tests.support.live import ROOT
 
 OWN = [name for name, scene in SCENES.items() if not scene.needs_model]
 SHOWN = list(zip(OWN, itertools.cycle(LANGUAGES)))  # every second scene in the other language
@@ -24,7 +26,9 @@ def size_of(picture: Path) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("name", "lang"), SHOWN)
-def test_every_scene_can_be_pictured(browser: Browser, live_server: str, tmp_path: Path, name: str, lang: str) -> None:
+def test_every_scene_can_be_pictured(
+    browser: Browser, live_server: str, tmp_path: Path, name: str, lang: str
+) -> None:
     """In a narrow dark window, where least fits; a script's error or sideways scrolling fails it."""
     look: dict[str, Any] = {"viewport": NARROW, "color_scheme": "dark"}
     take(browser, live_server, SCENES[name], lang, tmp_path / "scene.png", **look)

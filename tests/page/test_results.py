@@ -1,4 +1,6 @@
-"""Rows are shown as a chart where one says more, as a table that can be sorted, and can be taken elsewhere."""
+"""Rows are shown as a chart where one says more, as a table that can be sorted, and can be taken
+elsewhere.
+"""
 
 import json
 from pathlib import Path
@@ -13,13 +15,26 @@ CLIPBOARD = ["clipboard-read", "clipboard-write"]
 
 
 def _answer(page: Page, chart: dict[str, Any] | None, **result: Any) -> None:
-    body = {"column_types": ["text", "int8"], "row_count": len(result["rows"]), "is_limited": False, **result}
+    body = {
+        "column_types": ["text", "int8"],
+        "row_count": len(result["rows"]),
+        "is_limited": False,
+        **result,
+    }
     more = {"chart": chart} if chart else {}
     answer_with(page, frame(completed(sql="SELECT 1", query_result=body, **more)))
 
 
 def _bars(**changes: Any) -> dict[str, Any]:
-    return {"type": "bar", "x": "c", "y": "n", "series": None, "title": "数量（按类别）", "unit": None, **changes}
+    return {
+        "type": "bar",
+        "x": "c",
+        "y": "n",
+        "series": None,
+        "title": "数量（按类别）",
+        "unit": None,
+        **changes,
+    }
 
 
 def test_months_are_a_chart_and_a_table_of_months(page: Page) -> None:
@@ -48,9 +63,17 @@ def test_a_line_goes_forward_in_time_whatever_the_order_of_rows(page: Page) -> N
 def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
     formats = ["money", "money", "number", "plain", None, "percent"]
     types = ["numeric", "numeric", "int8", "int4", "text", "numeric"]
-    body = {"columns": list("abcdef"), "column_types": types, "formats": formats, "rows": "@", "row_count": 2}
+    body = {
+        "columns": list("abcdef"),
+        "column_types": types,
+        "formats": formats,
+        "rows": "@",
+        "row_count": 2,
+    }
     rows = '[[1234567.8, 0.125, 1234567, 2025, "1234", 33.3333], [-5, 2.3451, 12, 1, "x", 100.0]]'
-    answer = frame(completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body))
+    answer = frame(
+        completed(response="好", response_type="DATABASE", sql="SELECT 1", query_result=body)
+    )
     answer_with(page, answer.replace('"@"', rows))
 
     turn = ask(page, "任意问题")
@@ -63,7 +86,13 @@ def test_a_table_writes_numbers_as_the_sentence_does(page: Page) -> None:
 
 
 def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
-    _answer(page, None, columns=["c", "n"], labels=["类别", "数量"], rows=[["b", 9], ["a", 10], ["c", None]])
+    _answer(
+        page,
+        None,
+        columns=["c", "n"],
+        labels=["类别", "数量"],
+        rows=[["b", 9], ["a", 10], ["c", None]],
+    )
     turn = ask(page, "?")
     expect(turn.locator(".views")).to_have_count(0)
     expect(turn.locator("thead th")).to_have_text(["类别", "数量"])
@@ -82,13 +111,21 @@ def test_a_table_is_sorted_by_figures_and_by_words(page: Page) -> None:
 
 def test_a_table_can_be_copied(browser: Browser, live_server: str) -> None:
     with opened(browser, live_server, permissions=CLIPBOARD) as page:
-        _answer(page, None, columns=["c", "n"], labels=["类|别", "数量"], rows=[["a\tb", 10], ["c\nd", None]])
+        _answer(
+            page,
+            None,
+            columns=["c", "n"],
+            labels=["类|别", "数量"],
+            rows=[["a\tb", 10], ["c\nd", None]],
+        )
         turn = ask(page, "?")
         turn.get_by_role("button", name="复制为表格").click()
         expect(turn.locator(".result-tools")).to_contain_text("已复制")
         assert page.evaluate("navigator.clipboard.readText()") == "类|别\t数量\na b\t10\nc d\t"
         turn.get_by_role("button", name="复制为 Markdown").click()
-        page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('|'))")
+        page.wait_for_function(
+            "navigator.clipboard.readText().then((text) => text.startsWith('|'))"
+        )
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == "| 类\\|别 | 数量 |\n| --- | --- |\n| a\tb | 10 |\n| c d |  |"
 
@@ -113,7 +150,9 @@ def test_the_table_stands_in_for_a_chart_that_cannot_be_drawn(page: Page) -> Non
 
 
 def test_one_figure_is_written_large(page: Page) -> None:
-    _answer(page, _bars(type="number", x=None), columns=["n"], column_types=["int8"], rows=[[1234567]])
+    _answer(
+        page, _bars(type="number", x=None), columns=["n"], column_types=["int8"], rows=[[1234567]]
+    )
     turn = ask(page, "?")
     expect(turn.locator(".big-number")).to_have_text("1,234,567")
 
@@ -123,7 +162,9 @@ def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
 
     def take(route: Route) -> None:
         said.append(route.request.post_data_json)
-        data: dict[str, Any] = {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
+        data: dict[str, Any] = (
+            {"warnings": []} if len(said) > 1 else {"type": "error", "error": "SQL 不可用"}
+        )
         code = 200 if len(said) > 1 else 422
         envelope = {"code": code, "success": code == 200, "message": "", "data": data}
         route.fulfill(status=code, json=envelope)
@@ -141,7 +182,11 @@ def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
     turn.get_by_role("button", name="对", exact=True).click()
     page.wait_for_function("document.querySelectorAll('.rate[aria-pressed=true]').length === 1")
     expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
-    assert [one["rating"] for one in said] == ["need_modification", "need_modification", "satisfied"]
+    assert [one["rating"] for one in said] == [
+        "need_modification",
+        "need_modification",
+        "satisfied",
+    ]
     assert said[0]["modified_sql"] == "SELECT 2"
     assert {one["run_id"] for one in said} == {turn.get_attribute("data-run")}
 

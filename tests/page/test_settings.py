@@ -46,7 +46,9 @@ def test_the_routing_mode_is_sent_and_kept(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("locale", "lang"), [("zh-TW", "zh"), ("en-GB", "en"), ("fr-FR", "en")])
-def test_the_language_is_the_browsers(browser: Browser, live_server: str, locale: str, lang: str) -> None:
+def test_the_language_is_the_browsers(
+    browser: Browser, live_server: str, locale: str, lang: str
+) -> None:
     with opened(browser, live_server, locale=locale) as page:
         expect(page.locator("html")).to_have_attribute("lang", {"zh": "zh-CN", "en": "en"}[lang])
         assert asked_body(page, RANKING)["lang"] == lang
@@ -74,11 +76,15 @@ def test_examples_are_the_connected_database_s_in_the_language_of_the_page(page:
     with page.expect_request("**/api/v0/examples?lang=en") as request:
         page.get_by_role("button", name="EN", exact=True).click()
     expect(page.locator(".example").first).to_have_text("Revenue ranking by service area")
-    assert request.value.headers["accept-language"] == "en"  # so that what goes wrong is said in it too
+    assert (
+        request.value.headers["accept-language"] == "en"
+    )  # so that what goes wrong is said in it too
 
 
 def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -> None:
-    expect(page.locator(".example").first).to_be_visible()  # the answer to the first request is not waited for below
+    expect(
+        page.locator(".example").first
+    ).to_be_visible()  # the answer to the first request is not waited for below
     for code in (401, 503):
         envelope: dict[str, Any] = {"code": code, "success": False, "message": "…", "data": {}}
         reply: dict[str, Any] = {"status": code, "json": envelope}
@@ -92,14 +98,18 @@ def test_without_examples_the_page_shows_none_and_asks_for_nothing(page: Page) -
         page.unroute("**/api/v0/examples*")
 
 
-def test_nothing_on_the_page_is_left_in_the_other_language(browser: Browser, live_server: str) -> None:
+def test_nothing_on_the_page_is_left_in_the_other_language(
+    browser: Browser, live_server: str
+) -> None:
     with opened(browser, live_server, locale="en-GB") as page:
         turn = ask(page, "Revenue by shop category last month")
         expect_state(turn, "done")
         turn.locator(".about summary").click()
         page.locator("#settings summary").click()
         # What the database holds, and a button in its own language, stay as they are.
-        assert page.evaluate(_HAN_OUTSIDE, "td, th, .answer, pre, .step-body, [lang], noscript") == []
+        assert (
+            page.evaluate(_HAN_OUTSIDE, "td, th, .answer, pre, .step-body, [lang], noscript") == []
+        )
 
 
 _HAN_OUTSIDE = """(selector) => {

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page
 
-from tests.effort import tries
+from tests.support.effort import tries
 
 _READ_IN_PIECES = """async ([bytes, cuts]) => {
     const { readEvents } = await import('/static/sse.js');
@@ -35,7 +35,9 @@ def streams(draw: st.DrawFn) -> tuple[bytes, list[list[str]]]:
             last_id = draw(_LINE)
             text += f"id: {last_id}" + draw(end)
         for line in lines:
-            text += draw(st.sampled_from(["", ": ping{}", "retry: 10{}", "event: x{}", "other{}"])).format(draw(end))
+            text += draw(
+                st.sampled_from(["", ": ping{}", "retry: 10{}", "event: x{}", "other{}"])
+            ).format(draw(end))
             text += f"data: {line}" + draw(end)
         text += draw(end)
         if (data := "\n".join(lines)) != "":

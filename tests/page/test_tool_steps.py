@@ -1,15 +1,26 @@
-"""Tool agents on the page: chosen in the settings, their calls and the rows they find below the question, folded."""
+"""Tool agents on the page: chosen in the settings, their calls and the rows they find below the
+question, folded.
+"""
 
 import json
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from agent.ask.faces import FACES as ASK
-from agent.extensions.workflow_flow import WorkflowFlow
-from agent.tool_graph.faces import FACES as TOOL_GRAPH
-from agent.tool_loop.faces import FACES as TOOL_LOOP
-from tests.page.browsing import answer_with, ask, completed, expect_state, frame, opened, progress, tool
+from agent.flows.ask.labels import LABELS as ASK
+from agent.flows.tool_graph.labels import LABELS as TOOL_GRAPH
+from agent.flows.tool_loop.labels import LABELS as TOOL_LOOP
+from agent.flows.workflow_flow import WorkflowFlow
+from tests.page.browsing import (
+    answer_with,
+    ask,
+    completed,
+    expect_state,
+    frame,
+    opened,
+    progress,
+    tool,
+)
 
 SQL = "SELECT name, amount FROM sales"
 ROWS = {
@@ -36,11 +47,25 @@ def test_calls_and_the_rows_they_find_are_folded_below_the_question(page: Page) 
         frame(tool("c1", "running", ms=None, summary=None, **GIVEN)),
         frame(RESULT),
         frame(tool("c1", "done", ms=41.2, summary="2 行", **GIVEN)),
-        frame(tool("c2", "running", ms=None, summary=None, display_name="查找数据表", arguments={})),
-        frame(tool("c2", "failed", ms=1500.0, summary="没有这个工具", display_name="查找数据表", arguments={})),
+        frame(
+            tool("c2", "running", ms=None, summary=None, display_name="查找数据表", arguments={})
+        ),
+        frame(
+            tool(
+                "c2",
+                "failed",
+                ms=1500.0,
+                summary="没有这个工具",
+                display_name="查找数据表",
+                arguments={},
+            )
+        ),
         frame(
             completed(
-                response="12", response_type="DATABASE", agent="tool_loop", figures=[{"figure": "12", "call_id": "c1"}]
+                response="12",
+                response_type="DATABASE",
+                agent="tool_loop",
+                figures=[{"figure": "12", "call_id": "c1"}],
             )
         ),
     )
@@ -65,9 +90,13 @@ def test_calls_and_the_rows_they_find_are_folded_below_the_question(page: Page) 
 
 
 def test_offered_files_are_downloaded(page: Page) -> None:
-    offers = [{"call_id": "c1", "format": "csv", "url": "/api/v0/runs/run_9/export?format=csv&call_id=c1"}]
+    offers = [
+        {"call_id": "c1", "format": "csv", "url": "/api/v0/runs/run_9/export?format=csv&call_id=c1"}
+    ]
     answer_with(page, frame(completed(**ANSWER, run_id="run_9", exports=offers)))
-    page.route("**/runs/run_9/export?*", lambda route: route.fulfill(body="a,b", content_type="text/csv"))
+    page.route(
+        "**/runs/run_9/export?*", lambda route: route.fulfill(body="a,b", content_type="text/csv")
+    )
 
     turn = ask(page, "给我文件")
     expect_state(turn, "done")
@@ -80,7 +109,11 @@ def test_offered_files_are_downloaded(page: Page) -> None:
 
 def test_every_icon_has_a_drawing() -> None:
     script = (Path(__file__).parents[2] / "static/steps.js").read_text("utf-8")
-    icons = {face.icon for faces in (ASK, TOOL_LOOP, TOOL_GRAPH, WorkflowFlow.faces) for face in faces.values()}
+    icons = {
+        face.icon
+        for faces in (ASK, TOOL_LOOP, TOOL_GRAPH, WorkflowFlow.labels)
+        for face in faces.values()
+    }
     assert [icon for icon in icons if f'"{icon}": ' not in script] == []
 
 
@@ -96,4 +129,6 @@ def test_the_chosen_agent_is_asked_and_remembered(browser: Browser, live_server:
             turn = ask(page, "有多少个服务区？")
         assert json.loads(asked.value.post_data or "")["agent"] == "tool_graph"
         expect_state(turn, "done")
-        expect(turn.locator(".notes")).to_contain_text("OPENAI_API_KEY")  # no model here: the rules answer and say so
+        expect(turn.locator(".notes")).to_contain_text(
+            "OPENAI_API_KEY"
+        )  # no model here: the rules answer and say so

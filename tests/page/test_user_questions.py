@@ -7,20 +7,25 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from tests.http_stream import get_json
-from tests.live import GAUGES, eventually, serving
 from tests.page.browsing import ask, expect_state, opened, port_of
-from tests.survey.survey_flow import SURVEY
+from tests.support.http_stream import get_json
+from tests.support.live import GAUGES, eventually, serving
+from tests.support.survey.survey_flow import SURVEY
 
 DEADLINE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def survey_url(make_database: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def survey_url(
+    make_database: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """A Citu with the survey flow beside its own."""
     folder: Path = tmp_path_factory.mktemp("survey")
     with serving(
-        folder / "log", model=None, program="tests/survey/serve.py", DATABASE_URL=make_database(GAUGES)
+        folder / "log",
+        model=None,
+        program="tests/support/survey/serve.py",
+        DATABASE_URL=make_database(GAUGES),
     ) as citu:
         yield f"http://127.0.0.1:{citu.port}"
 
@@ -40,8 +45,12 @@ def is_waiting(turn: Locator) -> None:
     expect(turn).to_have_attribute("data-state", "waiting", timeout=DEADLINE_MS)
 
 
-@pytest.mark.parametrize(("locale", "said"), [("zh-CN", "等待您的回答"), ("en-GB", "Waiting for your answer")])
-def test_choices_are_buttons_and_a_schema_is_a_field(browser: Browser, survey_url: str, locale: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("locale", "said"), [("zh-CN", "等待您的回答"), ("en-GB", "Waiting for your answer")]
+)
+def test_choices_are_buttons_and_a_schema_is_a_field(
+    browser: Browser, survey_url: str, locale: str, said: str
+) -> None:
     with opened(browser, survey_url, locale=locale) as page:
         turn = surveyed(page)
         is_waiting(turn)
@@ -95,7 +104,9 @@ def test_what_another_tab_has_answered_goes_on(browser: Browser, survey_url: str
             turn.get_attribute("data-run"),
         )
         turn.get_by_role("button", name="name", exact=True).click()
-        expect(turn.locator(".asked-prompt").last).to_have_text("How many of n?", timeout=DEADLINE_MS)
+        expect(turn.locator(".asked-prompt").last).to_have_text(
+            "How many of n?", timeout=DEADLINE_MS
+        )
 
 
 def test_who_stops_ends_the_run_that_waits(browser: Browser, survey_url: str) -> None:
@@ -106,4 +117,9 @@ def test_who_stops_ends_the_run_that_waits(browser: Browser, survey_url: str) ->
         expect_state(turn, "stopped")
         expect(turn.locator(".asked button")).to_have_count(0)
         run_id = turn.get_attribute("data-run")
-        eventually(lambda: get_json(port_of(survey_url), f"/api/v0/runs/{run_id}")[1]["data"]["state"] == "cancelled")
+        eventually(
+            lambda: (
+                get_json(port_of(survey_url), f"/api/v0/runs/{run_id}")[1]["data"]["state"]
+                == "cancelled"
+            )
+        )

@@ -1,7 +1,9 @@
-"""Vanna's own web component, `<vanna-chat>`, over a running Citu, in a page without a content security policy.
+"""Vanna's own web component, `<vanna-chat>`, over a running Citu, in a page without a content
+security policy.
 
-The component is not part of Citu: its bundle, plain or gzipped, is looked for under the path in CITU_VANNA_COMPONENT,
-then in tests/clients/. It is built from the public sources of Vanna 2 (frontends/webcomponent).
+The component is not part of Citu: its bundle, plain or gzipped, is looked for under the path in
+CITU_VANNA_COMPONENT, then in tests/clients/. It is built from the public sources of Vanna 2
+(frontends/webcomponent).
 """
 
 import gzip
@@ -15,14 +17,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
-from api.vanna.chunks import Envelope, Translation
+from api.vanna.chunks import ChunkEnvelope, Translation
 from common.envelope import to_json
-from tests.http_stream import delete_json, get_json
-from tests.live import Citu, serving
-from tests.openai_replies import Gate, Reply
-from tests.openai_server import OpenAiServer
 from tests.page.browsing import EVENT_STREAM, port_of
-from tests.test_vanna_chunks import completed, progress, result, token, tool
+from tests.support.http_stream import delete_json, get_json
+from tests.support.live import Citu, serving
+from tests.support.openai_replies import Gate, Reply
+from tests.support.openai_server import OpenAiServer
+from tests.support.vanna_events import completed, progress, result, token, tool
 
 SSE = "/api/vanna/v2/chat_sse"
 MOMENT = "2026-11-22T10:00:00.000+00:00"
@@ -78,12 +80,16 @@ class Chat:
     def __init__(self, page: Page, base_url: str) -> None:
         self.page = page
         self.base_url = base_url
-        self.asked: list[dict[str, Any]] = []  # bodies of requests to Citu, in order, with their `path`
+        self.asked: list[
+            dict[str, Any]
+        ] = []  # bodies of requests to Citu, in order, with their `path`
         page.on("request", self._note)
 
     def _note(self, request: Any) -> None:
         if "/api/vanna/" in request.url:
-            self.asked.append({**json.loads(request.post_data), "path": request.url.rsplit("/", 1)[1]})
+            self.asked.append(
+                {**json.loads(request.post_data), "path": request.url.rsplit("/", 1)[1]}
+            )
 
     def find(self, selector: str) -> Locator:
         return self.page.locator(f"vanna-chat {selector}")
@@ -108,21 +114,35 @@ class Chat:
 
 @contextmanager
 def chatting(
-    browser: Browser, component: bytes, base_url: str, *, errors: int = 0, stream: Callable[[Route], None] | None = None
+    browser: Browser,
+    component: bytes,
+    base_url: str,
+    *,
+    errors: int = 0,
+    stream: Callable[[Route], None] | None = None,
 ) -> Iterator[Chat]:
     """The component, once it has been greeted. Fails the test when the console shows errors.
 
     Args:
         stream: answers in the service's place.
     """
-    context = browser.new_context(locale="zh-CN", reduced_motion="reduce", viewport={"width": 1200, "height": 900})
+    context = browser.new_context(
+        locale="zh-CN", reduced_motion="reduce", viewport={"width": 1200, "height": 900}
+    )
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.route("**/__vanna.html", lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=HOST))
+    page.on(
+        "console",
+        lambda message: problems.append(message.text) if message.type == "error" else None,
+    )
     page.route(
-        "**/__vanna.js", lambda route: route.fulfill(content_type="text/javascript; charset=utf-8", body=component)
+        "**/__vanna.html",
+        lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=HOST),
+    )
+    page.route(
+        "**/__vanna.js",
+        lambda route: route.fulfill(content_type="text/javascript; charset=utf-8", body=component),
     )
     if stream is not None:
         page.route(f"**{SSE}", stream)
@@ -167,10 +187,13 @@ def forget_examples(port: int) -> None:
     """Forgets what was learnt, because it would answer other tests' questions."""
     for example in get_json(port, "/api/v0/knowledge/examples?limit=100")[1]["data"]["examples"]:
         if example["author"] == "anonymous":
-            assert delete_json(port, f"/api/v0/knowledge/examples/{example['example_id']}")[0] == 200
+            assert (
+                delete_json(port, f"/api/v0/knowledge/examples/{example['example_id']}")[0] == 200
+            )
 
 
-# ------------------------------------------------------------------------------------------------------ broken streams
+# ------------------------------------------------------------------------------
+# broken streams
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +214,18 @@ QUERY = f'SELECT "{IMAGE}", "<svg onload=fire()>" AS "{IMAGE}=", {SUM} AS "x" FR
 
 @pytest.fixture(scope="module")
 def hostile(
-    model: OpenAiServer, make_database: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
+    model: OpenAiServer,
+    make_database: Callable[[str], str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Citu]:
     """A service over tables with hostile names, comments and values; its model is no better."""
     names = (Path(__file__).parent.parent / "fixtures/hostile_names.sql").read_text()
     folder = tmp_path_factory.mktemp("hostile")
-    settings = {"DATABASE_URL": make_database(names + HOSTILE), "AUDIT_LOG": "off", "ROUTING_MODE": "database_direct"}
+    settings = {
+        "DATABASE_URL": make_database(names + HOSTILE),
+        "AUDIT_LOG": "off",
+        "ROUTING_MODE": "database_direct",
+    }
     with serving(folder / "log", model=model, **settings) as citu:
         yield citu
 
@@ -221,10 +250,13 @@ def test_a_broken_stream_goes_on_by_the_other_endpoint(
         assert cut["request_id"] == again["request_id"] != starter["request_id"]
     _, kept = get_json(hostile.port, f"/api/v0/conversations/{cut['conversation_id']}")
     assert [turn["question"] for turn in kept["data"]["turns"]] == ["list b.c, please"]
-    assert sum("b.c" in json.dumps(one.messages[-1]) for one in model.requests[first:]) == 1, "the model wrote SQL once"
+    assert sum("b.c" in json.dumps(one.messages[-1]) for one in model.requests[first:]) == 1, (
+        "the model wrote SQL once"
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- no script
+# ------------------------------------------------------------------------------
+# no script
 
 
 def poke(chat: Chat) -> None:
@@ -232,7 +264,9 @@ def poke(chat: Chat) -> None:
     for found in chat.find("th.sortable, .status-card-metadata-summary").all():
         found.evaluate("element => element.click()")
     for found in chat.find(".search-input").all():
-        found.evaluate("element => { element.value = 'i'; element.dispatchEvent(new Event('input')); }")
+        found.evaluate(
+            "element => { element.value = 'i'; element.dispatchEvent(new Event('input')); }"
+        )
     for found in chat.find(".rich-chart").all():
         box = found.evaluate(
             "element => { element.scrollIntoView({behavior: 'instant'}); const r = "
@@ -262,7 +296,7 @@ def test_hostile_names_values_and_words_are_only_shown(
 
 def played(*events: dict[str, Any]) -> Callable[[Route], None]:
     """Answers every question with these events as Citu translates them."""
-    translation = Translation(Envelope("c", "r", "run_1"), "en", IMAGE, "run_1", MOMENT)
+    translation = Translation(ChunkEnvelope("c", "r", "run_1"), "en", IMAGE, "run_1", MOMENT)
     lines = [to_json(chunk) for event in events for chunk in translation.chunks_of(event)]
     body = "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
     return lambda route: route.fulfill(headers=EVENT_STREAM, body=body)
@@ -270,19 +304,49 @@ def played(*events: dict[str, Any]) -> Callable[[Route], None]:
 
 def test_no_part_of_an_answer_is_html(browser: Browser, component: bytes, live_server: str) -> None:
     rows = result(
-        [TEXT, TEXT, "__proto__", "constructor", '"]'], [[TEXT, 1, TEXT, TEXT, TEXT], [IMAGE, 2, "", None, 2**60]]
+        [TEXT, TEXT, "__proto__", "constructor", '"]'],
+        [[TEXT, 1, TEXT, TEXT, TEXT], [IMAGE, 2, "", None, 2**60]],
     )
-    rows |= {"labels": [TEXT, TEXT, "__proto__", "constructor", '"]'], "units": [TEXT, None, None, None, None]}
+    rows |= {
+        "labels": [TEXT, TEXT, "__proto__", "constructor", '"]'],
+        "units": [TEXT, None, None, None, None],
+    }
     rows["columns"][1] = "y"
     chart = {"type": "bar", "x": TEXT, "y": "y", "series": "__proto__", "title": TEXT, "unit": TEXT}
     ids = {"conversation_id": "c", "run_id": "run_1", "timestamp": MOMENT}
     events = [
         {**progress(TEXT, "running"), "display_name": TEXT, "details": TEXT, "sub_status": TEXT},
         token(TEXT),
-        tool("call_1", "running", display_name=TEXT, arguments={TEXT: TEXT, "deep": {TEXT: [TEXT]}}, summary=TEXT),
-        tool("call_1", "done", display_name=TEXT, arguments={TEXT: TEXT, "deep": {TEXT: [TEXT]}}, summary=TEXT),
-        {"type": "result", "call_id": "call_1", "sql": TEXT, "query_result": rows, "chart": chart, **ids},
-        completed(response=TEXT, sql=TEXT, query_result=rows, warnings=[TEXT, IMAGE], follow_ups=[TEXT], choices=[TEXT])
+        tool(
+            "call_1",
+            "running",
+            display_name=TEXT,
+            arguments={TEXT: TEXT, "deep": {TEXT: [TEXT]}},
+            summary=TEXT,
+        ),
+        tool(
+            "call_1",
+            "done",
+            display_name=TEXT,
+            arguments={TEXT: TEXT, "deep": {TEXT: [TEXT]}},
+            summary=TEXT,
+        ),
+        {
+            "type": "result",
+            "call_id": "call_1",
+            "sql": TEXT,
+            "query_result": rows,
+            "chart": chart,
+            **ids,
+        },
+        completed(
+            response=TEXT,
+            sql=TEXT,
+            query_result=rows,
+            warnings=[TEXT, IMAGE],
+            follow_ups=[TEXT],
+            choices=[TEXT],
+        )
         | {"chart": {**chart, "type": "pie", "series": None}},
         {"type": "question", "interrupt_id": "i-1", "prompt": TEXT, "choices": [TEXT], **ids},
         {"type": "error", "error": TEXT, "error_type": TEXT, "retryable": True, **ids},
@@ -301,9 +365,18 @@ def test_no_part_of_an_answer_is_html(browser: Browser, component: bytes, live_s
 
 def test_the_page_notices_html(browser: Browser, component: bytes, live_server: str) -> None:
     """What the tests above rely on: a part with HTML in one of the unsafe fields does fire here."""
-    rich = {"id": "1", "type": "dataframe", "lifecycle": "create", "data": {"title": IMAGE, "data": [], "columns": []}}
+    rich = {
+        "id": "1",
+        "type": "dataframe",
+        "lifecycle": "create",
+        "data": {"title": IMAGE, "data": [], "columns": []},
+    }
     body = f"data: {json.dumps({'rich': rich})}\n\ndata: [DONE]\n\n"
     with chatting(
-        browser, component, live_server, errors=1, stream=lambda route: route.fulfill(headers=EVENT_STREAM, body=body)
+        browser,
+        component,
+        live_server,
+        errors=1,
+        stream=lambda route: route.fulfill(headers=EVENT_STREAM, body=body),
     ) as chat:
         chat.page.wait_for_function("window.fired.length > 0")

@@ -18,12 +18,16 @@ def client() -> FlaskClient:
 
 
 def _get(client: FlaskClient, path: str, **headers: str) -> tuple[int, bytes, Headers]:
-    with client.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()}) as response:
+    with client.get(
+        path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    ) as response:
         return response.status_code, response.data, response.headers
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip"])
-def test_text_is_sent_compressed_and_not_again_while_it_is_the_same(client: FlaskClient, encoding: str) -> None:
+def test_text_is_sent_compressed_and_not_again_while_it_is_the_same(
+    client: FlaskClient, encoding: str
+) -> None:
     for path in ("/", "/static/page.css", "/static/main.js", "/openapi.json"):
         _, whole, plain = _get(client, path)
         _, small, headers = _get(client, path, Accept_Encoding=encoding)
@@ -41,13 +45,17 @@ def test_a_part_of_a_file_and_what_the_api_says_stay_as_they_are(client: FlaskCl
     assert "Content-Encoding" not in _get(client, "/api/v0/nothing", Accept_Encoding="br, gzip")[2]
 
 
-def test_the_page_is_light_and_a_chart_is_paid_for_when_it_is_drawn(browser: Browser, live_server: str) -> None:
+def test_the_page_is_light_and_a_chart_is_paid_for_when_it_is_drawn(
+    browser: Browser, live_server: str
+) -> None:
     with opened(browser, live_server) as page:
         session = page.context.new_cdp_session(page)
         received: list[float] = []
         session.send("Network.enable")
         session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-        session.on("Network.loadingFinished", lambda event: received.append(event["encodedDataLength"]))
+        session.on(
+            "Network.loadingFinished", lambda event: received.append(event["encodedDataLength"])
+        )
         page.reload(wait_until="networkidle")
         assert 0 < sum(received) < LIGHT
         turn = ask(page, RANKING)

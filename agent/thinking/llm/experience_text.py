@@ -1,14 +1,15 @@
-"""The parts of a prompt about what has been learnt: documentation, proven queries, and mistakes, each within a budget.
+"""Writes what has been learnt into a prompt: documentation, proven queries, and mistakes.
 
-Users wrote questions, SQL, hints and documents, so nothing of it is trusted: each piece stands on one line, or is
-indented, so that it can't look like the start of another one, and none can close the tags around it.
+Users wrote questions, SQL, hints and documents, so nothing of it is trusted: each piece stands on
+one line, or is indented, so that it can't look like the start of another one, and none can close
+the tags around it.
 """
 
 from collections.abc import Iterable, Iterator
 
 from common.learning import Document, Example, Experience, Lesson
-from common.llm.tokens import PER_TOKEN, PromptBudget, weight
-from knowledge.safe_text import block, one_line
+from knowledge.language.safe_text import block, one_line
+from llm.tokens import PER_TOKEN, PromptBudget, weight
 
 _MOST_QUESTION, _MOST_SENTENCE, _MOST_TITLE = 400, 300, 120  # characters
 _MOST_SQL = 2_400  # characters; half a query teaches nothing, so longer ones are left out
@@ -17,17 +18,22 @@ _INDENT = "\n    "
 
 
 def experience_parts(experience: Experience, budget: PromptBudget) -> dict[str, str]:
-    """`notes`, `examples` and `lessons` as prompts have them, tags included; empty where nothing is known."""
+    """Return the prompt's `notes`, `examples` and `lessons`, tags included.
+
+    A part is empty where nothing is known.
+    """
+    examples = filter(_is_short, experience.examples)
     return {
         "notes": _part("notes", map(_note, experience.documents), budget.notes),
-        "examples": _part("examples", map(_example, filter(_is_short, experience.examples)), budget.examples),
+        "examples": _part("examples", map(_example, examples), budget.examples),
         "lessons": _part("lessons", map(_lesson, experience.lessons), budget.lessons),
     }
 
 
 def _part(tag: str, entries: Iterable[str], tokens: int) -> str:
-    """As many entries as fit whole, the most useful first."""
-    text = "\n".join(_within(entries, tokens * PER_TOKEN - weight(f"<{tag}>\n\n</{tag}>\n\n")))
+    """Return as many entries as fit whole, the most useful first."""
+    room = tokens * PER_TOKEN - weight(f"<{tag}>\n\n</{tag}>\n\n")
+    text = "\n".join(_within(entries, room))
     return f"<{tag}>\n{text}\n</{tag}>\n\n" if text else ""
 
 
@@ -49,8 +55,10 @@ def _example(example: Example) -> str:
 
 
 def _lesson(lesson: Lesson) -> str:
-    cause, hint = (one_line(text, _MOST_SENTENCE) for text in (lesson.root_cause, lesson.avoidance_hint))
-    return f"- question: {one_line(lesson.question, _MOST_QUESTION)}\n  was wrong: {cause}\n  instead: {hint}"
+    question = one_line(lesson.question, _MOST_QUESTION)
+    cause = one_line(lesson.root_cause, _MOST_SENTENCE)
+    hint = one_line(lesson.avoidance_hint, _MOST_SENTENCE)
+    return f"- question: {question}\n  was wrong: {cause}\n  instead: {hint}"
 
 
 def _note(document: Document) -> str:

@@ -1,7 +1,8 @@
-"""Writes the part of a prompt about earlier turns: the latest that fit a budget, each piece cut to its share.
+"""Writes the part of a prompt about earlier turns: the latest that fit a budget.
 
-A turn holds a user's words, SQL, stored values and a model's text; none of it is trusted. Each piece is put on one line
-or indented, so that it can't look like the start of another turn.
+A turn holds a user's words, SQL, stored values and a model's text; none of it is trusted. Each
+piece is cut to its share, and put on one line or indented, so that it can't look like the start of
+another turn.
 """
 
 from bisect import bisect_right
@@ -11,9 +12,9 @@ from itertools import accumulate
 from typing import Literal
 
 from agent.thinking.llm.rows_text import row_line
-from common.llm.tokens import PER_TOKEN, weight
 from common.values import Turn
-from knowledge.safe_text import block, one_line
+from knowledge.language.safe_text import block, one_line
+from llm.tokens import PER_TOKEN, weight
 
 MAX_HISTORY_TOKENS = 3_000  # of one prompt, estimated
 MAX_TURNS = 8  # questions rarely refer to earlier ones
@@ -24,7 +25,8 @@ View = Literal["classify", "sql", "chat", "tools"]
 
 @dataclass(frozen=True)
 class _Shares:
-    """The most tokens of each piece of a turn; 0 leaves it out. Two whole turns fit into the budget.
+    """The most tokens of each piece of a turn; 0 leaves it out. Two whole turns fit into the
+    budget.
 
     Attributes:
         answer: the answer of a turn with SQL.
@@ -48,7 +50,7 @@ _VIEWS: dict[View, _Shares] = {
 
 @dataclass(frozen=True)
 class Told:
-    """What a prompt tells of a conversation.
+    """The part of a conversation that a prompt tells.
 
     Attributes:
         text: goes between the prompt's <history> tags; empty for a new conversation.
@@ -60,34 +62,35 @@ class Told:
 
     @property
     def last_query(self) -> Turn | None:
-        """The latest turn with SQL, which a follow-up changes."""
+        """Return the latest turn with SQL, which a follow-up changes."""
         return next((turn for turn in reversed(self.turns) if turn.sql), None)
 
 
 def told(turns: Sequence[Turn], view: View, tokens: int = MAX_HISTORY_TOKENS) -> Told:
-    """The latest of `turns` (oldest first) that fit into `tokens`.
+    """Return the latest of `turns` (oldest first) that fit into `tokens`.
 
-    The latest turn and the latest with SQL come first, so that a follow-up works after small talk; of the others the
-    oldest are dropped first.
+    The latest turn and the latest with SQL come first, so that a follow-up works after small talk;
+    of the others the oldest are dropped first.
     """
     shares = _VIEWS[view]
     room = tokens * PER_TOKEN
     shown: dict[int, str] = {}
-    for index in _by_weight(turns):
+    for index in _most_important_first(turns):
         text = _turn_text(turns[index], shares)
         room -= weight(text) + 1  # the line break between turns
-        if (room < 0 and shown) or len(shown) == MAX_TURNS:
+        is_full = room < 0 and shown
+        if is_full or len(shown) == MAX_TURNS:
             break
         shown[index] = text
     kept = sorted(shown)
     return Told("\n".join(shown[index] for index in kept), tuple(turns[index] for index in kept))
 
 
-def _by_weight(turns: Sequence[Turn]) -> Iterator[int]:
-    """Indices of `turns`, the most important first."""
+def _most_important_first(turns: Sequence[Turn]) -> list[int]:
+    """Return the indices of `turns`, the most important first."""
     newest_first = range(len(turns) - 1, -1, -1)
     last_query = [index for index in newest_first if turns[index].sql][:1]
-    return iter(dict.fromkeys([*newest_first[:1], *last_query, *newest_first]))
+    return list(dict.fromkeys([*newest_first[:1], *last_query, *newest_first]))
 
 
 def _turn_text(turn: Turn, shares: _Shares) -> str:
@@ -100,16 +103,22 @@ def _outcome(turn: Turn, shares: _Shares) -> Iterator[str]:
         sql = block(turn.sql, shares.sql * PER_TOKEN).replace("\n", _INDENT)
         yield f"  sql: {_cut(sql, shares.sql)}"
     if turn.row_count is not None:
-        rows = _rows(turn, shares.rows) if shares.rows and turn.rows else []
-        yield f"  result: {turn.row_count} rows" + (f", of which {len(rows) - 1} are listed" if rows else "")
-        yield from rows
+        yield from _result(turn, shares.rows)
     most = shares.answer if turn.sql else shares.said
     if most:
         yield f"  answer: {_on_one_line(turn.answer, most)}"
 
 
+def _result(turn: Turn, tokens: int) -> list[str]:
+    head = f"  result: {turn.row_count} rows"
+    if not tokens or not turn.rows:
+        return [head]
+    rows = _rows(turn, tokens)
+    return [f"{head}, of which {len(rows) - 1} are listed", *rows]
+
+
 def _rows(turn: Turn, tokens: int) -> list[str]:
-    """The columns and as many whole rows as fit; the first row is cut if it doesn't fit."""
+    """Return the columns and as many whole rows as fit; long ones of the first two are cut."""
     lines: list[str] = []
     room = tokens * PER_TOKEN
     for cells in (turn.columns, *turn.rows):
@@ -118,7 +127,7 @@ def _rows(turn: Turn, tokens: int) -> list[str]:
         if room < 0 and len(lines) > 1:
             break
         lines.append(line)
-    return [_cut(lines[0], tokens // 2), *(_cut(line, tokens // 2) for line in lines[1:])]
+    return [_cut(line, tokens // 2) for line in lines]
 
 
 def _on_one_line(text: str, tokens: int) -> str:
@@ -126,8 +135,9 @@ def _on_one_line(text: str, tokens: int) -> str:
 
 
 def _cut(text: str, tokens: int) -> str:
-    """`text`, or its beginning with `…` if it is longer than `tokens`."""
+    """Return `text`, or its beginning with `…` if it is longer than `tokens`."""
     if weight(text) <= tokens * PER_TOKEN:
         return text
     weights = list(accumulate(1 if character.isascii() else PER_TOKEN for character in text))
-    return text[: bisect_right(weights, (tokens - 1) * PER_TOKEN)].rstrip() + "…"
+    end = bisect_right(weights, (tokens - 1) * PER_TOKEN)
+    return text[:end].rstrip() + "…"

@@ -3,9 +3,11 @@
 A prompt that is too long for the model is sent a second time, shortened.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 
 from agent.answers.figures_check import (
     doubtful_figures,
@@ -24,16 +26,17 @@ from agent.thinking.llm.rows_text import extent, rows_text
 from agent.thinking.llm.schema_text import OVERVIEW_BUDGET, SchemaText
 from common.errors import ForbiddenStatement, InvalidSql, PromptTooLong
 from common.inquiry import Emit, Inquiry
-from common.llm import ChatModel, Completion, Message
-from common.llm.call_failures import CallFailed, unavailable
-from common.llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
 from common.text import Lang
-from common.values import Catalog, Classification, Draft, NoSql, QueryResult, Thought, Usage
-from knowledge.safe_text import block, one_line
-from knowledge.table_vectors import Nearest
+from common.values import Catalog, Classification, Draft, NoSql, QueryResult, SkillResult, Usage
+from knowledge.language.safe_text import block, one_line
+from knowledge.tables.table_vectors import Nearest
+from llm import ChatModel, Completion, Message
+from llm.call_failures import CallFailed, unavailable
+from llm.tokens import PER_TOKEN, PromptBudget, estimated_tokens, weight
 
 _MAX_SQL = 8_000
 _MAX_FINDING = 1_000
+_QUICKLY_READ = 4_000  # characters of a reply; longer ones are read in a thread
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class _Prompt:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Estimated tokens of each part that is there, and of all of it, in the order of the prompt."""
+        """Estimated tokens of each part that is there, and of all of it, in the order of the
+        prompt.
+        """
         total = sum(weight(message["content"]) for message in self.messages)
         sizes = {name: estimated_tokens(text) for name, text in self.parts.items() if text}
         rest = total - sum(map(weight, self.parts.values()))
@@ -63,7 +68,8 @@ class LlmSkills:
         budget: the most tokens of each part of a prompt.
         samples: whether stored values may be in it.
         today: gives the day that prompts call today.
-        nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
+        nearest: the tables that mean what a question means, as far as that is known; None: words
+            alone rank tables.
     """
 
     def __init__(
@@ -81,10 +87,12 @@ class LlmSkills:
         self._today = today
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Describes the catalogue before questions come, because that takes seconds when it is large."""
+        """Describes the catalogue before questions come, because that takes seconds when it is
+        large.
+        """
         await self.parts.prepare(catalog)
 
-    async def classify(self, inquiry: Inquiry) -> Thought[Classification]:
+    async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
         """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
         completion = await self._model.complete(
             prompt(
@@ -97,10 +105,9 @@ class LlmSkills:
             )
         )
         value, warnings = classification_of(completion.text or completion.reasoning, inquiry.lang)
-        return Thought(value, completion.usage, warnings)
+        return SkillResult(value, completion.usage, warnings)
 
-    async def write_sql(self, inquiry: Inquiry) -> Thought[Draft]:
-        """See `Skills.write_sql`."""
+    async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
         parts_within = await self.parts.within(inquiry)
 
         def made(budget: PromptBudget) -> _Prompt:
@@ -109,29 +116,34 @@ class LlmSkills:
             return _Prompt(prompt("write_sql", inquiry.lang, **parts, **said), parts)
 
         completion, sizes = await self._complete(made)
-        return self._draft(completion, inquiry.lang, await self._schema(inquiry), sizes)
+        return await self._draft(completion, inquiry.lang, await self._schema(inquiry), sizes)
 
-    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> Thought[Draft]:
-        """See `Skills.repair_sql`."""
+    async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
         schema = await self._schema(inquiry)
         parts_within = await self.parts.within_for_sql(inquiry, sql)
         given = {"sql": block(sql, _MAX_SQL), "error": error_text(error, sql, schema.catalog)}
 
         def made(budget: PromptBudget) -> _Prompt:
             parts = parts_within(budget) | given
-            return _Prompt(prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts)
+            return _Prompt(
+                prompt("repair_sql", inquiry.lang, **parts, today=self._today().isoformat()), parts
+            )
 
         completion, sizes = await self._complete(made)
         try:
-            return self._draft(completion, inquiry.lang, schema, sizes)
-        except ForbiddenStatement as refusal:  # the question asked for no write, so this reply mends nothing
+            return await self._draft(completion, inquiry.lang, schema, sizes)
+        except (
+            ForbiddenStatement
+        ) as refusal:  # the question asked for no write, so this reply mends nothing
             draft = NoSql("llm_explanation", refusal.message(inquiry.lang))
-            return Thought(draft, refusal.usage, prompt_parts=sizes)
+            return SkillResult(draft, refusal.usage, prompt_parts=sizes)
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
-    ) -> Thought[str]:
-        """See `Skills.summarize`. The model sees only the first rows; its figures are checked against all rows."""
+    ) -> SkillResult[str]:
+        """See `Skills.summarize`. The model sees only the first rows; its figures are checked
+        against all rows.
+        """
         rows, shown = rows_text(result)
         row_count, what_is_shown = extent(result, shown)
         messages = prompt(
@@ -146,11 +158,16 @@ class LlmSkills:
         text, completion = await self._speak(messages, emit)
         if completion.is_withheld:
             raise unavailable(CallFailed("filtered"))
-        doubtful = doubtful_figures(text, result, inquiry.question, sql)
-        return Thought(text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ())
+        # In a thread, because there may be very many cells.
+        doubtful = await asyncio.to_thread(doubtful_figures, text, result, inquiry.question, sql)
+        return SkillResult(
+            text, completion.usage, (figures_warning(doubtful, inquiry.lang),) if doubtful else ()
+        )
 
-    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> Thought[str]:
-        """See `Skills.chat`. Its figures are checked against the earlier results that the model sees."""
+    async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
+        """See `Skills.chat`. Its figures are checked against the earlier results that the model
+        sees.
+        """
         history, computed = told(inquiry.history, "chat"), _computed(inquiry)
         messages = prompt(
             "chat",
@@ -164,26 +181,46 @@ class LlmSkills:
             text = WITHHELD.to(inquiry.lang)
             _say(text, emit)
         doubtful = doubtful_figures_about(history.turns, text, inquiry.question, computed)
-        return Thought(text, completion.usage, (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else ())
+        return SkillResult(
+            text,
+            completion.usage,
+            (earlier_figures_warning(doubtful, inquiry.lang),) if doubtful else (),
+        )
 
-    def _draft(
+    async def _draft(
         self, completion: Completion, lang: Lang, schema: SchemaText, sizes: Mapping[str, int]
-    ) -> Thought[Draft]:
+    ) -> SkillResult[Draft]:
         if completion.is_withheld:
-            return Thought(withheld(completion.text, lang), completion.usage, prompt_parts=sizes)
+            return SkillResult(
+                withheld(completion.text, lang), completion.usage, prompt_parts=sizes
+            )
         reply = completion.text or completion.reasoning
         try:
-            draft = sql_from_reply(reply, lang, known_tables=schema.table_names, is_cut=completion.is_cut)
+            read = partial(
+                sql_from_reply,
+                reply,
+                lang,
+                known_tables=schema.table_names,
+                is_cut=completion.is_cut,
+            )
+            is_short = len(reply) <= _QUICKLY_READ
+            draft = read() if is_short else await asyncio.to_thread(read)
         except ForbiddenStatement as refusal:
             refusal.usage = completion.usage
             raise
         if not completion.text and isinstance(draft, NoSql) and draft.reason == "llm_explanation":
-            raise unavailable(CallFailed("empty"))  # don't show the user reasoning as an explanation
-        return Thought(draft, completion.usage, prompt_parts=sizes)
+            raise unavailable(
+                CallFailed("empty")
+            )  # don't show the user reasoning as an explanation
+        return SkillResult(draft, completion.usage, prompt_parts=sizes)
 
-    async def _complete(self, made: Callable[[PromptBudget], _Prompt]) -> tuple[Completion, Mapping[str, int]]:
-        """The reply to the prompt within the budget, and the sizes of its parts. A prompt that the model finds too long
-        is sent once more with half of the tokens that the schema took, and half of the other parts' budgets."""
+    async def _complete(
+        self, made: Callable[[PromptBudget], _Prompt]
+    ) -> tuple[Completion, Mapping[str, int]]:
+        """The reply to the prompt within the budget, and the sizes of its parts. A prompt that the
+        model finds too long is sent once more with half of the tokens that the schema took, and
+        half of the other parts' budgets.
+        """
         sent = made(self.parts.budget)
         try:
             return await self._model.complete(sent.messages), sent.sizes
@@ -195,14 +232,17 @@ class LlmSkills:
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
         """The visible text of a reply, and the reply.
 
-        The emitted pieces concatenate to the text, unless the reply closes a block of reasoning that it never opened:
-        then the reasoning was emitted before it could be recognized, and the text leaves it out.
+        The emitted pieces concatenate to the text, unless the reply closes a block of reasoning
+        that it never opened: then the reasoning was emitted before it could be recognized, and the
+        text leaves it out.
         """
         if emit is None:
             completion = await self._model.complete(messages)
         else:
             visible = VisibleText()
-            completion = await self._model.complete(messages, on_token=lambda piece: _say(visible.feed(piece), emit))
+            completion = await self._model.complete(
+                messages, on_token=lambda piece: _say(visible.feed(piece), emit)
+            )
             _say(visible.finish(), emit)
         text = without_reasoning(completion.text)
         if not text and completion.reasoning:

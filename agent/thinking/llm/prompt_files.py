@@ -1,8 +1,9 @@
 """Loads the prompts, which are files so that they can be read, compared and changed as prose.
 
-A file is the system message, a line `=== user ===`, and the user message; `$name` marks a place to fill in. Lines from
-`=== with history ===` on stand only in prompts of a conversation that goes on, lines from `=== without history ===` on
-only in others, up to `=== always ===`. A file without a user message is a passage that other prompts take in.
+A file is the system message, a line `=== user ===`, and the user message; `$name` marks a place to
+fill in. Lines from `=== with history ===` on stand only in prompts of a conversation that goes on,
+lines from `=== without history ===` on only in others, up to `=== always ===`. A file without a
+user message is a passage that other prompts take in.
 """
 
 import re
@@ -11,19 +12,24 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
-from common.llm import Message
 from common.text import Lang
+from llm import Message
 
 _FOLDER = Path(__file__).parent / "prompts"
 _SEPARATOR = "\n=== user ===\n"
-_CHOICE = re.compile(r"=== with history ===\n(.*?)(?:=== without history ===\n(.*?))?=== always ===\n", re.DOTALL)
+_CHOICE = re.compile(
+    r"=== with history ===\n((?:[^=]|=(?!== ))*+)"
+    r"(?:=== without history ===\n((?:[^=]|=(?!== ))*+))?=== always ===\n"
+)
 _LANGUAGES: Mapping[Lang, str] = {"zh": "Chinese (简体中文)", "en": "English"}
 
 
 @cache
 def _templates(name: str, has_history: bool) -> tuple[Template, Template]:
     text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    system, user = _CHOICE.sub(lambda choice: choice[1 if has_history else 2] or "", text).split(_SEPARATOR)
+    system, user = _CHOICE.sub(lambda choice: choice[1 if has_history else 2] or "", text).split(
+        _SEPARATOR
+    )
     return Template(system.strip()), Template(user.strip())
 
 
@@ -34,7 +40,8 @@ def passage(name: str) -> str:
 
 
 def prompt(name: str, lang: Lang, **values: str) -> list[Message]:
-    """The messages of `prompts/<name>.md`; with a non-empty value `history`, those for a conversation that goes on.
+    """The messages of `prompts/<name>.md`; with a non-empty value `history`, those for a
+    conversation that goes on.
 
     Raises:
         KeyError: `values` lack a `$name` of the file.

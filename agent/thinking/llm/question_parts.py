@@ -1,4 +1,5 @@
-"""The parts of prompts that are about one question: schema, what was learnt, earlier turns, stored values, its words.
+"""The parts of prompts that are about one question: schema, what was learnt, earlier turns, stored
+values, its words.
 
 Each is data, stands between tags of its own and fits a budget.
 """
@@ -10,19 +11,24 @@ from agent.thinking.llm.history_text import Told, View, told
 from agent.thinking.llm.repair_hints import mentioned_tables
 from agent.thinking.llm.schema_text import SchemaText
 from common.inquiry import Inquiry
-from common.llm.tokens import PromptBudget, estimated_tokens
 from common.meanings import TableKey
 from common.values import Catalog, Table
-from knowledge.index import CatalogIndex, Part
-from knowledge.relevance import Hints
-from knowledge.safe_text import block, one_line
-from knowledge.table_vectors import Nearest
+from knowledge.index import CatalogIndex, IndexPart
+from knowledge.language.safe_text import block, one_line
+from knowledge.tables.relevance import Hints
+from knowledge.tables.table_vectors import Nearest
+from llm.tokens import PromptBudget, estimated_tokens
 
 _MAX_QUESTION = 4_000
-_LEADING, _MOST_LED = 2, 6  # examples whose tables are shown before others, and how many these are at most
+_LEADING, _MOST_LED = (
+    2,
+    6,
+)  # examples whose tables are shown before others, and how many these are at most
 
 PartsWithin = Callable[[PromptBudget], dict[str, str]]
-"""Gives the parts within a budget by the names that prompts have for them; empty where there is nothing to say."""
+"""Gives the parts within a budget by the names that prompts have for them; empty where there is
+nothing to say.
+"""
 
 
 class QuestionParts:
@@ -31,17 +37,22 @@ class QuestionParts:
     Args:
         budget: the most tokens of each part.
         samples: whether stored values may be in them.
-        nearest: the tables that mean what a question means, as far as that is known; None: words alone rank tables.
+        nearest: the tables that mean what a question means, as far as that is known; None: words
+            alone rank tables.
     """
 
-    def __init__(self, budget: PromptBudget, *, samples: bool = True, nearest: Nearest | None = None) -> None:
+    def __init__(
+        self, budget: PromptBudget, *, samples: bool = True, nearest: Nearest | None = None
+    ) -> None:
         self.budget = budget
         self._samples = samples
         self._nearest = nearest
-        self._described = Part(self._describe)
+        self._described = IndexPart(self._describe)
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Describes the catalogue before questions come, because that takes seconds when it is large."""
+        """Describes the catalogue before questions come, because that takes seconds when it is
+        large.
+        """
         await self._described.ready(catalog)
 
     async def schema(self, inquiry: Inquiry) -> SchemaText:
@@ -82,7 +93,9 @@ class QuestionParts:
         return made
 
     async def _near(self, schema: SchemaText, inquiry: Inquiry) -> tuple[TableKey, ...]:
-        """The tables that mean what the question means; not asked for when all tables are shown anyway."""
+        """The tables that mean what the question means; not asked for when all tables are shown
+        anyway.
+        """
         if self._nearest is None or schema.fits(self.budget.schema):
             return ()
         return await self._nearest(inquiry.catalog, inquiry.question)
@@ -99,19 +112,29 @@ def asked(inquiry: Inquiry) -> str:
 
 
 def table_hint(table: str | None) -> str:
-    """A line that names the table which the caller says the question is about; empty when they name none."""
-    return f"\nThe user says that the question is about the table {one_line(table, 128)}." if table else ""
+    """A line that names the table which the caller says the question is about; empty when they name
+    none.
+    """
+    return (
+        f"\nThe user says that the question is about the table {one_line(table, 128)}."
+        if table
+        else ""
+    )
 
 
 def shorter(budget: PromptBudget, parts: Mapping[str, str]) -> PromptBudget:
-    """The budget for a prompt with `parts` that the model found too long: half of what the schema took, and half of
-    the other parts' budgets."""
+    """The budget for a prompt with `parts` that the model found too long: half of what the schema
+    took, and half of the other parts' budgets.
+    """
     return budget.halved(estimated_tokens(parts["schema"]))
 
 
-def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int) -> str:
-    """The schema text, with the tables of the last query, because a follow-up may name none of them, and with those
-    that the best examples read."""
+def _relevant(
+    schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int
+) -> str:
+    """The schema text, with the tables of the last query, because a follow-up may name none of
+    them, and with those that the best examples read.
+    """
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
     last = history.last_query
@@ -123,12 +146,18 @@ def _relevant(schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[T
 
 
 def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...]) -> Hints:
-    """What is known of the question beside its words: tables to show first, those of similar questions, values."""
+    """What is known of the question beside its words: tables to show first, those of similar
+    questions, values.
+    """
     found = inquiry.found_values
-    holders = {value.said: {one.table for one in found if one.said == value.said} for value in found}
+    holders = {
+        value.said: {one.table for one in found if one.said == value.said} for value in found
+    }
     return Hints(
         first=tuple(table.key for table in first),
-        alike=tuple(example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]),
+        alike=tuple(
+            example.tables[:_MOST_LED] for example in inquiry.experience.examples[:_LEADING]
+        ),
         holding={value.table: len(holders[value.said]) for value in found},
         held=tuple((value.table, value.column) for value in found),
         near=near,

@@ -1,20 +1,24 @@
-"""Reads a model's reply as SQL, as a reason why there is none, or as prose, which is never executed.
+"""Reads a model's reply as SQL, as a reason why there is none, or as prose.
 
 `reply_shapes` finds the SQL in a reply; the guard judges what it does.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from agent.thinking.llm.reasoning import without_reasoning
-from agent.thinking.llm.reply_shapes import Found, Grade, json_values, sql_in
+from agent.thinking.llm.reply_shapes import FoundSql, Grade, json_values, sql_in
 from common.errors import ForbiddenStatement
 from common.text import Lang, Text
 from common.values import Draft, FailureReason, NoSql, Sql
 
 MAX_EXPLANATION_CHARS = 500  # the most of a model's explanation that the user is shown
 
-REPHRASE = Text("请尝试重新描述您的问题或询问其他内容。", "Try to rephrase your question, or ask something else.")
+REPHRASE = Text(
+    "请尝试重新描述您的问题或询问其他内容。",
+    "Try to rephrase your question, or ask something else.",
+)
 _PROMPTS: dict[FailureReason, Text] = {
     "missing_database_info": Text(
         "数据库中没有相关的表或字段信息，请您提供更多具体信息或修改问题。",
@@ -22,7 +26,8 @@ _PROMPTS: dict[FailureReason, Text] = {
     ),
     "ambiguous_question": Text(
         "您的问题需要更多信息才能准确查询，请提供更详细的描述。",
-        "The question needs more information to be answered precisely. Describe in more detail what you want to know.",
+        "The question needs more information to be answered precisely. "
+        "Describe in more detail what you want to know.",
     ),
     "unknown_generation_failure": Text(
         "无法生成有效的SQL查询，请尝试重新描述您的问题。",
@@ -39,16 +44,18 @@ WITHHELD = Text(
 )
 
 
-def sql_from_reply(reply: str, lang: Lang, *, known_tables: Collection[str] = (), is_cut: bool = False) -> Draft:
-    """Reads the reply to a prompt for SQL.
+def sql_from_reply(
+    reply: str, lang: Lang, *, known_tables: Collection[str] = (), is_cut: bool = False
+) -> Draft:
+    """Read the reply to a prompt for SQL.
 
     Args:
         known_tables: lower-case names of the tables that exist; they tell unfenced SQL from prose.
-        is_cut: the model was stopped before the end of its reply. SQL at the end may then be incomplete: a statement
-            without its last condition would run and answer wrongly.
+        is_cut: the model was stopped before the end of its reply. SQL at the end may then be
+            incomplete: a statement without its last condition would run and answer wrongly.
 
-    Several statements in one block are returned as they are, for the guard to refuse. Of several blocks, the one that
-    the reply calls final counts, else the last that is a query.
+    Several statements in one block are returned as they are, for the guard to refuse. Of several
+    blocks, the one that the reply calls final counts, else the last that is a query.
 
     Raises:
         ForbiddenStatement: the model says that the question asks for a write.
@@ -64,21 +71,28 @@ def sql_from_reply(reply: str, lang: Lang, *, known_tables: Collection[str] = ()
 
 
 def withheld(refusal: str, lang: Lang) -> NoSql:
-    """The outcome when the model refuses to answer, with its own words if it gave any."""
-    return _prose(refusal, lang) if refusal.strip() else NoSql("llm_explanation", WITHHELD.to(lang))
+    """Return the outcome when the model refuses to answer, with its own words if it gave any."""
+    if refusal.strip():
+        return _prose(refusal, lang)
+    return NoSql("llm_explanation", WITHHELD.to(lang))
 
 
-# ------------------------------------------------------------------------------------------------------- declining
+# ------------------------------------------------------------------------------
+# declining
 
-# `NO_SQL: reason: explanation` as the prompts ask for it, in any case, with or without what should follow, also in a
-# comment, a fence or JSON. Without the colon it is a marker only where nothing else stands on the line.
+# `NO_SQL: reason: explanation` as the prompts ask for it, in any case, with or without what should
+# follow, also in a comment, a fence or JSON. Without the colon it is a marker only where nothing
+# else stands on the line.
 _MARKER = re.compile(
     r"\bNO_SQL\b[`*\"']{0,3}"
-    r"(?:[ \t]*[:：,，–—-]+[ \t]*|[ \t]+(?=\w+_\w+)|[ \t]*(?=[.。!]?[`*\"')}\]]{0,3}\s*$))"
+    r"(?:[ \t]*[:：,，–—-]+[ \t]*|[ \t]+(?=\w+_\w+)|[ \t]*+(?=[.。!]?[`*\"')}\]]{0,3}[^\S\n]*+$))"
     r"[\"'`*]{0,3}([A-Za-z_]*)[\"'`*]{0,3}[ \t]*[:：,，–—-]*[ \t]*(.*)",
     re.MULTILINE | re.IGNORECASE,
 )
-_BEFORE_MARKER = re.compile(r"(?:.*[\"'>:：])?[\s\-#*`>\"'{(\[/|]*+")
+_LABEL_ENDS = (":", "：")
+_QUOTES = "\"'>"
+_AROUND = "`* \t\"'{}[]()<>/|\\"  # signs around an explanation
+_DECORATION_SIGNS = f" \t\r\f\v\u00a0\u3000-#*`{{([/|{_QUOTES}"
 _WORD = re.compile(r"\bNO_SQL\b[`*\"':：]{0,4}", re.IGNORECASE)
 _REASONS: dict[str, FailureReason] = {
     "missing_database_info": "missing_database_info",
@@ -87,13 +101,14 @@ _REASONS: dict[str, FailureReason] = {
 _WRITE = "write_requested"
 
 
-def _declined(text: str, found: Found | None, lang: Lang) -> NoSql | None:
+def _declined(text: str, found: FoundSql | None, lang: Lang) -> NoSql | None:
     if found and found.grade is Grade.QUERY and _is_name_in(found.sql):
         return None
-    marker = next((marker for marker in _MARKER.finditer(text) if _declines(text, marker)), None)
+    marker = _declining_marker(text)
     if marker is None:
         return None
-    word, explanation = marker[1].lower(), _capped(_WORD.sub(" ", marker[2]).strip("`* \t\"'{}[]()<>/|\\"))
+    word = marker[1].lower()
+    explanation = _capped(_WORD.sub(" ", marker[2]).strip(_AROUND))
     if word == _WRITE:
         operation = re.match(r"[A-Za-z]+", explanation)
         raise ForbiddenStatement(operation[0].upper() if operation else "WRITE")
@@ -104,16 +119,28 @@ def _declined(text: str, found: Found | None, lang: Lang) -> NoSql | None:
     return NoSql(reason, f"{explanation} {advice}" if explanation else advice)
 
 
+def _declining_marker(text: str) -> re.Match[str] | None:
+    for marker in _MARKER.finditer(text):
+        if _declines(text, marker):
+            return marker
+    return None
+
+
 def _declines(text: str, marker: re.Match[str]) -> bool:
-    """Whether the marker declines: it gives one of the reasons, or only a label or decoration stands before it."""
+    """Tell whether the marker declines: it gives a reason, or nothing but a label is before it."""
     if marker[1].lower() in {*_REASONS, _WRITE}:
         return True
-    return bool(_BEFORE_MARKER.fullmatch(text, text.rfind("\n", 0, marker.start()) + 1, marker.start()))
+    line_start = text.rfind("\n", 0, marker.start()) + 1
+    line = text[line_start : marker.start()]
+    label = line.rstrip(_DECORATION_SIGNS)
+    decoration = line[len(label) :]
+    is_quoted = any(quote in decoration for quote in _QUOTES)
+    return not label or is_quoted or label.endswith(_LABEL_ENDS)
 
 
 def _is_name_in(sql: str) -> bool:
-    """Whether the query uses the marker's word as a name or in a literal; then the word does not decline."""
-    without_comments = re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL)
+    """Tell whether the query uses the marker's word as a name or literal: it declines nothing."""
+    without_comments = re.sub(r"--[^\n]*|/\*.*?(?:\*/|\Z)", " ", sql, flags=re.DOTALL)
     return bool(_WORD.search(without_comments))
 
 
@@ -126,7 +153,9 @@ def _prose(text: str, lang: Lang) -> NoSql:
 
 def _capped(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= MAX_EXPLANATION_CHARS else text[: MAX_EXPLANATION_CHARS - 1].rstrip() + "…"
+    if len(text) <= MAX_EXPLANATION_CHARS:
+        return text
+    return text[: MAX_EXPLANATION_CHARS - 1].rstrip() + "…"
 
 
 _EXPLANATION_KEYS = ("explanation", "reason", "error", "message", "answer", "response")
@@ -134,8 +163,19 @@ _DECORATION = re.compile(r"^[ \t]*(?:```\w*|--+|/\*+|\*+/)[ \t]*", re.MULTILINE)
 
 
 def _explanation(text: str) -> str:
-    """The text of a reply without SQL: fences and comment signs removed; of a JSON object only its message."""
-    value = next((value for value, _, _ in json_values(text) if isinstance(value, dict)), None)
-    if value is not None:
-        return next((word for key in _EXPLANATION_KEYS if isinstance(word := value.get(key), str)), "")
+    """Return the text of a reply without SQL, without fences and comment signs.
+
+    Of a JSON object it is only the message.
+    """
+    for value, _, _ in json_values(text):
+        if isinstance(value, dict):
+            return _message_in(value)
     return _DECORATION.sub("", text)
+
+
+def _message_in(value: Mapping[str, Any]) -> str:
+    for key in _EXPLANATION_KEYS:
+        message = value.get(key)
+        if isinstance(message, str):
+            return message
+    return ""

@@ -1,9 +1,10 @@
 """Finds SQL in a model's reply, however the reply is laid out.
 
-Every shape (a fence, a tag, JSON, a label …) is an extractor that offers passages: where one begins, and where it
-may end. A passage counts by what it holds and not by how it looks: PostgreSQL's parser decides where it ends, so that a
-fence, a tag or a brace inside a literal of the query ends nothing. What lies within a passage that is SQL belongs to
-it. A passage that is no SQL itself may hold a shape that has some: a fence in an answer in JSON.
+Every shape (a fence, a tag, JSON, a label …) is an extractor that offers passages: where one
+begins, and where it may end. A passage counts by what it holds and not by how it looks:
+PostgreSQL's parser decides where it ends, so that a fence, a tag or a brace inside a literal of the
+query ends nothing. What lies within a passage that is SQL belongs to it. A passage that is no SQL
+itself may hold a shape that has some: a fence in an answer in JSON.
 """
 
 import html
@@ -11,11 +12,21 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
 import postgast
 
-from agent.thinking.llm.sql_text import EDGES, STATEMENT_WORDS, Parser, Statements, dedented, first_word, is_blank, tidy
+from agent.thinking.llm.sql_text import (
+    EDGES,
+    STATEMENT_WORDS,
+    Parser,
+    Statements,
+    dedented,
+    first_word,
+    is_blank,
+    tidy,
+)
 
 _MAX_PASSAGES = 40  # of one shape
 _MAX_ENDS = 60  # of one passage
@@ -24,7 +35,7 @@ _MAX_LEAD, _LEAD_LINES = 400, 2  # characters and lines before a passage that sa
 
 
 class Grade(IntEnum):
-    """What a passage holds."""
+    """Kinds of passages by how far they are SQL; a better kind is greater."""
 
     NOTHING = 0  # no SQL, such as the explanation in a JSON object
     BROKEN = 1
@@ -32,7 +43,7 @@ class Grade(IntEnum):
     QUERY = 3
 
 
-class Mark(IntEnum):
+class PassageMark(IntEnum):
     """How plainly the reply sets a passage off as what it answers."""
 
     NONE = 1
@@ -40,13 +51,14 @@ class Mark(IntEnum):
     BLOCK = 3
 
 
-class Found(NamedTuple):
+class FoundSql(NamedTuple):
     """A passage that holds SQL.
 
     Attributes:
         sql: without what the shape put into it, and without what follows a single statement.
         start, end: where the passage stands in the reply.
-        is_closed: whether something says that the SQL is complete: what closes the passage, or a semicolon.
+        is_closed: whether something says that the SQL is complete: what closes the passage, or a
+            semicolon.
         is_final: whether the reply calls it the final one.
     """
 
@@ -54,22 +66,26 @@ class Found(NamedTuple):
     start: int
     end: int
     grade: Grade
-    mark: Mark
+    mark: PassageMark
     is_closed: bool
     is_final: bool = False
 
 
-def sql_in(reply: str, known_tables: frozenset[str], *, is_cut: bool = False) -> Found | None:
-    """The SQL that the reply means; None when it has none. Of a reply that `is_cut`, the SQL at which it is cut.
+def sql_in(reply: str, known_tables: frozenset[str], *, is_cut: bool = False) -> FoundSql | None:
+    """The SQL that the reply means; None when it has none. Of a reply that `is_cut`, the SQL at
+    which it is cut.
 
-    Of several the one that it calls final, else the last that is a query. SQL that is set off outweighs SQL in the
-    text, and what can't be parsed is taken only when nothing can, to be repaired.
+    Of several the one that it calls final, else the last that is a query. SQL that is set off
+    outweighs SQL in the text, and what can't be parsed is taken only when nothing can, to be
+    repaired.
     """
     return _Reader(known_tables, is_cut).read(reply)
 
 
 _FINAL = re.compile(
-    r"(?<!not )(?<!not the )(?<!not my )\bfinal|(?<!非)(?<!不是)最终|最后的?(?:查询|答案|SQL|语句|版本)|定稿", re.I
+    r"(?<!not )(?<!not the )(?<!not my )\bfinal|(?<!非)(?<!不是)最终"
+    r"|最后的?(?:查询|答案|SQL|语句|版本)|定稿",
+    re.I,
 )
 _QUOTED_FENCE = re.compile(r"^[ \t]*>[ \t>]*(?:`{3}|~{3})", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
@@ -81,8 +97,8 @@ class _Reader:
         self._is_cut = is_cut
         self._parser = Parser()
 
-    def read(self, reply: str) -> Found | None:
-        best: Found | None = None
+    def read(self, reply: str) -> FoundSql | None:
+        best: FoundSql | None = None
         for view in dict.fromkeys(_views(reply)):
             found = self._best(view, 0)
             if found and (best is None or found.grade > best.grade):
@@ -91,12 +107,15 @@ class _Reader:
                 break
         return best
 
-    def _best(self, text: str, depth: int) -> Found | None:
+    def _best(self, text: str, depth: int) -> FoundSql | None:
         whole = self._statements(text)
-        if whole and whole.is_query and whole.is_beyond_doubt(self._tables):
-            return _of(whole, 0, len(text), Mark.NONE, is_closed=False)
-        found = _outermost([one for shape in _SHAPES for one in shape(self, text, depth)])
-        if self._is_cut and found and found[-1].end >= len(text) and not found[-1].is_closed:
+        if whole and whole.is_query and self.is_sure(whole):
+            return _of(whole, 0, len(text), PassageMark.NONE, is_closed=False)
+        offered: list[FoundSql] = []
+        for shape in _SHAPES:
+            offered += shape(self, text, depth)
+        found = _outermost(offered)
+        if self._is_cut and found and _is_cut_off(found[-1], text):
             return found[-1]
         return _chosen(found, text)
 
@@ -108,60 +127,64 @@ class _Reader:
         text: str,
         bodies: Iterator["_Body"],
         depth: int,
-        mark: Mark = Mark.BLOCK,
+        mark: PassageMark = PassageMark.BLOCK,
         accepts: Callable[[Statements], bool] | None = None,
-    ) -> Found | None:
-        """The SQL of a passage.
+    ) -> FoundSql | None:
+        """Return the SQL of a passage.
 
         Args:
             bodies: where the passage may begin and end, the likeliest first.
-            accepts: which SQL counts; None: the shape says that it holds SQL, and is taken at its word.
+            accepts: which SQL counts; None: the shape says that it holds SQL, and is taken at its
+                word.
         """
         first: _Body | None = None
-        other: Found | None = None
+        other: FoundSql | None = None
         for body in _read(bodies):
             first = first or body
             statements = self._statements(body.text)
             if statements is None or (accepts and not accepts(statements)):
                 continue
+            found = _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
             if statements.is_query:
-                return _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
-            if other is None:
-                other = _of(statements, body.start, body.end, mark, is_closed=body.is_closed)
+                return found
+            other = other or found
         if other or first is None:
             return other
         return self._inside(text, first, depth, mark, may_be_broken=accepts is None)
 
-    def _inside(self, text: str, body: "_Body", depth: int, mark: Mark, *, may_be_broken: bool) -> Found | None:
-        """The SQL of a shape within the passage, else the passage itself if it tries to be SQL."""
-        sql = tidy(body.text)
-        word = first_word(sql) if may_be_broken and not is_blank(sql) else ""
-        broken = Found(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed) if word else None
-        if word.isupper() or word.islower():  # a part of it that can be parsed would answer something else
+    def _inside(
+        self, text: str, body: "_Body", depth: int, mark: PassageMark, *, may_be_broken: bool
+    ) -> FoundSql | None:
+        """Return the SQL of a shape within the passage, else the passage if it tries to be SQL."""
+        broken = _broken(body, mark) if may_be_broken else None
+        # A part of it that can be parsed would answer something else.
+        if broken and _is_in_one_case(first_word(broken.sql)):
             return broken
-        inner = self._best(body.text, depth + 1) if depth < _MAX_DEPTH and body.text != text else None
+        if depth >= _MAX_DEPTH or body.text == text:
+            return broken
+        inner = self._best(body.text, depth + 1)
         if inner and inner.grade > Grade.BROKEN:
             is_closed = inner.is_closed or body.is_closed
             return inner._replace(start=body.start, end=body.end, mark=mark, is_closed=is_closed)
         return broken or inner
 
     def is_sure(self, statements: Statements) -> bool:
-        """Whether it can't be a sentence."""
+        """Tell whether it can't be a sentence."""
         return statements.is_beyond_doubt(self._tables)
 
     def is_meant(self, statements: Statements) -> bool:
-        """Whether code in the middle of a sentence is about this database, and not only mentioned."""
+        """Tell whether code within a sentence is about this database, and not only mentioned."""
         if not self._tables or not statements.tables:
             return statements.reads or self.is_sure(statements)
         return self.is_sure(statements) and not statements.tables.isdisjoint(self._tables)
 
     def bare(self, text: str, is_labelled: bool) -> Statements | None:
-        """`text`, which nothing sets off, if it is SQL beyond doubt."""
+        """Return the parse of `text`, which nothing sets off, if it is SQL beyond doubt."""
         statements = self._statements(text)
-        if statements is None:
-            return None
+        if statements is None or self.is_sure(statements):
+            return statements
         is_named = is_labelled and statements.is_query and statements.reads
-        return statements if is_named or self.is_sure(statements) else None
+        return statements if is_named else None
 
 
 class _Body(NamedTuple):
@@ -177,7 +200,7 @@ _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);")
 
 
 def _read(bodies: Iterator[_Body]) -> Iterator[_Body]:
-    """The bodies as they are, then as they are if their characters were escaped for HTML."""
+    """Yield the bodies as they are, then those escaped for HTML without their escapes."""
     escaped = []
     for body in bodies:
         yield body
@@ -186,13 +209,33 @@ def _read(bodies: Iterator[_Body]) -> Iterator[_Body]:
     yield from escaped
 
 
-def _of(statements: Statements, start: int, end: int, mark: Mark, *, is_closed: bool) -> Found:
+def _broken(body: _Body, mark: PassageMark) -> FoundSql | None:
+    """Return the body as SQL that can't be parsed, if it begins like a statement."""
+    sql = tidy(body.text)
+    if is_blank(sql) or not first_word(sql):
+        return None
+    return FoundSql(sql, body.start, body.end, Grade.BROKEN, mark, body.is_closed)
+
+
+def _is_in_one_case(word: str) -> bool:
+    return word.isupper() or word.islower()
+
+
+def _is_cut_off(found: FoundSql, text: str) -> bool:
+    return found.end >= len(text) and not found.is_closed
+
+
+def _of(
+    statements: Statements, start: int, end: int, mark: PassageMark, *, is_closed: bool
+) -> FoundSql:
     grade = Grade.QUERY if statements.is_query else Grade.STATEMENTS
-    return Found(statements.shortened(), start, end, grade, mark, is_closed or statements.is_ended)
+    return FoundSql(
+        statements.shortened(), start, end, grade, mark, is_closed or statements.is_ended
+    )
 
 
 def _views(reply: str) -> Iterator[str]:
-    """The reply, and what it is if all of it was written for a medium that marks or escapes characters."""
+    """Yield the reply, then as it is if all of it was written for Markdown, HTML or JSON."""
     reply = reply.strip(EDGES)
     if reply.count("\n") == reply.count("\r\n"):
         reply = reply.replace("\r\n", "\n")
@@ -208,51 +251,64 @@ _BLANKS = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def _unescaped(text: str) -> str:
-    """Without the backslashes of a JSON string or of Markdown."""
+    """Remove the backslashes of a JSON string or of Markdown."""
     return _ESCAPED.sub(lambda match: _BLANKS.get(match[1], match[1]), text)
 
 
-def _outermost(found: list[Found]) -> list[Found]:
-    """Without passages that overlap one that begins before them; broken ones claim nothing."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda one: (one.grade is Grade.BROKEN, one.start, -one.end, -one.mark)):
+def _outermost(found: list[FoundSql]) -> list[FoundSql]:
+    """Drop passages that overlap one that begins before them; broken ones come last."""
+    kept: list[FoundSql] = []
+    for one in sorted(found, key=_outer_first):
         if all(one.end <= other.start or one.start >= other.end for other in kept):
             kept.append(one)
-    return sorted((one for one in kept if one.grade), key=lambda one: one.start)
+    with_sql = [one for one in kept if one.grade is not Grade.NOTHING]
+    return sorted(with_sql, key=lambda one: one.start)
 
 
-def _chosen(found: list[Found], text: str) -> Found | None:
-    ends = [0, *(one.end for one in found)]
-    named = [
-        one._replace(is_final=one.is_final or _is_called_final(text[end : one.start], one.sql))
-        for end, one in zip(ends, found, strict=False)
-    ]
+def _outer_first(one: FoundSql) -> tuple[bool, int, int, int]:
+    return one.grade is Grade.BROKEN, one.start, -one.end, -one.mark
+
+
+def _chosen(found: list[FoundSql], text: str) -> FoundSql | None:
+    named = []
+    lead_start = 0
+    for one in found:
+        lead = text[lead_start : one.start]
+        is_final = one.is_final or _is_called_final(lead, one.sql)
+        named.append(one._replace(is_final=is_final))
+        lead_start = one.end
     return max(named, key=_weight, default=None)
 
 
-def _weight(one: Found) -> tuple[int, bool, int, int]:
-    is_sql = one.grade > Grade.BROKEN
+def _weight(one: FoundSql) -> tuple[int, bool, int, int]:
     # A block that is called final is meant even when it is broken: it will be repaired.
-    return one.mark if is_sql or one.is_final else 0, one.is_final, one.grade, one.start
+    is_meant = one.grade > Grade.BROKEN or one.is_final
+    return one.mark if is_meant else 0, one.is_final, one.grade, one.start
 
 
 def _is_called_final(lead: str, sql: str) -> bool:
-    comment = re.match(r"\s*(?:--[^\n]*|/\*.*?\*/)", sql, re.DOTALL)
     lines = [line for line in lead[-_MAX_LEAD:].splitlines() if line.strip()]
-    return bool(_FINAL.search("\n".join(lines[-_LEAD_LINES:])) or (comment and _FINAL.search(comment[0])))
+    if _FINAL.search("\n".join(lines[-_LEAD_LINES:])):
+        return True
+    comment = re.match(r"\A\s*+(?:--[^\n]*|/\*.*?\*/)", sql, re.DOTALL)
+    return comment is not None and bool(_FINAL.search(comment[0]))
 
 
-# ---------------------------------------------------------------------------------------------------------- fences
+# ------------------------------------------------------------------------------
+# fences
 
 _FENCE = re.compile(r"`{3,20}|~{3,20}")
-_SQL_LANGUAGES = {"", "sql", "postgresql", "postgres", "psql", "pgsql", "plpgsql", "pg", "text", "txt", "json", "xml"}
-_SQL_LANGUAGES |= {"plaintext", "plain", "html", "markdown", "md", "yaml", "code", "query", "jsonc", "json5"}
+# Languages of fences that may hold SQL; a fence may name none.
+_SQL_LANGUAGES = {
+    "", "sql", "postgresql", "postgres", "psql", "pgsql", "plpgsql", "pg", "text", "txt", "plain",
+    "plaintext", "json", "jsonc", "json5", "xml", "html", "markdown", "md", "yaml", "code", "query",
+}  # fmt: skip
 _INFO = re.compile(r"[ \t]*\{?\.?([\w+-]*)([^\n]*)")
 _QUOTED_LINE = re.compile(r"[ \t>]*")
 _BEFORE_FENCE = re.compile(r"(?:[ \t>]|[-*+] |\d{1,3}[.)] )*+")
 
 
-def _fences(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
+def _fences(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
     position = 0
     for _ in range(_MAX_PASSAGES):
         opening = _FENCE.search(text, position)
@@ -267,55 +323,69 @@ def _fences(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
 
 
 def _after_info(text: str, end: int) -> tuple[int, bool]:
-    """Where the body of a fence begins, and whether its language may hold SQL."""
+    """Return where the body of a fence begins, and whether its language may hold SQL."""
     info = _INFO.match(text, end)
     assert info is not None
     word, rest = info[1].lower(), info[2].strip("` ~\r}")
     if first_word(info[0]) and word != "do":  # no language at all: SELECT …
         return end, True
-    if rest and word in _SQL_LANGUAGES and (first_word(rest) or not info[2].startswith((":", " title", "{"))):
-        return info.start(2), True
-    return (info.end() if not rest else info.start(2)), word in _SQL_LANGUAGES
+    is_sql = word in _SQL_LANGUAGES
+    if rest:
+        return info.start(2), is_sql
+    return info.end(), is_sql
 
 
 def _fenced(text: str, opening: re.Match[str], start: int) -> Iterator[_Body]:
-    """The bodies that the next fences would close: those on a line of their own first, then any."""
+    """Yield the bodies that the next fences would close, those on a line of their own first."""
     line = text[text.rfind("\n", 0, opening.start()) + 1 : opening.start()]
     width = len(line) if _BEFORE_FENCE.fullmatch(line) and ">" not in line else 0
     closings = list(_closings(text, opening[0], start))
-    alone = [one for one in closings if _stands_alone(text, one)]
-    for closing in [*alone, *(one for one in closings if one not in alone)][:_MAX_ENDS]:
-        yield _Body(dedented(text[start : closing.start()].strip("\n"), width), opening.start(), closing.end())
-    yield _Body(dedented(text[start:].strip("\n"), width), opening.start(), len(text), is_closed=False)
+    closings.sort(key=lambda closing: not _stands_alone(text, closing))
+    for closing in closings[:_MAX_ENDS]:
+        body = dedented(text[start : closing.start()].strip("\n"), width)
+        yield _Body(body, opening.start(), closing.end())
+    rest = dedented(text[start:].strip("\n"), width)
+    yield _Body(rest, opening.start(), len(text), is_closed=False)
 
 
 def _closings(text: str, mark: str, start: int) -> Iterator[re.Match[str]]:
     fence = re.compile(f"{mark[0]}{{{len(mark)},}}")
-    return (one for _, one in zip(range(_MAX_ENDS), fence.finditer(text, start), strict=False))
+    return islice(fence.finditer(text, start), _MAX_ENDS)
 
 
 def _stands_alone(text: str, fence: re.Match[str]) -> bool:
-    begin, end = text.rfind("\n", 0, fence.start()) + 1, text.find("\n", fence.end())
-    after = text[fence.end() : end if end >= 0 else len(text)]
-    return bool(_QUOTED_LINE.fullmatch(text[begin : fence.start()])) and not after.strip(EDGES)
+    before, after = _rest_of_lines(text, fence.start(), fence.end())
+    return bool(_QUOTED_LINE.fullmatch(before)) and not after.strip(EDGES)
 
 
-# ------------------------------------------------------------------------------------------------------------ tags
+def _rest_of_lines(text: str, start: int, end: int) -> tuple[str, str]:
+    """Return what stands before `start` on its line, and after `end` on its line."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    after = text[end:line_end] if line_end >= 0 else text[end:]
+    return text[line_start:start], after
+
+
+# ------------------------------------------------------------------------------
+# tags
 
 _TAG = re.compile(r"<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>|\[(SQL|QUERY|ANSWER|CODE)\]", re.IGNORECASE)
-_SQL_TAG = re.compile(r"sql|query|statement|code|pre\b|param|arg", re.IGNORECASE)  # others may hold prose
-_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
+# Other tags may hold prose.
+_SQL_TAG = re.compile(r"sql|query|statement|code|pre\b|param|arg", re.IGNORECASE)
+_CDATA = re.compile(r"\A\s*+<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _HTML = {"code", "pre"}  # what they hold is escaped; elsewhere models write it as it is
 
 
-def _tags(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
+def _tags(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
     position = 0
     for _ in range(_MAX_PASSAGES):
         opening = _TAG.search(text, position)
         if opening is None:
             return
         is_word = bool(_SQL_TAG.search(opening[1] or opening[2]))
-        found = reader.passage(text, _tagged(text, opening), depth, accepts=None if is_word else reader.is_sure)
+        found = reader.passage(
+            text, _tagged(text, opening), depth, accepts=None if is_word else reader.is_sure
+        )
         if found:
             yield found._replace(is_final=bool(_FINAL.search(opening[0].replace("_", " "))))
         position = found.end if found else opening.end()
@@ -323,25 +393,36 @@ def _tags(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
 
 def _tagged(text: str, opening: re.Match[str]) -> Iterator[_Body]:
     name = opening[1] or opening[2]
-    closing = re.compile(rf"</{re.escape(name)}\s*>" if opening[1] else rf"\[/{name}\]", re.IGNORECASE)
-    for _, end in zip(range(_MAX_ENDS), closing.finditer(text, opening.end()), strict=False):
-        body = text[opening.end() : end.start()]
-        cdata = _CDATA.fullmatch(body)
-        readings = [cdata[1]] if cdata else [html.unescape(body), body] if name.lower() in _HTML else [body]
-        for reading in dict.fromkeys(readings):
+    pattern = rf"</{re.escape(name)}\s*>" if opening[1] else rf"\[/{name}\]"
+    closing = re.compile(pattern, re.IGNORECASE)
+    for end in islice(closing.finditer(text, opening.end()), _MAX_ENDS):
+        for reading in _readings(name, text[opening.end() : end.start()]):
             yield _Body(reading, opening.start(), end.end())
 
 
-# ------------------------------------------------------------------------------------------------------------ JSON
+def _readings(name: str, body: str) -> list[str]:
+    """Return what the body of a tag may mean, the likeliest first."""
+    cdata = _CDATA.fullmatch(body)
+    if cdata:
+        return [cdata[1]]
+    if name.lower() not in _HTML:
+        return [body]
+    return list(dict.fromkeys((html.unescape(body), body)))
+
+
+# ------------------------------------------------------------------------------
+# JSON
 
 _BRACKET = re.compile(r"[{\[\"]")
 _SQL_KEY = re.compile(r"sql|query|statement", re.IGNORECASE)
-_NO_SQL_KEY = re.compile(r"expla|reason|thought|note|comment|error|message|question|description|dialect", re.IGNORECASE)
+_NO_SQL_KEY = re.compile(
+    r"expla|reason|thought|note|comment|error|message|question|description|dialect", re.IGNORECASE
+)
 _LOOSE_STRING = re.compile(r'"(\w+)"\s*:\s*(?=")')
 _DECODER = json.JSONDecoder(strict=False)
 
 
-def _json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
+def _json(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
     found = False
     for value, start, end in json_values(text):
         inner = list(_of_value(reader, value, "", depth))
@@ -349,13 +430,16 @@ def _json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
             found = True
             yield max(inner, key=_weight)._replace(start=start, end=end, is_closed=True)
         elif isinstance(value, dict) and value:
-            yield Found("", start, end, Grade.NOTHING, Mark.BLOCK, is_closed=True)
+            yield FoundSql("", start, end, Grade.NOTHING, PassageMark.BLOCK, is_closed=True)
     if not found:
         yield from _loose_json(reader, text, depth)
 
 
 def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
-    """The objects, lists and strings in JSON that stand in `text`, outermost only, each with its start and end."""
+    """Yield the objects, lists and strings in JSON in `text`, each with its start and end.
+
+    Those within others are left out.
+    """
     position = 0
     for _ in range(_MAX_PASSAGES):
         opening = _BRACKET.search(text, position)
@@ -373,12 +457,12 @@ def json_values(text: str) -> Iterator[tuple[Any, int, int]]:
 
 
 def _stands_apart(text: str, start: int, end: int) -> bool:
-    line = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    return not text[line[0] : start].strip() and not text[end : line[1] if line[1] >= 0 else len(text)].strip(EDGES)
+    before, after = _rest_of_lines(text, start, end)
+    return not before.strip() and not after.strip(EDGES)
 
 
-def _of_value(reader: _Reader, value: Any, key: str, depth: int) -> Iterator[Found]:
-    """SQL in a JSON value; strings under a key that names SQL are taken at their word."""
+def _of_value(reader: _Reader, value: Any, key: str, depth: int) -> Iterator[FoundSql]:
+    """Yield SQL in a JSON value; strings under a key that names SQL are taken at their word."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _of_value(reader, inner, str(name), depth)
@@ -386,32 +470,38 @@ def _of_value(reader: _Reader, value: Any, key: str, depth: int) -> Iterator[Fou
         for inner in value:
             yield from _of_value(reader, inner, key, depth)
     elif isinstance(value, str) and not _NO_SQL_KEY.search(key):
-        body = iter([_Body(value, 0, len(value))])
-        if _SQL_KEY.search(key):
-            found = reader.passage("", body, depth)
-        else:
-            found = reader.passage("", body, depth, Mark.INLINE, reader.is_sure)
+        found = _of_string(reader, value, key, depth)
         if found:
             yield found._replace(is_final=bool(_FINAL.search(key.replace("_", " "))))
 
 
-def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
-    """Values of keys that name SQL, in what would be JSON but for a mistake or its missing end."""
-    for _, key in zip(range(_MAX_PASSAGES), _LOOSE_STRING.finditer(text), strict=False):
+def _of_string(reader: _Reader, value: str, key: str, depth: int) -> FoundSql | None:
+    body = iter([_Body(value, 0, len(value))])
+    if _SQL_KEY.search(key):
+        return reader.passage("", body, depth)
+    return reader.passage("", body, depth, PassageMark.INLINE, reader.is_sure)
+
+
+def _loose_json(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
+    """Yield values of keys that name SQL, in JSON with a mistake or without its end."""
+    for key in islice(_LOOSE_STRING.finditer(text), _MAX_PASSAGES):
+        if not _SQL_KEY.search(key[1]):
+            continue
         try:
             value, end = _DECODER.raw_decode(text, key.end())
         except ValueError:
             continue
-        if _SQL_KEY.search(key[1]):
-            yield from (one._replace(start=key.start(), end=end) for one in _of_value(reader, value, key[1], depth))
+        for one in _of_value(reader, value, key[1], depth):
+            yield one._replace(start=key.start(), end=end)
 
 
-# ------------------------------------------------------------------------------------------------------ inline code
+# ------------------------------------------------------------------------------
+# inline code
 
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)")
 
 
-def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[Found]:
+def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[FoundSql]:
     position = 0
     for _ in range(_MAX_PASSAGES):
         opening = _INLINE.search(text, position)
@@ -421,108 +511,157 @@ def _inline_code(reader: _Reader, text: str, _depth: int) -> Iterator[Found]:
             _Body(text[opening.end() : end.start()], opening.start(), end.end())
             for end in _closings(text, opening[0], opening.end())
         )
-        found = reader.passage("", bodies, _MAX_DEPTH, Mark.INLINE, reader.is_meant)
+        found = reader.passage("", bodies, _MAX_DEPTH, PassageMark.INLINE, reader.is_meant)
         if found:
             yield found
         position = found.end if found else opening.end()
 
 
-# --------------------------------------------------------------------------------------------------------- unfenced
+# ------------------------------------------------------------------------------
+# unfenced
 
 _WORD = re.compile(rf"\b(?:{STATEMENT_WORDS})\b", re.IGNORECASE)
-# What may stand before a statement on its line: a label, a list's mark, quotes, emphasis, a comment.
+# What may stand before a statement on its line: a label, a list's mark, quotes, emphasis, a
+# comment.
 _BEFORE = re.compile(
-    r"(?P<label>[^\n]{0,200}?[:：>\]】{|=#]|)[\s*_`]*+(?:\d{1,3}[.)、]\s+|[-*•+>]\s+)?[\s*_]*+(?P<quote>[\"'“‘「『«]?)"
-    r"(?P<own>[\s(]*+(?:/\*.*?\*/[\s(]*+)*+)"
+    r"(?P<label>[^\n]{0,200}?[:：>\]】{|=#]|)[\s*_`]*+(?:\d{1,3}[.)、]\s+|[-*•+>]\s+)?[\s*_]*+"
+    r"(?P<quote>[\"'“‘「『«]?)"
+    r"(?P<own>[\s(]*+(?:/\*(?:[^*/\n]|\*(?!/)|/(?!\*))*+\*/[\s(]*+)*+)"
 )
 _SAYS_SQL = re.compile(r"sql|query|statement|查询|语句|答案", re.IGNORECASE)
 _MAX_LABEL = 40  # characters before a colon that say what follows it
 _CLOSING_QUOTES = {"“": "”", "‘": "’", "「": "」", "『": "』", "«": "»"}
-_COMMENTS_ABOVE = re.compile(r"(?:(?:[ \t]*--[^\n]*|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*|[ \t(]*)\n)+\Z")
-# Where a statement may end. Never at a single line break before what may be a condition: the statement without it
-# would run and answer wrongly. A label, a list's number and a paragraph or whole sentence of prose do end it.
+_COMMENTS_ABOVE = re.compile(
+    r"(?:(?:(?<![ \t])[ \t]*+(?:--[^\n]{0,500}+|/\*(?:[^*/]|\*(?!/)|/(?!\*))*+\*/[ \t]*+)"
+    r"|(?<![ \t(])[ \t(]*+)\n)++"
+)
+# Where a statement may end. Never at a single line break before what may be a condition: the
+# statement without it would run and answer wrongly. A label, a list's number and a paragraph or
+# whole sentence of prose do end it.
 _END = re.compile(
     r"(?P<stop>[;；`}]|\*\*|</?\w|<\||\n[ \t]*\[/)"
-    r"|\n(?=[ \t]*(?P<label>\**\w+(?:[ \t]\w+){0,3}\**[:：](?!:)|\d{1,2}[.)、．]\s|#{1,6}\s|-{3,}\s|={3,}\s|\|))"
-    r"|\n(?P<bullet>[ \t]*[-*•+>]\s)"
-    r"|\n(?=\s{0,40}[*_]{0,2}(?P<sentence>[^\W\d_]++)(?:[^\n=<>]{8,}[.!:?]|[^\n=<>]*[。！：？])\**[ \t]*(?:\n|\Z))"
-    r"|\n[ \t]*\n(?=\s{0,40}[*_#>(（-]{0,9}(?P<paragraph>[^\W\d_]++))"
+    r"|\n(?=[ \t]*+(?P<label>\**\w+(?:[ \t]\w+){0,3}\**[:：](?!:)"
+    r"|\d{1,2}[.)、．]\s|#{1,6}\s|-{3,}\s|={3,}\s|\|))"
+    r"|\n(?P<bullet>[ \t]*+[-*•+>]\s)"
+    r"|\n(?=\s{0,40}+[*_]{0,2}+(?P<sentence>[^\W\d_]++)"
+    r"(?:[^\n=<>]{8,}[.!:?]|[^\n=<>]*[。！：？])\**[ \t]*(?:\n|\Z))"
+    r"|\n[ \t]*\n(?=\s{0,40}+[*_#>(（-]{0,9}+(?P<paragraph>[^\W\d_]++))"
 )
-_SURE_END = re.compile(r"[;；]|[:：][ \t]*\n|\n[ \t]*\n(?=\s{0,40}[*_#>(-]{0,9}(?:[A-Z][a-z]|[^\x00-\x7f]))")
-_BROKEN_QUERY = re.compile(r"\s*(?:SELECT|WITH)\b.*\bFROM\b", re.DOTALL)
+_SURE_END = re.compile(
+    r"[;；]|[:：][ \t]*\n|\n[ \t]*\n(?=\s{0,40}+[*_#>(-]{0,9}+(?:[A-Z][a-z]|[^\x00-\x7f]))"
+)
+_BROKEN_QUERY = re.compile(r"\A\s*+(?:SELECT|WITH)\b.*\bFROM\b", re.DOTALL)
 
 
-def _unfenced(reader: _Reader, text: str, depth: int) -> Iterator[Found]:
-    """SQL in the text itself. A place inside a statement that can't be read is no beginning of another."""
+def _unfenced(reader: _Reader, text: str, depth: int) -> Iterator[FoundSql]:
+    """Yield SQL in the text itself.
+
+    A word inside a statement that can't be read is no beginning of another.
+    """
     blocked = position = 0
     for _ in range(_MAX_PASSAGES):
         word = _WORD.search(text, position)
         if word is None:
             break
         position = word.end()
-        begun = _beginning(text, word.start()) if word.start() >= blocked else None
+        if word.start() < blocked:
+            continue
+        begun = _beginning(text, word.start())
         if begun is None:
             continue
         found = _at(reader, text, *begun)
         if found:
             yield found
             position = blocked = max(position, found.end)
-        elif text[word.start() : word.end()].isupper():
+        elif word[0].isupper():
             blocked = _statement_end(text, word.end())
     if depth == 0 and _BROKEN_QUERY.match(text):
-        yield Found(text.strip(EDGES), 0, len(text), Grade.BROKEN, Mark.NONE, is_closed=False)
+        yield _whole_broken(text)
+
+
+def _whole_broken(text: str) -> FoundSql:
+    sql = text.strip(EDGES)
+    return FoundSql(sql, 0, len(text), Grade.BROKEN, PassageMark.NONE, is_closed=False)
 
 
 def _statement_end(text: str, start: int) -> int:
-    """Where at the latest a statement ends that can't be read: what follows a blank line may still belong to it."""
+    """Return where a statement that can't be read ends at the latest.
+
+    What follows a blank line may still belong to it.
+    """
     end = _SURE_END.search(text, start)
     return end.end() if end else len(text)
 
 
 def _beginning(text: str, word: int) -> tuple[int, str, bool] | None:
-    """Where the statement begins whose first word stands at `word`, the quote before it, whether a label says SQL."""
+    """Return where the statement begins whose first word stands at `word`; None if none does.
+
+    With it come the quote before it, and whether a label says that it is SQL.
+    """
     line = text.rfind("\n", max(0, word - 1000), word) + 1
     before = _BEFORE.fullmatch(text, line, word)
     if before is None:
         return None
     start = before.start("own")
-    if not before["label"] and not before["quote"]:
-        above = _COMMENTS_ABOVE.search(text, max(0, line - 2000), line)
-        start = above.start() if above and not text[line:start].strip() else start
+    is_alone = not before["label"] and not before["quote"] and not text[line:start].strip()
+    if is_alone:
+        start = _comments_above(text, line, start)
     return start, before["quote"], bool(_SAYS_SQL.search(before["label"][-_MAX_LABEL:]))
 
 
-def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -> Found | None:
+def _comments_above(text: str, line: int, default: int) -> int:
+    """Return where the comments and empty lines right above `line` begin; `default` without any."""
+    for run in _COMMENTS_ABOVE.finditer(text, max(0, line - 2000), line):
+        if run.end() == line:
+            return run.start()
+    return default
+
+
+def _at(reader: _Reader, text: str, start: int, quote: str, is_labelled: bool) -> FoundSql | None:
     tail = text[start:]
-    if quote:
-        closing = _CLOSING_QUOTES.get(quote, quote)
-        ends = [at.start() for at in re.finditer(re.escape(closing), tail)][-_MAX_ENDS:][::-1]
-    else:
-        ends = _ends(tail)
-    for end in ends:
-        body = dedented(tail[:end], len(tail) - len(tail.lstrip(" \t")))
-        statements = reader.bare(body, is_labelled)
+    indent = len(tail) - len(tail.lstrip(" \t"))
+    for end in _quote_ends(tail, quote) if quote else _ends(tail):
+        statements = reader.bare(dedented(tail[:end], indent), is_labelled)
         if statements:
-            return _of(statements, start, start + end, Mark.NONE, is_closed=bool(quote))
+            return _of(statements, start, start + end, PassageMark.NONE, is_closed=bool(quote))
     return None
 
 
+def _quote_ends(tail: str, quote: str) -> list[int]:
+    """Return where the closing quote stands, the last first."""
+    closing = _CLOSING_QUOTES.get(quote, quote)
+    ends = [match.start() for match in re.finditer(re.escape(closing), tail)]
+    return ends[-_MAX_ENDS:][::-1]
+
+
 def _ends(tail: str) -> list[int]:
-    """Places at which to cut: before prose, nearest first; else as late as possible, so that nothing is left out."""
-    marks = [mark for _, mark in zip(range(_MAX_ENDS), _END.finditer(tail), strict=False)]
-    prose = [mark.start() for mark in marks if mark["label"] or _begins_prose(mark)]
-    rest = [
-        mark.end() if mark[0] in ";；" else mark.start() for mark in reversed(marks) if mark["stop"] or mark["bullet"]
-    ]
-    return [*prose, len(tail), *rest]
+    """Return where to cut: before prose, the nearest first; then as late as possible.
+
+    A late cut leaves nothing of the statement out.
+    """
+    before_prose: list[int] = []
+    others: list[int] = []
+    for mark in islice(_END.finditer(tail), _MAX_ENDS):
+        if mark["label"] or _begins_prose(mark):
+            before_prose.append(mark.start())
+        if mark["stop"] or mark["bullet"]:
+            is_semicolon = mark[0] in ";；"
+            others.append(mark.end() if is_semicolon else mark.start())
+    return [*before_prose, len(tail), *reversed(others)]
 
 
 def _begins_prose(mark: re.Match[str]) -> bool:
-    """Whether what follows can't be the next clause of a statement: a whole sentence may begin with a keyword."""
+    """Tell whether what follows can't be the next clause of a statement."""
     word = mark["sentence"] or mark["paragraph"]
-    if not word or not word.isascii():
-        return bool(word)
-    return word[0].isupper() and (not _is_keyword(word) or (bool(mark["sentence"]) and not word.isupper()))
+    if not word:
+        return False
+    if not word.isascii():
+        return True
+    if not word[0].isupper():
+        return False
+    # A whole sentence may begin with a keyword.
+    begins_sentence = mark["sentence"] and not word.isupper()
+    return bool(begins_sentence) or not _is_keyword(word)
 
 
 def _is_keyword(word: str) -> bool:

@@ -1,4 +1,4 @@
-"""Writes the part of a prompt that shows a result: a few rows, short cells, exact figures, and what is left out."""
+"""Writes a result into a prompt: a few rows, short cells, exact figures, and what is left out."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,15 +6,17 @@ from typing import Any
 import simplejson
 
 from common.values import QueryResult
-from knowledge.safe_text import one_line
+from knowledge.language.safe_text import one_line
 
 MAX_ROWS_SHOWN = 50
 _MAX_CELL = 200
 _BUDGET = 12_000  # characters of all rows together
 
 
-def rows_text(result: QueryResult, *, most_rows: int = MAX_ROWS_SHOWN, most_chars: int = _BUDGET) -> tuple[str, int]:
-    """The header and the first rows, one JSON list per line, and how many rows that is."""
+def rows_text(
+    result: QueryResult, *, most_rows: int = MAX_ROWS_SHOWN, most_chars: int = _BUDGET
+) -> tuple[str, int]:
+    """Return the header and the first rows, one JSON list per line, and how many rows that is."""
     lines = [row_line(result.columns)[:most_chars]]
     room = most_chars - len(lines[0])
     for row in result.rows[:most_rows]:
@@ -27,10 +29,12 @@ def rows_text(result: QueryResult, *, most_rows: int = MAX_ROWS_SHOWN, most_char
 
 
 def extent(result: QueryResult, shown: int) -> tuple[str, str]:
-    """Two English phrases for the prompt: how many rows there are, and how many of them the model sees."""
+    """Return two English phrases: how many rows there are, and how many the model sees."""
     count = result.row_count
-    total = f"more than {count} rows, of which {count} were kept" if result.is_limited else _rows(count)
-    if shown == count and not result.is_limited:
+    total = _rows(count)
+    if result.is_limited:
+        total = f"more than {count} rows, of which {count} were kept"
+    elif shown == count:
         return total, "All of them are listed."
     return total, f"Only the first {_rows(shown)} are listed; you have not seen the others."
 
@@ -52,4 +56,6 @@ def row_line(cells: Iterable[Any]) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)):
         value = simplejson.dumps(value, ensure_ascii=False, use_decimal=True, default=str)
-    return one_line(value, _MAX_CELL) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return one_line(value, _MAX_CELL)
+    return value

@@ -1,37 +1,45 @@
 """Writes the part of a prompt that describes the connected database, within a budget of tokens.
 
-A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can cache it. Of a
-larger one the best matching tables are shown, with those by which they are joined (a model can't join along a table it
-has not seen) and with the columns that matter, until the budget is used; the others are only named. Comments are always
-shown, because in many databases only they say what a column means; so is what the semantic file says (`meaning_text`).
-The stored values that a question names are a separate text.
+A catalogue that fits is shown whole, in the same text for every question, so that the endpoint can
+cache it. Of a larger one the best matching tables are shown, with those by which they are joined (a
+model can't join along a table it has not seen) and with the columns that matter, until the budget
+is used; the others are only named. Comments are always shown, because in many databases only they
+say what a column means; so is what the semantic file says (`meaning_text`). The stored values that
+a question names are a separate text.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from types import MappingProxyType
 
-from agent.thinking.llm.meaning_text import column_remark, metric_line, table_lines, table_remark, values_called
-from agent.thinking.llm.schema_part import Described, Shown, packed
+from agent.thinking.llm.meaning_text import (
+    column_remark,
+    metric_line,
+    table_lines,
+    table_remark,
+    values_called,
+)
+from agent.thinking.llm.schema_part import DescribedTables, Shown, packed
 from common.inquiry import StoredValue
-from common.llm.tokens import PER_TOKEN, weight
 from common.meanings import Metric, TableKey
 from common.values import Catalog, Column, ForeignKey, Table
-from knowledge.index import Part
-from knowledge.named_values import NamedValues
-from knowledge.personal_data import Privacy, is_private_value, privacy_of
-from knowledge.question_terms import Form, forms
-from knowledge.relevance import NO_HINTS, Hints, TableIndex
-from knowledge.safe_text import identifier, one_line
-from knowledge.schema_search import RANKING
-from knowledge.telling_columns import telling
-from knowledge.value_matching import may_be_told
+from knowledge.index import IndexPart
+from knowledge.language.question_terms import Form, forms
+from knowledge.language.safe_text import identifier, one_line
+from knowledge.tables.relevance import NO_HINTS, Hints, TableIndex
+from knowledge.tables.schema_search import RANKING
+from knowledge.tables.telling_columns import telling
+from knowledge.values.named_values import NamedValues
+from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
+from knowledge.values.value_matching import may_be_told
+from llm.tokens import PER_TOKEN, weight
 from rules.words.vocabulary import common_phrases
 
-SCHEMA_BUDGET = 24_000  # tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise
+# Tokens of the schema in a prompt that asks for SQL, unless the settings say otherwise.
+SCHEMA_BUDGET = 24_000
 OVERVIEW_BUDGET = 2_000  # tokens of the list of tables in the other prompts
 _NAMES_SHARE = 0.1  # of the budget, for the names of tables that are not shown
 _NAMED, _MORE = "-- Tables that are not shown here: ", " and {} more"
@@ -47,7 +55,9 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _CANDIDATES = 400  # least number of tables of a large catalogue that are tried
 _LEAST_TABLE = 30  # tokens; a budget holds no more tables than these allow
 
-NAMED_VALUES = Part(lambda index: NamedValues(index.catalog, common_phrases()), ignores_row_counts=True)
+NAMED_VALUES = IndexPart(
+    lambda index: NamedValues(index.catalog, common_phrases()), ignores_row_counts=True
+)
 
 
 class SchemaText:
@@ -60,13 +70,13 @@ class SchemaText:
     def __init__(self, catalog: Catalog, *, samples: bool = True) -> None:
         self.catalog = catalog
         self._samples = samples
-        self._described: dict[tuple[str, str], Described] = {}
+        self._described: dict[tuple[str, str], DescribedTables] = {}
         self._whole: str | None = None
         self._whole_weight = 0
         self._too_little = 0  # the largest budget known to be too small for everything
 
     def prepare(self, budget: int = SCHEMA_BUDGET) -> None:
-        """Makes what all questions share, which takes a while for a large catalogue."""
+        """Make what all questions share, which takes a while for a large catalogue."""
         self._all_of_it(budget)
         _ = self._ranking, self._values
 
@@ -80,93 +90,136 @@ class SchemaText:
 
     @property
     def table_names(self) -> frozenset[str]:
-        """Lower-case names of all tables, unqualified."""
+        """Return the lower-case names of all tables, unqualified."""
         return frozenset(table.name.lower() for table in self.catalog.tables)
 
     def overview(self, question: str, budget: int = OVERVIEW_BUDGET) -> str:
-        """One line per table within `budget` tokens, the relevant ones first when there is no room for all."""
-
-        def line(table: Table) -> str:
-            return f"{self._name(table)}{_comment(table.comment)}{table_remark(table)}"
-
-        lines = list(within(budget, map(line, self.catalog.tables)))
-        if len(lines) == len(self.catalog.tables):
+        """Return one line per table within `budget` tokens; the relevant ones if not all fit."""
+        tables = self.catalog.tables
+        lines = list(within(budget, map(self._overview_line, tables)))
+        if len(lines) == len(tables):
             return "\n".join(lines)
         candidates = self._by_relevance(question, NO_HINTS, budget)
-        shown = list(within(budget - _for_names(budget) // PER_TOKEN - 1, map(line, candidates)))
+        for_lines = budget - _for_names(budget) // PER_TOKEN - 1
+        shown = list(within(for_lines, map(self._overview_line, candidates)))
         return self._with_names(shown, candidates[len(shown) :], budget)
 
-    def details(self, question: str, hints: Hints = NO_HINTS, budget: int = SCHEMA_BUDGET) -> str:
-        """The tables with their columns within `budget` tokens; `hints` are for when not all fit.
+    def _overview_line(self, table: Table) -> str:
+        return f"{self.name(table)}{_comment(table.comment)}{table_remark(table)}"
 
-        The same text for every question when all tables fit. Otherwise as many tables as fit, with the columns that
-        matter, and how many columns of each and how many tables are left out.
+    def details(self, question: str, hints: Hints = NO_HINTS, budget: int = SCHEMA_BUDGET) -> str:
+        """Return the tables with their columns within `budget` tokens.
+
+        The same text for every question when all tables fit. Otherwise as many tables as fit, by
+        the `hints`, with the columns that matter, and how many columns of each and how many tables
+        are left out.
         """
         whole = self._all_of_it(budget)
         if whole is not None:
             return whole
-        asked, held = forms(question), self._held(question, hints)
         candidates = self._by_relevance(question, hints, budget)
         room = budget * PER_TOKEN - _for_names(budget)
-        tried = packed((self._shown(table, asked, held) for table in candidates), room)
-        left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
-        return self._with_names([shown.text for shown in tried if shown], left_out, budget)
+        shown, left_out = self._packed(candidates, question, hints, room)
+        return self._with_names(shown, left_out, budget)
 
     def some(self, tables: Iterable[Table], words: str, budget: int) -> tuple[str, list[Table]]:
-        """These tables within `budget` tokens, with the columns that matter for `words`; and those that don't fit."""
-        asked, held = forms(words), self._held(words, NO_HINTS)
-        candidates = list(tables)
-        tried = packed((self._shown(table, asked, held) for table in candidates), budget * PER_TOKEN)
-        left_out = [table for table, shown in zip_longest(candidates, tried) if shown is None]
-        return "\n".join(shown.text for shown in tried if shown), left_out
+        """Return these tables within `budget` tokens, and those that don't fit.
+
+        Of each table it shows the columns that matter for `words`.
+        """
+        shown, left_out = self._packed(list(tables), words, NO_HINTS, budget * PER_TOKEN)
+        return "\n".join(shown), left_out
+
+    def _packed(
+        self, candidates: Sequence[Table], question: str, hints: Hints, room: int
+    ) -> tuple[list[str], list[Table]]:
+        """Return the texts of the candidates that fit into `room`, and the tables that don't."""
+        question_forms = forms(question)
+        held = self._held(question, hints)
+        tried = packed((self._shown(table, question_forms, held) for table in candidates), room)
+        texts: list[str] = []
+        left_out: list[Table] = []
+        for table, shown in zip_longest(candidates, tried):
+            if shown is None:
+                left_out.append(table)
+            else:
+                texts.append(shown.text)
+        return texts, left_out
 
     def name(self, table: Table) -> str:
-        """What the table is called in SQL."""
-        return self._name(table)
+        """Return what the table is called in SQL."""
+        name = identifier(table.name)
+        if table.schema in self.catalog.search_path:
+            return name
+        return f"{identifier(table.schema)}.{name}"
 
-    def described(self, table: Table) -> Described:
-        """The lines of one table, whole."""
+    def described(self, table: Table) -> DescribedTables:
+        """Return the lines of one table, whole."""
         return self._text_of(table)
 
     def fits(self, budget: int) -> bool:
-        """Whether all tables are shown within `budget` tokens."""
+        """Tell whether all tables are shown within `budget` tokens."""
         return self._all_of_it(budget) is not None
 
     def named_values(self, question: str, looked_up: Sequence[StoredValue] = ()) -> str:
-        """The stored values that `question` names, a line for each column that holds some; no others.
+        """Return the stored values that `question` names, a line for each column that holds some.
 
         Args:
             looked_up: what was found in columns of which not all values are known.
         """
         if not self._samples:
             return ""
-        values: dict[str, list[str]] = {}
+        by_column: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for column, value in (*self._unlisted(question), *self._tellable(looked_up)):
+            values = by_column[column]
+            if _is_showable(value, _MAX_NAMED_CHARS):
+                values[value] = None
+        lines = []
+        for column, values in by_column.items():
+            if values:
+                lines.append(f"{column} {_equals(list(values))}")
+        return "\n".join(lines)
+
+    def _unlisted(self, question: str) -> Iterator[tuple[str, str]]:
+        """Yield known values that the question names, with their columns in SQL.
+
+        Values that the columns' own lines list are left out.
+        """
         for named in self._values.find(question):
-            is_listed = bool(named.column.allowed) or _is_short(named.column)
-            if not (is_listed and named.privacy is Privacy.OPEN):
-                values.setdefault(self._place(named.table, named.column), []).extend(named.values)
+            is_short = bool(named.column.allowed) or _is_short(named.column)
+            if is_short and named.privacy is Privacy.OPEN:
+                continue
+            column = self._column_name(named.table, named.column)
+            for value in named.values:
+                yield column, value
+
+    def _tellable(self, looked_up: Sequence[StoredValue]) -> Iterator[tuple[str, str]]:
+        """Yield the values that the prompt may tell, with their columns in SQL."""
         for one in looked_up:
             table = self.catalog.by_key.get(one.table)
             column = table.column(one.column) if table is not None else None
-            if table is not None and column is not None and may_be_told(one, table, column):
-                values.setdefault(self._place(table, column), []).append(one.value)
-        shown = {place: list(dict.fromkeys(filter(_may_be_named, named))) for place, named in values.items()}
-        return "\n".join(f"{place} {_equals(named)}" for place, named in shown.items() if named)
+            if table is None or column is None:
+                continue
+            if may_be_told(one, table, column):
+                yield self._column_name(table, column), one.value
 
-    def _place(self, table: Table, column: Column) -> str:
-        return f"{self._name(table)}.{identifier(column.name)}"
+    def _column_name(self, table: Table, column: Column) -> str:
+        return f"{self.name(table)}.{identifier(column.name)}"
 
     def find(self, name: str) -> Table | None:
-        """The table of that name, qualified or not, in any case."""
+        """Return the table of that name, qualified or not, in any case."""
         wanted = name.replace('"', "").lower()
-        tables = self.catalog.tables
-        return next((t for t in tables if wanted in (t.name.lower(), f"{t.schema}.{t.name}".lower())), None)
+        for table in self.catalog.tables:
+            if wanted in (table.name.lower(), f"{table.schema}.{table.name}".lower()):
+                return table
+        return None
 
     def _all_of_it(self, budget: int) -> str | None:
-        """The whole catalogue; None when it takes more than `budget` tokens."""
+        """Return the whole catalogue; None when it takes more than `budget` tokens."""
         if self._whole is None and budget > self._too_little:
-            texts = list(within(budget, (self._text_of(table).text for table in self.catalog.tables)))
-            if len(texts) < len(self.catalog.tables):
+            tables = self.catalog.tables
+            texts = list(within(budget, (self._text_of(table).text for table in tables)))
+            if len(texts) < len(tables):
                 self._too_little = budget
             else:
                 self._whole = "\n".join(texts)
@@ -174,7 +227,7 @@ class SchemaText:
         return self._whole if self._whole_weight <= budget * PER_TOKEN else None
 
     def _held(self, question: str, hints: Hints) -> Mapping[TableKey, Collection[str]]:
-        """Columns with a value that the question names, by their tables."""
+        """Return columns with a value that the question names, by their tables."""
         held: defaultdict[TableKey, set[str]] = defaultdict(set)
         for named in self._values.find(question):
             held[named.table.key].add(named.column.name)
@@ -183,37 +236,42 @@ class SchemaText:
         return held
 
     def _with_names(self, shown: Sequence[str], left_out: Sequence[Table], budget: int) -> str:
-        """The texts, and a line that names the tables left out, the most relevant first, and says how many they are."""
+        """Return the texts, and a line that names and counts the tables left out."""
+        lines = list(shown)
         count = len(self.catalog.tables) - len(shown)
-        used = sum(weight(text) + PER_TOKEN for text in shown)
-        room = min(_for_names(budget), budget * PER_TOKEN - used)
-        more = _not_shown(map(self._name, left_out), count, room) if count else ""
-        return "\n".join([*shown, *([more] if more else [])])
+        if count:
+            used = sum(weight(text) + PER_TOKEN for text in shown)
+            room = min(_for_names(budget), budget * PER_TOKEN - used)
+            lines.append(_not_shown(map(self.name, left_out), count, room))
+        return "\n".join(filter(None, lines))
 
     def _by_relevance(self, question: str, hints: Hints, budget: int) -> list[Table]:
-        """The tables to try for a budget, the most relevant first."""
+        """Return the tables to try for a budget, the most relevant first."""
         most = max(_CANDIDATES, budget // _LEAST_TABLE)
-        ranked = self._ranking.ranked(question, most, hints.also_holding(self._values.tables(question)))
-        keys = dict.fromkeys(table.key for table in (*ranked, *islice(self.catalog.tables, most)))
-        return [self.catalog.by_key[key] for key in keys]  # the ranking's own may have earlier estimates of the rows
+        all_hints = hints.also_holding(self._values.tables(question))
+        ranked = self._ranking.ranked(question, most, all_hints)
+        keys = dict.fromkeys(table.key for table in (*ranked, *self.catalog.tables[:most]))
+        # The ranking's own tables may have earlier estimates of the rows.
+        return [self.catalog.by_key[key] for key in keys]
 
-    def _name(self, table: Table) -> str:
-        name = identifier(table.name)
-        return name if table.schema in self.catalog.search_path else f"{identifier(table.schema)}.{name}"
-
-    def _shown(self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]) -> Shown:
+    def _shown(
+        self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]
+    ) -> Shown:
         """The table with its columns by what they have to do with the question."""
         columns = telling(table, self._ranking.joining(table.key), asked, held.get(table.key, ()))
         return Shown(self._text_of(table), columns)
 
-    def _text_of(self, table: Table) -> Described:
+    def _text_of(self, table: Table) -> DescribedTables:
         described = self._described.get(table.key)
         if described is None:
-            head = f"{table.kind.upper()} {self._name(table)}{_rows(table)}{_comment(table.comment)}"
-            head = "\n".join((head, *table_lines(table, self._shown_name)))
-            columns = tuple(self._line(table, column) for column in table.columns)
-            below = (*self._keys(table), *map(metric_line, self._metrics.get(table.key, ())))
-            described = self._described[table.key] = Described(head, columns, below)
+            name = f"{table.kind.upper()} {self.name(table)}"
+            first_line = f"{name}{_rows(table)}{_comment(table.comment)}"
+            described = DescribedTables(
+                head="\n".join((first_line, *table_lines(table, self._shown_name))),
+                columns=tuple(self._line(table, column) for column in table.columns),
+                keys=(*self._keys(table), *map(metric_line, self._metrics.get(table.key, ()))),
+            )
+            self._described[table.key] = described
         return described
 
     @cached_property
@@ -225,7 +283,7 @@ class SchemaText:
 
     def _shown_name(self, key: tuple[str, str]) -> str | None:
         table = self.catalog.by_key.get(key)
-        return self._name(table) if table else None
+        return self.name(table) if table else None
 
     def _line(self, table: Table, column: Column) -> str:
         facts = [identifier(column.name), column.type, *self._constraints(table, column)]
@@ -237,8 +295,10 @@ class SchemaText:
         if alone == table.primary_key:
             yield "PRIMARY KEY"
         else:
-            yield from ["UNIQUE"] * (alone in table.unique_keys)
-            yield from ["NOT NULL"] * (not column.nullable)
+            if alone in table.unique_keys:
+                yield "UNIQUE"
+            if not column.nullable:
+                yield "NOT NULL"
         for key in table.foreign_keys:
             reference = self._reference(key) if key.columns == alone else None
             if reference:
@@ -246,57 +306,80 @@ class SchemaText:
                 return
 
     def _keys(self, table: Table) -> Iterator[str]:
-        """The keys of more than one column."""
+        """Yield a line for each key of more than one column, if all of them are shown."""
         names = {column.name for column in table.columns}
-        kinds = [("PRIMARY KEY", table.primary_key), *(("UNIQUE", key) for key in table.unique_keys)]
-        for kind, columns in kinds:
-            if len(columns) > 1 and names.issuperset(columns):
-                yield f"  {kind} {_listed(columns)}"
+
+        def is_shown(columns: Sequence[str]) -> bool:
+            return len(columns) > 1 and names.issuperset(columns)
+
+        if is_shown(table.primary_key):
+            yield f"  PRIMARY KEY {_listed(table.primary_key)}"
+        for columns in filter(is_shown, table.unique_keys):
+            yield f"  UNIQUE {_listed(columns)}"
         for key in table.foreign_keys:
-            reference = self._reference(key) if len(key.columns) > 1 and names.issuperset(key.columns) else None
+            reference = self._reference(key) if is_shown(key.columns) else None
             if reference:
                 yield f"  FOREIGN KEY {_listed(key.columns)} REFERENCES {reference}"
 
     def _reference(self, key: ForeignKey) -> str | None:
-        """What the key refers to; None when the catalogue does not show it."""
+        """Return what the key refers to; None when the catalogue does not show it."""
         target = self.catalog.by_key.get(key.target)
-        if target is None or not {column.name for column in target.columns}.issuperset(key.target_columns):
+        if target is None:
             return None
-        return f"{self._name(target)}{_listed(key.target_columns)}"
+        names = {column.name for column in target.columns}
+        if not names.issuperset(key.target_columns):
+            return None
+        return f"{self.name(target)}{_listed(key.target_columns)}"
 
     def _content(self, table: Table, column: Column) -> str:
-        """What is known of the column's values: the allowed ones, else its first and last day, or stored ones.
+        """Return what is known of the column's values, as the end of its line.
 
-        Values that the semantic file names are shown with these names, and whether or not any are known.
+        These are the allowed ones, else its first and last day, or stored ones. Values that the
+        semantic file names are shown with these names, and whether or not any are known.
         """
         if column.meaning is not None and column.meaning.is_sensitive:
             return ""
         called = values_called(column.meaning)
         if column.allowed:
-            plain = _NUMBER_TYPE.match(column.type) and all(map(_NUMBER.fullmatch, column.allowed))
-            shown = [value for value in column.allowed if _is_showable(value)][:_MAX_ALLOWED]
-            listed = _literals(shown, called, plain=bool(plain))
-            return f" [one of: {listed}{_more(len(shown) < len(column.allowed))}]" if shown else ""
-        named = [value for value in called if _is_showable(value)]
+            shown = list(filter(_is_showable, column.allowed))[:_MAX_ALLOWED]
+            plain = _are_numbers(column, column.allowed)
+            is_cut = len(shown) < len(column.allowed)
+            return _value_list("one of", _literals(shown, called, plain=plain), is_cut)
         stored = self._stored(table, column)
         if column.period and stored is not None:
             return f" [from {column.period[0]} to {column.period[1]}]"
-        shown = list(dict.fromkeys((*named[:_MAX_ALLOWED], *(stored or ()))))
-        plain = bool(_NUMBER_TYPE.match(column.type)) and all(map(_NUMBER.fullmatch, shown))
+        named = list(filter(_is_showable, called))[:_MAX_ALLOWED]
+        shown = list(dict.fromkeys((*named, *(stored or ()))))
+        plain = _are_numbers(column, shown)
         is_cut = stored is None or len(stored) < len(column.values)
-        return f" [values: {_literals(shown, called, plain=plain)}{_more(is_cut)}]" if shown else ""
+        return _value_list("values", _literals(shown, called, plain=plain), is_cut)
 
     def _stored(self, table: Table, column: Column) -> Sequence[str] | None:
-        """The few stored values that may be shown; None when none may."""
-        if not self._samples or not (column.period or _is_short(column)):
+        """Return the few stored values that may be shown; None when none may."""
+        has_few = column.period or _is_short(column)
+        if not self._samples or not has_few:
             return None
         if privacy_of(table, column) is not Privacy.OPEN:
             return None
-        return [value for value in column.values if _is_showable(value) and not is_private_value(value)]
+        showable = filter(_is_showable, column.values)
+        return [value for value in showable if not is_private_value(value)]
+
+
+def _are_numbers(column: Column, values: Iterable[str]) -> bool:
+    if not _NUMBER_TYPE.match(column.type):
+        return False
+    return all(map(_NUMBER.fullmatch, values))
+
+
+def _value_list(kind: str, literals: str, is_cut: bool) -> str:
+    if not literals:
+        return ""
+    more = ", …" if is_cut else ""
+    return f" [{kind}: {literals}{more}]"
 
 
 def within(budget: int, texts: Iterable[str]) -> Iterator[str]:
-    """The first of `texts`, as many as fit into `budget` tokens."""
+    """Yield the first of `texts`, as many as fit into `budget` tokens."""
     room = budget * PER_TOKEN
     for text in texts:
         room -= weight(text) + 1
@@ -306,22 +389,32 @@ def within(budget: int, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _for_names(budget: int) -> int:
-    """Quarters of a token for naming tables that are not shown; enough for their number at least."""
+    """Return the room for naming tables left out, in quarters of a token.
+
+    It is enough for their number at least.
+    """
     return max(int(budget * PER_TOKEN * _NAMES_SHARE), weight(_COUNTED.format(10**6)))
 
 
 def _not_shown(names: Iterable[str], count: int, room: int) -> str:
-    """A line of at most `room` quarters of a token that names tables and says how many they are; without room none."""
-    counted, left = _COUNTED.format(count), room - weight(_NAMED + _MORE.format(count))
+    """Return a line that names tables and says how many they are; "" without room.
+
+    It takes at most `room` quarters of a token.
+    """
+    left = room - weight(_NAMED + _MORE.format(count))
     named: list[str] = []
     for name in names:
         left -= weight(name) + 2
         if left < 0:
             break
         named.append(name)
-    if named:
-        return _NAMED + ", ".join(named) + (_MORE.format(count - len(named)) if count > len(named) else "")
-    return counted if weight(counted) <= room else ""
+    if not named:
+        counted = _COUNTED.format(count)
+        return counted if weight(counted) <= room else ""
+    line = _NAMED + ", ".join(named)
+    if count > len(named):
+        line += _MORE.format(count - len(named))
+    return line
 
 
 def _comment(comment: str | None) -> str:
@@ -329,7 +422,10 @@ def _comment(comment: str | None) -> str:
 
 
 def _rows(table: Table) -> str:
-    """The estimated number of rows, to two digits, so that the text stays the same while a table grows a little."""
+    """Return the estimated number of rows, to two digits.
+
+    So the text stays the same while a table grows a little.
+    """
     if table.row_estimate <= 0:
         return ""
     unit = 10 ** max(0, len(str(table.row_estimate)) - 2)
@@ -337,12 +433,12 @@ def _rows(table: Table) -> str:
 
 
 def _is_short(column: Column) -> bool:
-    """Whether all of its values are known and few, so that they are always shown."""
+    """Tell whether all of its values are known and few, so that they are always shown."""
     return column.is_complete and len(column.values) <= MAX_VALUES
 
 
 def _is_showable(value: str, most: int = _MAX_VALUE_CHARS) -> bool:
-    """Whether the prompt can show it exactly as it is stored; a shortened value would match nothing."""
+    """Tell whether the prompt can show the value as it is stored; a cut one matches nothing."""
     return one_line(value, most) == value
 
 
@@ -350,18 +446,15 @@ def _equals(values: Sequence[str]) -> str:
     return f"= {_literals(values)}" if len(values) == 1 else f"IN ({_literals(values)})"
 
 
-def _may_be_named(value: str) -> bool:
-    return _is_showable(value, _MAX_NAMED_CHARS)
-
-
-def _literals(values: Iterable[str], called: Mapping[str, str] = MappingProxyType({}), *, plain: bool = False) -> str:
-    """The values as SQL takes them, each with what it is called."""
-    written = ((value, value if plain else "'" + value.replace("'", "''") + "'") for value in values)
-    return ", ".join(f"{literal}{called.get(value, '')}" for value, literal in written)
-
-
-def _more(is_more: bool) -> str:
-    return ", …" if is_more else ""
+def _literals(
+    values: Iterable[str], called: Mapping[str, str] = MappingProxyType({}), *, plain: bool = False
+) -> str:
+    """Return the values as SQL takes them, each with what it is called."""
+    literals = []
+    for value in values:
+        literal = value if plain else "'" + value.replace("'", "''") + "'"
+        literals.append(literal + called.get(value, ""))
+    return ", ".join(literals)
 
 
 def _listed(columns: Iterable[str]) -> str:

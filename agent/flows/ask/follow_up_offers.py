@@ -1,0 +1,200 @@
+"""Questions that the user may ask next, each tried before it is offered.
+
+An offer in place of a refused question is run for one row, and dropped when it finds nothing. An
+offer after an answer finds rows because of how it is made, so it is only planned: the answer hardly
+waits for it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+
+from agent.flows.ask.context import AskContext
+from common.errors import CituError
+from common.inquiry import Inquiry
+from common.ports import Database
+from common.text import Lang, Text
+from common.values import NoSql, Offer, QueryResult
+from knowledge.values.second_look import looks_empty
+from rules.answering.about_results import is_about_last
+from rules.answering.next_questions import NextQuestion, next_questions, splits_of_last
+from rules.schema.lexicon import LEXICON
+from rules.steps import is_quick
+
+_log = logging.getLogger(__name__)
+
+_MOST_REWRITES = 2
+_MOST_SPLITS = 3
+_PATIENCE_S = 1.0  # for all offers of a refusal together
+# Of the planner's cost units, the most that trying an offer may cost: tens of milliseconds
+_QUICK = 20_000.0
+_SAID = Text("可以这样问：{}。", " You could ask {}.")
+_QUOTED, _OR = Text("“{}”", '"{}"'), Text("、", " or ")
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The questions that are offered with a refusal."""
+
+    choices: tuple[str, ...] = ()
+    rewrites: tuple[str, ...] = ()
+
+
+async def offered(draft: NoSql, database: Database) -> Offers:
+    """Return the offers that are found to give rows within a second."""
+    choices: list[str] = []
+    rewrites: list[str] = []
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            await _try(draft.choices, database, choices, len(draft.choices))
+            await _try(draft.rewrites, database, rewrites, _MOST_REWRITES)
+    except TimeoutError:
+        _log.info("some offers were not tried in time")
+    return Offers(tuple(choices), tuple(rewrites))
+
+
+async def _try(offers: Sequence[Offer], database: Database, working: list[str], most: int) -> None:
+    """Append the offers that find rows to `working`, until there are `most`."""
+    for offer in offers:
+        if len(working) >= most:
+            return
+        if offer.sql is None or await finds_rows(offer.sql, database):
+            working.append(offer.question)
+
+
+async def finds_rows(sql: str, database: Database) -> bool:
+    """Tell whether the statement gives rows; false when that can't be told quickly."""
+    try:
+        plan = await database.explain(sql)
+        if plan.total_cost > _QUICK:
+            return False
+        first_row = await database.run(_first_row_of(sql))
+    except CituError as error:
+        _log.info("an offer could not be tried: %s", error.error_type)
+        return False
+    return not looks_empty(first_row)
+
+
+def _first_row_of(sql: str) -> str:
+    return f"SELECT * FROM (\n{sql}\n) AS tried LIMIT 1"
+
+
+def said(rewrites: Sequence[str], lang: Lang) -> str:
+    """Return a sentence that offers the rewrites; empty without any."""
+    if not rewrites:
+        return ""
+    quoted = [_QUOTED.to(lang).format(rewrite) for rewrite in rewrites]
+    return _SAID.to(lang).format(_OR.to(lang).join(quoted))
+
+
+async def splits(inquiry: Inquiry, database: Database) -> tuple[str, ...]:
+    """Return questions that split the last result's figure, as far as they find rows in a second.
+
+    Empty unless the question is about the last result.
+    """
+    if not is_about_last(inquiry):
+        return ()
+    await LEXICON.ready(inquiry.catalog)
+    found: list[str] = []
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            offers = await asyncio.to_thread(_first_splits, inquiry)
+            await _try(offers, database, found, _MOST_SPLITS)
+    except TimeoutError:
+        _log.info("some offers were not tried in time")
+    return tuple(found)
+
+
+def _first_splits(inquiry: Inquiry) -> list[Offer]:
+    return list(islice(splits_of_last(inquiry), _MOST_SPLITS))
+
+
+class FollowUps:
+    """Questions to ask after an answer: composed while its SQL runs, planned during its summary.
+
+    A context manager; when it is left, what is not done yet is cancelled.
+    """
+
+    def __init__(self, inquiry: Inquiry, sql: str, context: AskContext) -> None:
+        self._inquiry = inquiry
+        self._sql = sql
+        self._context = context
+        self._planned: list[str] = []
+        self._composed: asyncio.Task[tuple[NextQuestion, ...]] | None = None
+        self._tried: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "FollowUps":
+        self._composed = asyncio.create_task(_composed_for(self._inquiry, self._sql))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in (self._composed, self._tried):
+            if task is not None:
+                task.cancel()
+
+    def try_for(self, sql: str, result: QueryResult) -> None:
+        """Begin to try them, if `result` has rows and comes from the SQL they were composed for."""
+        if self._composed is None or sql != self._sql or looks_empty(result):
+            return
+        self._tried = asyncio.create_task(self._try(self._composed, result.row_count))
+
+    async def within(self, seconds: float) -> tuple[str, ...]:
+        """Wait at most `seconds` and return the questions that were found to work."""
+        if self._tried is not None:
+            await asyncio.wait({self._tried}, timeout=seconds)
+        return tuple(self._planned)
+
+    async def _try(self, composed: asyncio.Task[tuple[NextQuestion, ...]], row_count: int) -> None:
+        offers = [
+            question.offer
+            for question in await composed
+            if row_count >= question.least_rows and question.offer.sql is not None
+        ]
+        if not offers or await self._are_planned(offers) or len(offers) == 1:
+            return
+        for offer in offers:
+            if not await self._are_planned([offer]):
+                return
+
+    async def _are_planned(self, offers: Sequence[Offer]) -> bool:
+        """Plan all the offers at once; false when that fails."""
+        try:
+            await self._context.database.explain(_together([str(offer.sql) for offer in offers]))
+        except CituError as error:
+            _log.info("follow-ups could not be planned: %s", error.error_type)
+            return False
+        self._planned += [offer.question for offer in offers]
+        return True
+
+
+def _together(statements: Sequence[str]) -> str:
+    """Return a statement that costs as much and has as many rows as all of them."""
+    if len(statements) == 1:
+        return statements[0]
+    return "\nUNION ALL\n".join(
+        f"SELECT 1 FROM (\n{sql}\n) AS tried_{number}" for number, sql in enumerate(statements, 1)
+    )
+
+
+def _all_composed(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
+    return tuple(filter(None, next_questions(inquiry, sql)))
+
+
+async def _composed_for(inquiry: Inquiry, sql: str) -> tuple[NextQuestion, ...]:
+    await LEXICON.ready(inquiry.catalog)
+    if not is_quick(inquiry):
+        return await asyncio.to_thread(_all_composed, inquiry, sql)
+    found = []
+    for question in next_questions(inquiry, sql):
+        if question is not None:
+            found.append(question)
+        await asyncio.sleep(0)  # let other tasks run between two questions
+    return tuple(found)

@@ -1,0 +1,222 @@
+"""Step 3 of a data question: runs the proven SQL and puts the rows into words."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from langgraph.runtime import Runtime
+
+from agent.flows.ask.context import AskContext, emitter, inquiry_of
+from agent.flows.ask.follow_up_offers import FollowUps
+from agent.flows.ask.sql_repair import may_repair, repaired
+from agent.flows.ask.state import AskState, AskUpdate
+from common.errors import CituError, InvalidSql, LlmUnavailable
+from common.inquiry import Inquiry, StoredValue
+from common.text import Lang, Text
+from common.values import PlanEstimate, QueryResult, SkillResult, Usage
+from knowledge.tables.near_names import with_suggestions
+from knowledge.values.second_look import looks_empty, missing, replacements, rewritten, taken_for
+
+_log = logging.getLogger(__name__)
+
+_MOST_NAMED = 10  # columns in a warning
+_NO_SUMMARY = Text(
+    "摘要生成失败，仅返回查询结果。", "The summary could not be written; the rows are complete."
+)
+
+
+async def agent_sql_execution(state: AskState, runtime: Runtime[AskContext]) -> AskUpdate:
+    """Run `state["sql"]`; if it finds nothing, try stored spellings, or ask the user.
+
+    SQL that PostgreSQL refuses while running (a division by zero, a cast that fails) is repaired,
+    unless the question has used its repair. An error of the repaired SQL goes into the state.
+
+    Raises:
+        QueryTimeout, InvalidSql, DatabaseUnavailable: the SQL could not be run.
+    """
+    context = runtime.context
+    inquiry = inquiry_of(state, await context.database.catalog())
+    async with FollowUps(inquiry, state["sql"], context) as follow_ups:
+        update = await _first_look(state, context)
+        if "error" in update:
+            return update
+        update = await _answered(state, runtime, update, follow_ups)
+        update["follow_ups"] = await follow_ups.within(context.behaviour.follow_up_wait_s)
+    return update
+
+
+async def _answered(
+    state: AskState, runtime: Runtime[AskContext], update: AskUpdate, follow_ups: FollowUps
+) -> AskUpdate:
+    """Return the update with the final result, the notices about it, and its summary."""
+    context = runtime.context
+    notices = await _noticed(state, context, update)
+    result = update["query_result"]
+    sql = update.get("sql", state["sql"])
+    if notices:
+        update["notices"] = tuple(notice.to(state["lang"]) for notice in notices)
+        update["warnings"] += update["notices"]
+    if result.cut_columns:
+        update["warnings"].append(_cut(result).to(state["lang"]))
+    if not result.rows:  # the rules say it: a model would have nothing to tell
+        inquiry = inquiry_of(state, await context.database.catalog())
+        nothing = await context.rules.summarize(inquiry, sql, result)
+        update["nothing_found"] = nothing.value
+    follow_ups.try_for(sql, result)
+    if context.behaviour.result_summary and result.rows:
+        summary = await _summary(state, runtime, update, result)
+        update |= {"summary": summary.value, "usage": update["usage"] + summary.usage}
+        update["warnings"] += summary.warnings
+    return update
+
+
+async def _noticed(state: AskState, context: AskContext, update: AskUpdate) -> tuple[Text, ...]:
+    """Return notices about the literals; of an empty result, look again with stored spellings.
+
+    A second look that finds rows replaces the SQL, the result and the plan in `update`.
+    """
+    sql = update.get("sql", state["sql"])
+    found = state.get("found_values", ())
+    notices = taken_for(sql, found)
+    if not context.behaviour.auto_repair or not looks_empty(update["query_result"]):
+        return notices
+    second = await _second_look(sql, context, found)
+    if second is None:
+        return notices + await _doubts(sql, context, found)
+    update |= {"sql": second.sql, "query_result": second.result}
+    if second.plan is not None:
+        update["plan"] = second.plan
+    return notices + second.notices
+
+
+async def _first_look(state: AskState, context: AskContext) -> AskUpdate:
+    """Return the result of the statement, or of its repair."""
+    update: AskUpdate = {
+        "execution_path": ["agent_sql_execution"],
+        "warnings": [],
+        "usage": Usage(),
+    }
+    try:
+        update["query_result"] = await context.database.run(state["sql"])
+    except InvalidSql as error:
+        catalog = await context.database.catalog()
+        if not may_repair(context) or state.get("sql_repair_applied"):
+            raise with_suggestions(error, state["sql"], catalog) from error
+        update |= await _mended(state["sql"], error, inquiry_of(state, catalog), context)
+    return update
+
+
+async def _mended(sql: str, error: InvalidSql, inquiry: Inquiry, context: AskContext) -> AskUpdate:
+    repair = await repaired(sql, error, inquiry, context)
+    update: AskUpdate = {
+        "sql": repair.sql,
+        "usage": repair.usage,
+        "warnings": list(repair.warnings),
+        "execution_path": ["agent_sql_execution"],
+        "prompt_parts": repair.sizes,
+    }
+    if repair.error is None:
+        try:
+            update["query_result"] = await context.database.run(repair.sql)
+        except InvalidSql as still:
+            repair = repair.refused(still)
+    if isinstance(repair.error, InvalidSql):
+        repair = repair.refused(with_suggestions(repair.error, repair.sql, inquiry.catalog))
+    if repair.error is not None:
+        update["error"] = repair.error
+    else:
+        update["sql_repair_applied"] = True
+        if repair.plan is not None:
+            update["plan"] = repair.plan
+    update["execution_path"] += [repair.happened]
+    return update
+
+
+@dataclass(frozen=True)
+class _SecondLook:
+    """The result with stored spellings, and notices about them."""
+
+    sql: str
+    result: QueryResult
+    plan: PlanEstimate | None
+    notices: tuple[Text, ...]
+
+
+async def _second_look(
+    sql: str, context: AskContext, values: Sequence[StoredValue]
+) -> _SecondLook | None:
+    """Run the query with stored spellings for the literals that no row has.
+
+    Return None when that finds nothing either.
+    """
+    try:
+        found = replacements(sql, await context.database.catalog(), values)
+        if not found:
+            return None
+        sql = rewritten(sql, found)
+        plan = await context.validate(sql)
+        result = await context.database.run(sql)
+    except CituError as error:  # keep the first answer: it is true
+        _log.info("the second look failed: %s", error.error_type)
+        return None
+    if looks_empty(result):
+        return None
+    return _SecondLook(sql, result, plan, tuple(change.notice for change in found))
+
+
+async def _doubts(sql: str, context: AskContext, values: Sequence[StoredValue]) -> tuple[Text, ...]:
+    """Return questions to the user about texts in filters that are not stored."""
+    catalog = await context.database.catalog()
+    return tuple(text.notice for text in missing(sql, catalog, values))
+
+
+async def _summary(
+    state: AskState, runtime: Runtime[AskContext], update: AskUpdate, result: QueryResult
+) -> SkillResult[str]:
+    """Return the rows in words, with the notices before them."""
+    context = runtime.context
+    inquiry: Inquiry = inquiry_of(state, await context.database.catalog())
+    # The rules state a single value: a model would cost a call and might get it wrong.
+    skills = context.rules if _is_single_value(result) else context.skills
+    prefix = "".join(f"{notice}\n" for notice in update.get("notices", ()))
+    try:
+        with emitter(state, runtime) as emit:
+            if emit is not None and prefix:
+                emit(prefix)
+            summary = await skills.summarize(inquiry, update.get("sql", state["sql"]), result, emit)
+    except LlmUnavailable:
+        sentence = row_count_sentence(result, inquiry.lang)
+        summary = SkillResult(sentence, warnings=(_NO_SUMMARY.to(inquiry.lang),))
+    return replace(summary, value=prefix + summary.value)
+
+
+def _cut(result: QueryResult) -> Text:
+    columns = tuple(dict.fromkeys(result.cut_columns))
+    return Text(
+        f"结果过大，以下列中过长的内容已截短（以“…”结尾）：{_names(columns, '、')}。",
+        f"The result is too large: long values were cut and end in “…” in {_names(columns, ', ')}.",
+    )
+
+
+def _names(columns: tuple[str, ...], separator: str) -> str:
+    named = separator.join(columns[:_MOST_NAMED])
+    more = len(columns) - _MOST_NAMED
+    return f"{named} … (+{more})" if more > 0 else named
+
+
+def _is_single_value(result: QueryResult) -> bool:
+    return result.row_count == 1 and len(result.columns) == 1
+
+
+def row_count_sentence(result: QueryResult, lang: Lang) -> str:
+    """Return an answer that only says how many rows there are."""
+    if not result.rows:
+        return Text("查询执行完成，没有符合条件的记录。", "The query ran; no rows match.").to(lang)
+    if result.is_limited:
+        zh = f"查询执行完成，仅显示前 {result.row_count} 条记录。"
+        return Text(zh, f"The query ran; only the first {result.row_count} rows are shown.").to(
+            lang
+        )
+    zh = f"查询执行完成，共返回 {result.row_count} 条记录。"
+    plural = "" if result.row_count == 1 else "s"
+    return Text(zh, f"The query ran and returned {result.row_count} row{plural}.").to(lang)

@@ -1,0 +1,118 @@
+"""The question flow: one question, one query, one answer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from agent.flows.ask.context import AskContext
+from agent.flows.ask.graph import LAST_NODE, NODES, Graph, compiled_graph
+from agent.flows.ask.labels import LABELS
+from agent.flows.ask.state import AskInput, AskState
+from agent.flows.flow import FlowAnswer, FlowFailure, StepLabel
+from agent.flows.kept_turns import turn_of
+from agent.progress import Write
+from agent.question import Question
+from common.values import Turn, Usage
+
+
+class QuestionFlow:
+    """Implements `Flow`.
+
+    Args:
+        new_context: makes the services for one question.
+        routing_mode: the mode for requests that name none.
+        deadline_s: seconds for one question.
+    """
+
+    name = "ask"
+    labels: Mapping[str, StepLabel] = LABELS
+    last_node = LAST_NODE
+    most_steps = len(NODES)
+
+    def __init__(
+        self,
+        new_context: Callable[[Question, Write], AskContext],
+        *,
+        routing_mode: str,
+        deadline_s: float,
+    ) -> None:
+        self._new_context = new_context
+        self._routing_mode = routing_mode
+        self.deadline_s = deadline_s
+
+    @property
+    def graph(self) -> Graph:
+        """Compiled once for the process."""
+        return compiled_graph()
+
+    def start(self, question: Question) -> AskInput:
+        return {
+            "question": question.question,
+            "lang": question.answer_lang,
+            "routing_mode": question.routing_mode or self._routing_mode,
+            "routing_mode_source": "request" if question.routing_mode else "configuration",
+            "table": question.table,
+            "context_type": question.context_type,
+            "wants_tokens": question.stream_tokens,
+            "execution_path": ["start"],
+        }
+
+    def context(self, question: Question, write: Write) -> AskContext:
+        return self._new_context(question, write)
+
+    def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the steps so far and, once known, the SQL, its plan and why it is refused."""
+        known = cast(AskState, state)
+        summary: dict[str, Any] = {
+            "execution_path": list(known["execution_path"]),
+            "routing_mode": known["routing_mode"],
+        }
+        if "sql" in known:
+            summary["sql"] = known["sql"]
+        plan = known["plan"].shown() if "plan" in known else None
+        if plan is not None:
+            summary["plan"] = plan
+        if "error" in known:
+            summary["validation_error_type"] = known["error"].error_type
+        return summary | _details(known)
+
+    def ending(self, state: Mapping[str, Any]) -> FlowAnswer | FlowFailure:
+        """Return the answer, or the error of SQL that may not run."""
+        known = cast(AskState, state)
+        if "error" in known:
+            is_proven = known["sql_generation_success"]
+            node = "agent_sql_execution" if is_proven else "agent_sql_generation"
+            return FlowFailure(known["error"], node)
+        found = known["classification"]
+        return FlowAnswer(
+            {
+                **known["answer"],
+                "execution_path": known["execution_path"],
+                "classification_info": {
+                    "question_type": found.question_type,
+                    "confidence": found.confidence,
+                    "method": found.method,
+                    "reason": found.reason,
+                },
+                "routing_mode_used": known["routing_mode"],
+                "routing_mode_source": known["routing_mode_source"],
+                "sql_repair_applied": known.get("sql_repair_applied", False),
+                "warnings": known.get("warnings", []),
+                "usage": dict(vars(known.get("usage") or Usage())),
+                **_details(known),
+            }
+        )
+
+    def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:
+        return turn_of(question, answer.body, cast(AskState, state).get("understood"))
+
+
+def _details(known: AskState) -> dict[str, Any]:
+    """Return how the SQL was made: by whom, from which example, by which parts of prompts."""
+    details: dict[str, Any] = {}
+    if "generation_method" in known:
+        details["generation_method"] = known["generation_method"]
+    if used := known.get("reused"):
+        details["example"] = {"example_id": used.example.example_id, "trust": used.example.trust}
+    if parts := known.get("prompt_parts"):
+        details["prompt_parts"] = parts
+    return details

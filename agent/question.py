@@ -1,0 +1,74 @@
+"""One question as a caller asks it, and the way to the turns before it."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from common import timestamps
+from common.actor import NOBODY, Actor
+from common.text import Lang, Text, language_of
+from common.values import Turn
+
+
+def new_conversation_id() -> str:
+    """Return `citu_` + UTC yyyymmddHHMMSS + milliseconds + a random tail."""
+    now = datetime.now(UTC)
+    return f"citu_{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}{secrets.token_hex(4)}"
+
+
+def new_run_id() -> str:
+    """Return `run_` + 96 random bits."""
+    return f"run_{secrets.token_hex(12)}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question as a caller asks it.
+
+    Attributes:
+        agent: name of the flow that answers it; None takes the configured one.
+        actor: who asks.
+        asked_at: ISO 8601, UTC, milliseconds.
+        continues: whether the conversation may have earlier turns.
+        is_credible: whether nobody else could ask in this user's name; else nothing is learnt from
+            the question.
+        notices: what the answer must say about the request itself.
+        lang: language of the answer; None follows the question.
+        routing_mode: None takes the configured one.
+        stream_tokens: whether text is emitted while it is written.
+    """
+
+    question: str
+    agent: str | None = None
+    conversation_id: str = field(default_factory=new_conversation_id)
+    run_id: str = field(default_factory=new_run_id)
+    actor: Actor = NOBODY
+    asked_at: str = field(default_factory=timestamps.now)
+    lang: Lang | None = None
+    routing_mode: str | None = None
+    context_type: str | None = None
+    table: str | None = None
+    stream_tokens: bool = True
+    continues: bool = False
+    is_credible: bool = False
+    notices: tuple[Text, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """The owner of the conversation and the run."""
+        return self.actor.owner
+
+    @property
+    def answer_lang(self) -> Lang:
+        """The language of everything the run says."""
+        return self.lang or language_of(self.question)
+
+
+Recall = Callable[[], Awaitable[tuple[Turn, ...]]]
+"""Gives the latest turns of a question's conversation, oldest first; raises `StoreUnavailable`."""
+
+
+async def nothing_before() -> tuple[Turn, ...]:
+    """Return no turns: the `Recall` of a new conversation."""
+    return ()

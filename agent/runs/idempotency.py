@@ -1,0 +1,88 @@
+"""Idempotency-Keys: the first request with a key starts a run, later ones find that run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from agent.runs.kept_runs import last_event
+from common.errors import IdempotencyKeyReused, NotFound, StoreUnavailable
+from common.text import Text
+from store import IdempotencyRecord, RunRecord, Runs
+from store.journal import Journal
+
+# At most; if a key's run is still unknown after this or one lease, its worker has died.
+_WAIT_S = 5.0
+_POLL_S = 0.05
+
+_OTHER_BODY = Text(
+    "这个 Idempotency-Key 已用于另一个请求：请为新的请求换一个键。",
+    "This Idempotency-Key was sent with another request: use a new key for a new request.",
+)
+
+
+class IdempotencyKeys:
+    """Finds the run that a key belongs to.
+
+    Args:
+        find: the run of a user by its id; raises NotFound.
+        lease_s: seconds without renewal after which the store counts a run as abandoned.
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        journal: Journal,
+        find: Callable[[str, str], Awaitable[RunRecord]],
+        lease_s: float,
+    ) -> None:
+        self._runs = runs
+        self._journal = journal
+        self._find = find
+        self._wait_s = min(lease_s, _WAIT_S)
+
+    async def claim(
+        self, user_id: str, key: str, fingerprint: str, run_id: str
+    ) -> RunRecord | None:
+        self._journal.check()
+        try:
+            return await self._claim(user_id, key, IdempotencyRecord(run_id, fingerprint))
+        except StoreUnavailable as exc:
+            self._journal.fail(exc)
+            raise
+
+    async def _claim(self, user_id: str, key: str, wanted: IdempotencyRecord) -> RunRecord | None:
+        while True:
+            holder = await self._runs.claim(user_id, key, wanted)
+            if holder.run_id == wanted.run_id:
+                return None
+            if holder.fingerprint != wanted.fingerprint:
+                raise IdempotencyKeyReused(_OTHER_BODY)
+            record = await self._run_of_key(user_id, holder.run_id)
+            if record is not None and not await self._is_worth_another_try(record):
+                return record
+            await self._runs.release_claim(user_id, key, holder.run_id)
+
+    async def _run_of_key(self, user_id: str, run_id: str) -> RunRecord | None:
+        """Return the run that holds a key; None when it never began.
+
+        Waits for the run, because a key is taken before its run begins.
+        """
+        with suppress(TimeoutError, NotFound):
+            async with asyncio.timeout(self._wait_s):
+                while True:
+                    with suppress(NotFound):
+                        return await self._find(user_id, run_id)
+                    await asyncio.sleep(_POLL_S)
+        return None
+
+    async def _is_worth_another_try(self, record: RunRecord) -> bool:
+        if record.state == "cancelled":
+            return True
+        if record.state in ("running", "waiting"):
+            return False
+        # Ask the store, not the live run: the end of a run may be kept already and not be shown
+        # yet.
+        last = await last_event(self._runs, record)
+        if last is None:
+            return True
+        return last.type == "error" and bool(last.data["retryable"])

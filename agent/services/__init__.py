@@ -1,0 +1,1 @@
+"""What endpoints offer beside asking: SQL given as such, exports, analysis, feedback, readiness."""

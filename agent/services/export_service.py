@@ -1,0 +1,161 @@
+"""An answer's rows beyond those it shows: its SQL is run again as whoever asks for them, and read
+page by page.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from agent.answers.chart import Chart, chart_of
+from agent.answers.chart_image import can_draw, drawn
+from agent.answers.requested_chart import ChartRequest, requested_chart_of
+from agent.runs.past_answers import PastAnswers
+from common.actor import Actor
+from common.audit import Occasion
+from common.errors import InvalidRequest, InvalidSql, NotFound
+from common.ports import Database, RowStream
+from common.text import Lang, Text
+from common.values import QueryResult
+from knowledge.results.result_columns import ResultColumn, result_columns
+from knowledge.tables.near_names import with_suggestions
+
+T = TypeVar("T")
+
+_NO_ROWS = Text("这个回答没有查询结果，无法导出。", "This answer has no rows to export.")
+_NO_CHART = Text(
+    "这个回答适合用表格展示，没有图表。", "A table shows this answer best; there is no chart of it."
+)
+_CANNOT_DRAW = Text(
+    "format 无效：此服务未安装 matplotlib，无法导出 png；请安装 requirements-charts.txt，或选择 "
+    "csv、json、xlsx。",
+    "format is not valid: this service has no matplotlib to draw png with. Install "
+    "requirements-charts.txt, or choose "
+    "csv, json or xlsx.",
+)
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Whose rows are wanted.
+
+    Attributes:
+        conversation_id: of the run's conversation; see `Answers.find`.
+        call_id: of the tool's call whose rows are wanted; None: those of the answer itself.
+    """
+
+    run_id: str
+    actor: Actor
+    conversation_id: str | None = None
+    call_id: str | None = None
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What the user saw: the rows of this SQL, and the chart of them if there was one and it is
+    still kept.
+    """
+
+    sql: str
+    chart: Mapping[str, Any] | None
+
+
+class ExportService:
+    """Opens the rows of answers.
+
+    Args:
+        open_database: gives the asked database for an occasion; its statements are audited.
+        max_rows: most rows of one export.
+    """
+
+    def __init__(
+        self,
+        answers: PastAnswers,
+        open_database: Callable[[Occasion], Database],
+        *,
+        max_rows: int,
+    ) -> None:
+        self._answers = answers
+        self._open_database = open_database
+        self.max_rows = max_rows
+
+    async def open(self, wanted: WantedRows) -> RowStream:
+        """The answer's rows as they are now; the caller closes the stream.
+
+        Raises:
+            NotFound: the user has no such answer or call, it is no longer kept, or it has no SQL.
+            Conflict: the question is still being answered.
+            StatementRejected, QueryTimeout, DatabaseUnavailable: as for a question's own SQL.
+            StoreUnavailable: the answer can't be read.
+        """
+        shown = await self._shown(wanted)
+        return await self._of_answer(
+            wanted, shown.sql, lambda database, sql: database.stream(sql, self.max_rows)
+        )
+
+    async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
+        """The answer's chart as a PNG file, of as many rows as an answer has.
+
+        Raises:
+            InvalidRequest: charts can't be drawn here.
+            NotFound: as `open`; or a table shows the rows best, so there is no chart.
+            …and whatever else `open` raises.
+        """
+        if not can_draw():
+            raise InvalidRequest(_CANNOT_DRAW, field="format")
+
+        shown = await self._shown(wanted)
+
+        async def drawing(database: Database, sql: str) -> bytes:
+            result = await database.run(sql)
+            columns = result_columns(sql, result, await database.catalog(), lang)
+            chart = _chart(shown.chart, columns, result, lang)
+            if chart is None:
+                raise NotFound(_NO_CHART)
+            return await asyncio.to_thread(drawn, chart, columns, result, lang)
+
+        return await self._of_answer(wanted, shown.sql, drawing)
+
+    async def _shown(self, wanted: WantedRows) -> _Shown:
+        answered = await self._answers.find(
+            wanted.actor.owner, wanted.run_id, wanted.conversation_id
+        )
+        if wanted.call_id is not None:
+            found = await self._answers.result_of_call(
+                wanted.actor.owner, wanted.run_id, wanted.call_id
+            )
+            return _Shown(found["sql"], found.get("chart"))
+        if answered.sql is None:
+            raise NotFound(_NO_ROWS)
+        return _Shown(answered.sql, answered.chart)
+
+    async def _of_answer(
+        self, wanted: WantedRows, sql: str, act: Callable[[Database, str], Awaitable[T]]
+    ) -> T:
+        """What `act` makes of the answer's SQL in the database, as the caller may see it."""
+        database = self._open_database(
+            Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id)
+        )
+        try:
+            await database.explain(sql)  # for the limits on plans
+            return await act(database, sql)
+        except InvalidSql as error:
+            raise with_suggestions(error, sql, await database.catalog()) from error
+
+
+def _chart(
+    shown: Mapping[str, Any] | None,
+    columns: Sequence[ResultColumn],
+    result: QueryResult,
+    lang: Lang,
+) -> Chart | None:
+    """The chart that the user saw, which may be one that was asked for; where today's rows don't
+    fit it, theirs.
+    """
+    if shown is not None:
+        with suppress(InvalidRequest):
+            return requested_chart_of(
+                columns, result, lang, ChartRequest(shown["type"], shown["x"], shown["y"])
+            )
+    return chart_of(columns, result, lang)

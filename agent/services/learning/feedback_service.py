@@ -1,0 +1,329 @@
+"""Takes what users say of answers, and learns from it what can be proven."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agent.answers.shown_result import shown_result
+from agent.runs.past_answers import PastAnswer, PastAnswers
+from agent.services.learning.shown import shown
+from common.actor import Actor
+from common.audit import Occasion
+from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected
+from common.inquiry import Inquiry
+from common.learning import (
+    MAX_QUESTION_CHARS,
+    MAX_SENTENCE_CHARS,
+    MAX_SQL_CHARS,
+    Example,
+    ExampleSource,
+    Feedback,
+    Lesson,
+    Rating,
+    example_id,
+    lesson_id,
+)
+from common.ports import Database, Definitions
+from common.text import Lang, Text
+from common.values import PlanEstimate, QueryResult
+from knowledge.learning.failure_analysis import Case, analysed
+from knowledge.learning.intake import now
+from knowledge.learning.proofs import Proof, proven
+from store import Learned, Learning
+from store.learned_json import item_id
+
+_TOO_LONG = Text(
+    "处理时间超过上限，请缩小查询范围后重试。",
+    "The statement took longer than allowed; narrow it and try again.",
+)
+_NOT_LEARNING = Text(
+    "已记录评价；本服务已关闭学习（LEARNING=false）。",
+    "The feedback is kept; this service does not learn (LEARNING).",
+)
+_UNKNOWN_USER = Text(
+    "已记录评价，但没有学习：没有 API 密钥时，任何人都可能以这个用户的名义说话。",
+    "The feedback is kept and nothing was learnt: without an API key, anybody could speak in "
+    "this user's name.",
+)
+_FULL = Text(
+    "已记录评价，但没有学习：保存的例子已达上限。",
+    "The feedback is kept and nothing was learnt: as much is kept as may be.",
+)
+_DEPENDS = Text(
+    "已记录评价，但没有保存为例子：这个问题离开前面的对话就不完整。",
+    "The feedback is kept, but makes no example: the question is not complete without the "
+    "conversation before it.",
+)
+_SEVERAL = Text(
+    "已记录评价，但没有保存为例子：这个回答来自多个查询，没有一个查询能单独回答这个问题。",
+    "The feedback is kept, but makes no example: the answer rests on several queries, none of "
+    "which answers it alone.",
+)
+_TOO_LARGE = Text(
+    "已记录评价，但没有保存为例子：问题或 SQL 过长。",
+    "The feedback is kept, but makes no example: the question or the SQL is too long.",
+)
+
+
+@dataclass(frozen=True)
+class GivenFeedback:
+    """The feedback of a user.
+
+    Attributes:
+        lang: language of messages.
+        is_credible: whether nobody else could say it in the user's name; else nothing is learnt
+            from it.
+        notices: warnings about the request itself.
+    """
+
+    run_id: str
+    rating: Rating
+    actor: Actor
+    lang: Lang
+    comment: str | None = None
+    modified_sql: str | None = None
+    conversation_id: str | None = None
+    is_credible: bool = True
+    notices: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Learnt:
+    """The lessons of feedback, and what is shown with it."""
+
+    example: Example | None = None
+    lesson: Lesson | None = None
+    plan: PlanEstimate | None = None
+    result: QueryResult | None = None
+    notices: tuple[Text, ...] = ()
+
+
+class FeedbackService:
+    """Takes feedback on answers about one datasource.
+
+    Args:
+        database_of: gives the database as an actor may see it, not audited.
+        open_database: gives it for an occasion; its statements are audited.
+        definitions: gives what is known of it whoever asks.
+        is_complete: whether a question can be understood without its conversation.
+        learns: whether anything is learnt; else feedback is only kept.
+        request_timeout_s: seconds for one request.
+    """
+
+    def __init__(
+        self,
+        answers: PastAnswers,
+        learned: Learned,
+        datasource: str,
+        database_of: Callable[[Actor], Database],
+        open_database: Callable[[Occasion], Database],
+        definitions: Callable[[], Definitions],
+        is_complete: Callable[[Inquiry], Awaitable[bool]],
+        *,
+        learns: bool,
+        request_timeout_s: float,
+    ) -> None:
+        self._answers = answers
+        self._learned = learned
+        self._datasource = datasource
+        self._database_of = database_of
+        self._open_database = open_database
+        self._definitions = definitions
+        self._is_complete = is_complete
+        self._learns = learns
+        self._request_timeout_s = request_timeout_s
+
+    async def take(self, given: GivenFeedback) -> dict[str, Any]:
+        """Keeps the feedback with what is learnt from it, together or not at all; the answer's
+        body.
+
+        Raises:
+            NotFound, Conflict: there is no such answer of this user, or not yet.
+            StatementRejected, QueryTimeout, DatabaseUnavailable: the corrected SQL is refused;
+                nothing is kept.
+            StoreUnavailable: it can't be kept, or perhaps was; repeating it is harmless.
+        """
+        try:
+            async with asyncio.timeout(self._request_timeout_s):
+                return await self._take(given)
+        except TimeoutError as exc:
+            raise QueryTimeout(_TOO_LONG) from exc
+
+    async def _take(self, given: GivenFeedback) -> dict[str, Any]:
+        user_id = given.actor.owner
+        answered = await self._answers.find(user_id, given.run_id, given.conversation_id)
+        learnt = await self._learnt(given, answered)
+        said = Feedback(
+            given.run_id, user_id, given.rating, now(), given.comment, given.modified_sql
+        )
+        learning = Learning(
+            self._datasource,
+            said,
+            answered.question,
+            answered.sql,
+            learnt.example,
+            learnt.lesson,
+            teaches=self._learns and given.is_credible,
+        )
+        if await self._learned.keep(learning) == "full":
+            learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
+        return await self._body(given, learnt)
+
+    async def _learnt(self, given: GivenFeedback, answered: PastAnswer) -> _Learnt:
+        database = self._open_database(_occasion(given, answered))
+        if given.rating == "need_modification" and given.modified_sql:
+            learnt = await self._corrected(given.modified_sql, given, answered, database)
+        elif given.rating == "satisfied" and answered.sql:
+            learnt = await self._confirmed(answered.sql, given, answered, database)
+        elif given.rating == "unsatisfied":
+            learnt = _Learnt(lesson=await self._lesson(given, answered, database))
+        else:
+            return _Learnt()
+        if not self._learns:
+            return replace(learnt, example=None, lesson=None, notices=(_NOT_LEARNING,))
+        if not given.is_credible:
+            return replace(learnt, example=None, lesson=None, notices=(_UNKNOWN_USER,))
+        return learnt
+
+    async def _corrected(
+        self, sql: str, given: GivenFeedback, answered: PastAnswer, database: Database
+    ) -> _Learnt:
+        """The corrected statement, once it has run, and why the first one was wrong."""
+        proof = await proven(sql, database, self._definitions)
+        result = await database.run(sql)
+        learnt = await self._example(sql, proof, "correction", given, answered)
+        lesson = await self._lesson(given, answered, database)
+        return replace(learnt, lesson=lesson, plan=proof.plan, result=result)
+
+    async def _confirmed(
+        self, sql: str, given: GivenFeedback, answered: PastAnswer, database: Database
+    ) -> _Learnt:
+        if not answered.is_one_query:
+            return _Learnt(notices=(_SEVERAL,))
+        try:
+            proof = await proven(sql, database, self._definitions)
+        except StatementRejected as error:  # the tables, or the user's rights, have changed since
+            return _Learnt(notices=(_refused_now(error),))
+        return await self._example(sql, proof, "feedback", given, answered)
+
+    async def _example(
+        self,
+        sql: str,
+        proof: Proof,
+        source: ExampleSource,
+        given: GivenFeedback,
+        answered: PastAnswer,
+    ) -> _Learnt:
+        if len(answered.question) > MAX_QUESTION_CHARS or len(sql) > MAX_SQL_CHARS:
+            return _Learnt(notices=(_TOO_LARGE,))
+        catalog = await self._database_of(given.actor).catalog()
+        if not await self._is_complete(
+            Inquiry(answered.question, answered.lang, catalog, history=answered.before)
+        ):
+            return _Learnt(notices=(_DEPENDS,))
+        author = given.actor.owner
+        example = Example(
+            example_id=example_id(self._datasource, author, answered.question, sql),
+            datasource=self._datasource,
+            question=answered.question,
+            sql=sql,
+            lang=answered.lang,
+            trust="personal",
+            author=author,
+            source=source,
+            tables=proof.tables,
+            tables_hash=proof.tables_hash,
+            created_at=now(),
+            proven_at=now(),
+        )
+        return _Learnt(example)
+
+    async def _lesson(
+        self, given: GivenFeedback, answered: PastAnswer, database: Database
+    ) -> Lesson | None:
+        case = Case(
+            lang=answered.lang,
+            sql=answered.sql,
+            corrected=given.modified_sql,
+            comment=given.comment,
+            error_type=answered.error_type,
+            error=answered.error,
+            row_count=answered.row_count,
+        )
+        analysis = analysed(await self._examined(case, database))
+        if analysis is None or len(answered.question) > MAX_QUESTION_CHARS:
+            return None
+        author = given.actor.owner
+        cause, hint = _short(analysis.root_cause), _short(analysis.avoidance_hint)
+        return Lesson(
+            lesson_id=lesson_id(
+                self._datasource, author, answered.question, answered.sql, cause, hint
+            ),
+            datasource=self._datasource,
+            question=answered.question,
+            sql=answered.sql[:MAX_SQL_CHARS] if answered.sql else None,
+            lang=answered.lang,
+            author=author,
+            failure_type=analysis.failure_type,
+            root_cause=cause,
+            avoidance_hint=hint,
+            created_at=now(),
+        )
+
+    async def _examined(self, case: Case, database: Database) -> Case:
+        """The case with what guard and EXPLAIN say of its statement now."""
+        if case.sql is None:
+            return case
+        try:
+            return replace(case, plan=(await proven(case.sql, database, self._definitions)).plan)
+        except (StatementRejected, QueryTimeout) as error:
+            return replace(case, refusal=error)
+        except DatabaseUnavailable:
+            return case
+
+    async def _body(self, given: GivenFeedback, learnt: _Learnt) -> dict[str, Any]:
+        notices = (*given.notices, *learnt.notices)
+        return {
+            "run_id": given.run_id,
+            "rating": given.rating,
+            "example": await self._shown(learnt.example),
+            "lesson": await self._shown(learnt.lesson),
+            "query_result": None,
+            **await self._rows(given, learnt.result),
+            "plan": learnt.plan.shown() if learnt.plan else None,
+            "warnings": [notice.to(given.lang) for notice in notices],
+            "timestamp": now(),
+        }
+
+    async def _rows(self, given: GivenFeedback, result: QueryResult | None) -> dict[str, Any]:
+        if result is None or given.modified_sql is None:
+            return {}
+        catalog = await self._database_of(given.actor).catalog()
+        return shown_result(given.modified_sql, result, catalog, given.lang)
+
+    async def _shown(self, learnt: Example | Lesson | None) -> dict[str, Any] | None:
+        """What is kept of it: when the same is shared or rejected already, that one."""
+        item = await self._learned.find(self._datasource, item_id(learnt)) if learnt else None
+        return shown(item) if item else None
+
+
+def _occasion(given: GivenFeedback, answered: PastAnswer) -> Occasion:
+    return Occasion(
+        "feedback", given.run_id, given.actor, answered.conversation_id, answered.question
+    )
+
+
+def _refused_now(error: CituError) -> Text:
+    zh = f"已记录评价，但没有保存为例子：这条 SQL 现在无法通过检查（{error.text.zh}）"
+    return Text(
+        zh, f"The feedback is kept, but makes no example: the SQL is refused now. {error.text.en}"
+    )
+
+
+def _short(sentence: str) -> str:
+    return (
+        sentence
+        if len(sentence) <= MAX_SENTENCE_CHARS
+        else sentence[: MAX_SENTENCE_CHARS - 1] + "…"
+    )

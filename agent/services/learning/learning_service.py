@@ -1,0 +1,196 @@
+"""Shows what is learnt to those who may see it, and lets reviewers decide on it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from agent.question import new_run_id
+from agent.services.learning.shown import shown
+from common.actor import Actor
+from common.audit import Occasion
+from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
+from common.learning import SHARED, Example, Lesson, Trust
+from common.ports import Database, Definitions
+from common.text import Lang, Text
+from knowledge.experience.hidden_rows import HiddenRows
+from knowledge.learning.intake import ImportOutcome, Intake, counts
+from store import Kind, Learned, LearnedFilter, Verdict
+from store.learned_json import state_of, trust_of
+
+_EXPORT_PAGE = 100
+_UNKNOWN = Text("没有这个例子或教训。", "There is no such example or lesson.")
+_OWN = Text(
+    "不能审核自己提供的内容：请由另一个人审核。",
+    "You brought this yourself: another person has to decide on it.",
+)
+_SHARED = Text("已共享的内容只能由审核人删除。", "This is shared: only a reviewer can delete it.")
+_FULL = Text(
+    "共享的内容已达上限：请先删除不再需要的。",
+    "As much is shared as may be: delete what is no longer needed first.",
+)
+_TOO_LONG = Text(
+    "处理时间超过上限，请分成几次导入。",
+    "The import took longer than allowed; send fewer lines at a time.",
+)
+
+
+class LearningService:
+    """Lists, reviews, imports and exports what is learnt about one datasource.
+
+    Args:
+        database_of: gives the database as an actor may see it, not audited.
+        open_database: gives it for an occasion; its refusals are audited.
+        definitions: gives what is known of it whoever asks.
+        request_timeout_s: seconds for one import.
+    """
+
+    def __init__(
+        self,
+        learned: Learned,
+        datasource: str,
+        database_of: Callable[[Actor], Database],
+        open_database: Callable[[Occasion], Database],
+        definitions: Callable[[], Definitions],
+        *,
+        request_timeout_s: float,
+    ) -> None:
+        self._learned = learned
+        self._datasource = datasource
+        self._database_of = database_of
+        self._open_database = open_database
+        self._definitions = definitions
+        self._request_timeout_s = request_timeout_s
+
+    async def page(
+        self, kind: Kind, wanted: LearnedFilter, actor: Actor, limit: int, cursor: str | None
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """One page of a list, and the cursor of the next one.
+
+        A page may have less than `limit`: what others brought about tables that the actor may not
+        read is left out, unless a reviewer looks (`wanted.seen_by` is None). What may quote rows
+        that are hidden from the actor is left out for reviewers, too.
+
+        Raises:
+            InvalidCursor: no page gave this cursor.
+            StoreUnavailable: the list can't be read.
+        """
+        page = await self._learned.page(self._datasource, kind, wanted, limit, cursor)
+        hidden = await HiddenRows.of(self._database_of(actor))
+        items = [
+            item
+            for item in page.items
+            if wanted.seen_by is None or await self._may_read(item, actor)
+        ]
+        items = [
+            item for item in items if item.author == actor.owner or not await hidden.may_be_in(item)
+        ]
+        return [shown(item) for item in items], page.next_cursor
+
+    async def _may_read(self, item: Example | Lesson, actor: Actor) -> bool:
+        if item.author == actor.owner or item.sql is None:
+            return True
+        try:
+            await self._database_of(actor).inspect(item.sql)
+        except StatementRejected:
+            return False
+        return True
+
+    async def export(self, wanted: LearnedFilter, actor: Actor) -> AsyncIterator[dict[str, Any]]:
+        """All that the lists show, examples first; raises what `page` raises."""
+        kinds: tuple[Kind, ...] = ("example", "lesson")
+        for kind in kinds:
+            cursor = None
+            while True:
+                items, cursor = await self.page(kind, wanted, actor, _EXPORT_PAGE, cursor)
+                for item in items:
+                    yield item
+                if cursor is None:
+                    break
+
+    async def review(
+        self, kind: Kind, item_id: str, reviewer: Actor, verdict: Verdict, seen: Trust | None
+    ) -> dict[str, Any]:
+        """The item after the verdict. The caller has checked that the actor is a reviewer.
+
+        Raises:
+            NotFound: there is no such item, or it may quote rows that are hidden from the reviewer.
+            Forbidden: the reviewer brought it.
+            Conflict: it is no longer as the reviewer saw it, or as much is shared as may be.
+            StoreUnavailable: nothing was decided, or perhaps it was; repeating it is harmless.
+        """
+        found = await self._found(kind, item_id)
+        hidden = await HiddenRows.of(self._database_of(reviewer))
+        if found.author != reviewer.owner and await hidden.may_be_in(found):
+            raise NotFound(_UNKNOWN)
+        reviewed = await self._learned.review(
+            self._datasource, item_id, reviewer.owner, verdict, seen=seen
+        )
+        if reviewed.item is None or reviewed.outcome == "unknown":
+            raise NotFound(_UNKNOWN)
+        if reviewed.outcome == "own":
+            raise Forbidden(_OWN)
+        if reviewed.outcome == "full":
+            raise Conflict(_FULL, retryable=False)
+        if reviewed.outcome == "changed":
+            raise Conflict(_changed(reviewed.item), retryable=False)
+        return shown(reviewed.item)
+
+    async def delete(self, kind: Kind, item_id: str, actor: Actor, *, is_reviewer: bool) -> None:
+        """Forgets the item.
+
+        Raises:
+            NotFound: there is none that the actor may see.
+            Forbidden: it is shared, and the actor is no reviewer.
+            StoreUnavailable: it could not be forgotten.
+        """
+        item = await self._found(kind, item_id)
+        is_shared = trust_of(item) in SHARED
+        if not is_reviewer and is_shared:
+            raise Forbidden(_SHARED)
+        if not await self._learned.delete(
+            self._datasource, item_id, None if is_reviewer else actor.owner
+        ):
+            raise NotFound(_UNKNOWN)
+
+    async def _found(self, kind: Kind, item_id: str) -> Example | Lesson:
+        item = await self._learned.find(self._datasource, item_id)
+        if item is None or isinstance(item, Example) != (kind == "example"):
+            raise NotFound(_UNKNOWN)
+        return item
+
+    async def take(self, lines: str, actor: Actor, lang: Lang) -> dict[str, Any]:
+        """What became of each line of an import; the examples are the actor's own.
+
+        Raises:
+            QueryTimeout: it took too long; nothing was added.
+            DatabaseUnavailable, StoreUnavailable: it can't be done now.
+        """
+        database = self._open_database(Occasion("import", new_run_id(), actor))
+        intake = Intake(
+            self._learned, self._datasource, database, self._definitions, author=actor.owner
+        )
+        try:
+            async with asyncio.timeout(self._request_timeout_s):
+                outcomes = await intake.take(lines)
+        except TimeoutError as exc:
+            raise QueryTimeout(_TOO_LONG) from exc
+        return {"lines": [_line(outcome, lang) for outcome in outcomes], "counts": counts(outcomes)}
+
+
+def _line(outcome: ImportOutcome, lang: Lang) -> dict[str, Any]:
+    error = outcome.error
+    return {
+        "line": outcome.line,
+        "status": outcome.status,
+        "id": outcome.item_id,
+        "error_type": error.error_type if error else None,
+        "error": error.message(lang) if error else None,
+    }
+
+
+def _changed(item: Example | Lesson) -> Text:
+    trust, state = trust_of(item), state_of(item)
+    return Text(
+        f"它的状态已改变：现在的可信度是 {trust}，状态是 {state}。",
+        f"It has changed since: its trust is {trust} now, its state {state}.",
+    )

@@ -1,0 +1,67 @@
+"""The requests that `RATE_LIMIT` counts: those that use the datasource or a model.
+
+Every endpoint stands in this table, and a test compares it with the app's addresses. One that does
+not stand here is counted, so that nothing escapes by being forgotten.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+Charge = Literal["counted", "by message", "free"]
+"""`by message`: the endpoint counts what it is sent, because not all of it costs something."""
+
+CHARGES: Mapping[str, Charge] = {
+    "analyses.analyze_run": "counted",
+    "ask.ask_agent": "counted",
+    "ask.ask_agent_stream": "counted",
+    "examples.list_examples": "counted",
+    "exports.export_run": "counted",
+    "feedback.give_feedback": "counted",
+    "learning.import_lines": "counted",
+    "runs.resume_run": "counted",
+    "schema.describe_table": "counted",
+    "schema.list_tables": "counted",
+    "schema.search_schema": "counted",
+    "sql.run_sql": "counted",
+    "sql.validate_sql": "counted",
+    # Vanna's clients repeat a message when their connection broke; that joins its run.
+    "vanna.chat_poll": "by message",
+    "vanna.chat_sse": "by message",
+    "vanna_socket.chat_websocket_False": "free",  # answers that a WebSocket is needed
+    "vanna_socket.chat_websocket_True": "by message",
+    # These read and change what Citu itself keeps.
+    "conversations.clear_conversation": "free",
+    "conversations.delete_conversation": "free",
+    "conversations.delete_conversations": "free",
+    "conversations.list_conversations": "free",
+    "conversations.read_conversation": "free",
+    "conversations.rename_conversation": "free",
+    "learning.approve_example": "free",
+    "learning.approve_lesson": "free",
+    "learning.certify_example": "free",
+    "learning.delete_example": "free",
+    "learning.delete_lesson": "free",
+    "learning.export_lines": "free",
+    "learning.list_examples": "free",
+    "learning.list_lessons": "free",
+    "learning.reject_example": "free",
+    "learning.reject_lesson": "free",
+    "me.read_me": "free",
+    "runs.cancel_run": "free",
+    "runs.follow_run": "free",
+    "runs.read_run": "free",
+    # These are the same for everybody; `/ready` has a limit of its own.
+    "health.health": "free",
+    "health.ready": "free",
+    "openapi.openapi": "free",
+    "page.conversation": "free",
+    "page.index": "free",
+    "reference.reference": "free",
+    "reference.static": "free",
+    "static": "free",
+}
+
+
+def charge_of(endpoint: str | None) -> Charge:
+    """Return how requests for the endpoint count; None: there is no such address."""
+    return "free" if endpoint is None else CHARGES.get(endpoint, "counted")

@@ -1,0 +1,124 @@
+"""The whole JSON answers of the endpoints, by the names that generated clients know."""
+
+from api.models.analysis_models import AnalysisModel
+from api.models.asking_models import AnswerModel, AskedUserModel, ExamplesModel, RunModel
+from api.models.conversation_models import (
+    ClearedModel,
+    ConversationListModel,
+    ConversationPageModel,
+    DeletedModel,
+    RenamedModel,
+)
+from api.models.error_models import ErrorModel
+from api.models.learning_models import (
+    ExampleListModel,
+    ExampleModel,
+    ImportedModel,
+    LearntModel,
+    LessonListModel,
+    LessonModel,
+)
+from api.models.model_base import EnvelopeOf, ReplyModel
+from api.models.schema_models import DescribedTableModel, SchemaSearchModel, TablePageModel
+from api.models.service_models import MeModel, ReadyModel
+from api.models.sql_models import SqlResultModel, VerdictModel
+
+
+class AnswerEnvelope(EnvelopeOf[AnswerModel | AskedUserModel]):
+    pass
+
+
+class ErrorEnvelope(EnvelopeOf[ErrorModel]):
+    pass
+
+
+class ReadyEnvelope(EnvelopeOf[ReadyModel]):
+    pass
+
+
+class RunEnvelope(EnvelopeOf[RunModel]):
+    pass
+
+
+class ExamplesEnvelope(EnvelopeOf[ExamplesModel]):
+    pass
+
+
+class SchemaSearchEnvelope(EnvelopeOf[SchemaSearchModel]):
+    pass
+
+
+class TablePageEnvelope(EnvelopeOf[TablePageModel]):
+    pass
+
+
+class DescribedTableEnvelope(EnvelopeOf[DescribedTableModel]):
+    pass
+
+
+class FeedbackEnvelope(EnvelopeOf[LearntModel]):
+    pass
+
+
+class OneExampleModel(ReplyModel):
+    example: ExampleModel
+
+
+class ExampleEnvelope(EnvelopeOf[OneExampleModel]):
+    pass
+
+
+class ExampleListEnvelope(EnvelopeOf[ExampleListModel]):
+    pass
+
+
+class OneLessonModel(ReplyModel):
+    lesson: LessonModel
+
+
+class LessonEnvelope(EnvelopeOf[OneLessonModel]):
+    pass
+
+
+class LessonListEnvelope(EnvelopeOf[LessonListModel]):
+    pass
+
+
+class ImportedEnvelope(EnvelopeOf[ImportedModel]):
+    pass
+
+
+class MeEnvelope(EnvelopeOf[MeModel]):
+    pass
+
+
+class ConversationListEnvelope(EnvelopeOf[ConversationListModel]):
+    pass
+
+
+class ConversationEnvelope(EnvelopeOf[ConversationPageModel]):
+    pass
+
+
+class DeletedEnvelope(EnvelopeOf[DeletedModel]):
+    pass
+
+
+class RenamedEnvelope(EnvelopeOf[RenamedModel]):
+    pass
+
+
+class ClearedEnvelope(EnvelopeOf[ClearedModel]):
+    pass
+
+
+class VerdictEnvelope(EnvelopeOf[VerdictModel]):
+    pass
+
+
+class SqlResultEnvelope(EnvelopeOf[SqlResultModel]):
+    pass
+
+
+class AnalysisEnvelope(EnvelopeOf[AnalysisModel]):
+    pass

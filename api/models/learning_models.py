@@ -1,0 +1,86 @@
+"""What is learnt: examples, lessons, imports."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from api.models.asking_models import QueryResultModel
+from api.models.error_models import PlanModel
+from api.models.model_base import ReplyModel
+
+
+class ExampleModel(ReplyModel):
+    kind: Literal["example"]
+    example_id: str
+    question: str
+    sql: str
+    lang: Literal["zh", "en"]
+    author: str = Field(description="Whose it is; of a shared one, who brought it")
+    reviewer: str | None = Field(description="Who decided on it last")
+    state: Literal["active", "stale", "rejected"] = Field(
+        description="stale: a table it reads has changed, and it is not used until it is proven "
+        "again; rejected: a reviewer found it wrong"
+    )
+    created_at: str
+    trust: Literal["candidate", "personal", "reviewed", "certified"] = Field(
+        description="candidate, personal: its author's alone; reviewed, certified: everybody's"
+    )
+    source: Literal["feedback", "correction", "load", "agent"]
+    tables: list[str] = Field(description="schema.name of what it reads")
+    proven_at: str = Field(description="When guard and EXPLAIN accepted it last")
+    uses: int
+
+
+class LessonModel(ReplyModel):
+    kind: Literal["lesson"]
+    lesson_id: str
+    question: str
+    sql: str | None = Field(description="The wrong statement")
+    lang: Literal["zh", "en"]
+    author: str
+    reviewer: str | None
+    state: Literal["active", "rejected"]
+    created_at: str
+    is_shared: bool = Field(description="Whether a reviewer has approved it")
+    failure_type: Literal[
+        "syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"
+    ]
+    root_cause: str
+    avoidance_hint: str
+
+
+class LearntModel(ReplyModel):
+    run_id: str
+    rating: str
+    example: ExampleModel | None = Field(description="What is kept as an example; null: nothing")
+    lesson: LessonModel | None
+    query_result: QueryResultModel | None = Field(description="Of the corrected SQL")
+    plan: PlanModel | None
+    warnings: list[str] = Field(description="Why nothing was learnt, for example")
+    timestamp: str
+
+
+class ExampleListModel(ReplyModel):
+    examples: list[ExampleModel]
+    next_cursor: str | None = Field(description="Leads to older ones; null: there are none")
+
+
+class LessonListModel(ReplyModel):
+    lessons: list[LessonModel]
+    next_cursor: str | None = Field(description="Leads to older ones; null: there are none")
+
+
+class ImportedLineModel(ReplyModel):
+    line: int = Field(description="Its number, from 1")
+    status: Literal["added", "known", "full", "refused", "invalid"] = Field(
+        description="known: it was there; full: there is no room; refused: by guard or EXPLAIN; "
+        "invalid: it can't be read"
+    )
+    id: str | None = Field(description="Of the example or lesson")
+    error_type: str | None
+    error: str | None
+
+
+class ImportedModel(ReplyModel):
+    lines: list[ImportedLineModel]
+    counts: dict[str, int] = Field(description="Lines by status")

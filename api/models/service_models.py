@@ -1,0 +1,53 @@
+"""Whether the service can answer, and who the caller is."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from api.models.model_base import ReplyModel, Sometimes
+
+
+class DependencyModel(ReplyModel):
+    status: Literal["ok", "degraded", "unavailable", "not_configured"] = Field(
+        description="not_configured: the model, where rules answer, or what is not set up. "
+        "degraded: entries of the semantic file or of the row rules don't fit the database and "
+        "are not used, or something shows rows past the policies of the database"
+    )
+    name: Sometimes[str] = None
+    problems: Sometimes[int] = Field(
+        None,
+        description="Of the semantic file, the policies and the row rules: how many; the log "
+        "names each",
+        ge=0,
+    )
+    stuck_connections: Sometimes[int] = Field(
+        None,
+        description="Of the database: connections taken by statements that PostgreSQL can't "
+        "stop. Only there when there are any",
+        ge=1,
+    )
+
+
+class ReadyModel(ReplyModel):
+    database: DependencyModel
+    store: DependencyModel
+    model: DependencyModel
+    semantic_file: DependencyModel
+    row_context: DependencyModel
+    row_rules: DependencyModel
+
+
+class MeModel(ReplyModel):
+    user_id: str | None = Field(
+        description="Whose conversations and runs a request like this one is about; null: nobody "
+        "is named, and `anonymous` is used"
+    )
+    groups: list[str] = Field(description="The key's")
+    acts_for_others: bool = Field(
+        description="Whether a request may name another user_id; false when this one does"
+    )
+    authenticated: bool = Field(
+        description="Whether the request carries a valid key; false while the service has none"
+    )
+    is_reviewer: bool = Field(description="By REVIEWER_GROUPS")
+    is_operator: bool = Field(description="By OPERATOR_GROUPS")

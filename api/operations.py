@@ -1,0 +1,997 @@
+"""The endpoints as openapi.json tells them: what each takes, answers and refuses."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from api.models.envelopes import (
+    AnalysisEnvelope,
+    AnswerEnvelope,
+    ClearedEnvelope,
+    ConversationEnvelope,
+    ConversationListEnvelope,
+    DeletedEnvelope,
+    DescribedTableEnvelope,
+    ExampleEnvelope,
+    ExampleListEnvelope,
+    ExamplesEnvelope,
+    FeedbackEnvelope,
+    ImportedEnvelope,
+    LessonEnvelope,
+    LessonListEnvelope,
+    MeEnvelope,
+    ReadyEnvelope,
+    RenamedEnvelope,
+    RunEnvelope,
+    SchemaSearchEnvelope,
+    SqlResultEnvelope,
+    TablePageEnvelope,
+    VerdictEnvelope,
+)
+from api.models.model_base import Envelope
+from api.models.request_models import (
+    AnalyzeBody,
+    AskBody,
+    ChatRequestBody,
+    EventsQuery,
+    ExportQuery,
+    FeedbackBody,
+    LangQuery,
+    LearntQuery,
+    PageQuery,
+    ReaderQuery,
+    RenameBody,
+    RequestFields,
+    ResumeBody,
+    ReviewVerdictBody,
+    SearchQuery,
+    SqlBody,
+)
+from api.models.vanna_models import ChatResponseModel
+
+Method = Literal["get", "post", "patch", "delete"]
+
+
+@dataclass(frozen=True)
+class OperationReply:
+    """A reply that is no error.
+
+    Attributes:
+        model: of its JSON; None: of no fixed form, or no JSON.
+        media: the media types that it may have, where that is not JSON alone; empty: no body.
+    """
+
+    status: int
+    description: str
+    model: type[BaseModel] | None = None
+    media: tuple[str, ...] = ("application/json",)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header of a request."""
+
+    name: str
+    schema: dict[str, Any]
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one address.
+
+    Attributes:
+        path: with the names of its parts in braces.
+        operation_id: by which generated clients call it.
+        query: the models of its query string.
+        body: the model of its JSON body, or the media type of another one; None: it takes none.
+        needs_body: whether a request without the body is refused.
+        errors: the statuses of errors that it may answer.
+    """
+
+    method: Method
+    path: str
+    operation_id: str
+    tag: str
+    summary: str
+    replies: tuple[OperationReply, ...]
+    errors: tuple[int, ...] = ()
+    description: str = ""
+    query: tuple[type[RequestFields], ...] = ()
+    headers: tuple[Header, ...] = ()
+    body: type[RequestFields] | str | None = None
+    needs_body: bool = True
+
+
+JSON_LINES = "application/x-ndjson"
+
+IDEMPOTENCY_KEY = Header(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": 255},
+    "The same key with the same body is the same run",
+)
+LAST_EVENT_ID = Header(
+    "Last-Event-ID",
+    {"type": "string", "minLength": 1},
+    "As `after`; what a browser's EventSource sends",
+)
+HANDSHAKE = (
+    Header("Upgrade", {"const": "websocket"}, required=True),
+    Header("Sec-WebSocket-Version", {"const": "13"}, required=True),
+    Header("Sec-WebSocket-Key", {"type": "string"}, "16 random bytes in Base64", required=True),
+    Header(
+        "Sec-WebSocket-Protocol",
+        {"type": "string"},
+        "`citu.chat`; and from pages, which can set no other header, `citu.bearer.` followed by "
+        "the API key",
+    ),
+)
+
+TAGS = {
+    "ask": "Questions in plain language, answered at once or as a stream of events",
+    "runs": "A question being answered: followed, cancelled, or given the answer it waits for",
+    "conversations": "What was asked before, per user",
+    "sql": "SQL of the caller's own, judged or run under the same guard",
+    "learning": "What users say of answers, what is learnt from it, and who reviews it",
+    "schema": "What the database holds, as the caller may see it",
+    "caller": "Who the API key says you are",
+    "vanna": "Vanna's chat protocol, for its web component and its other clients",
+    "service": "Whether Citu is alive and ready, and these documents",
+}
+
+OPERATIONS = (
+    Operation(
+        "post",
+        "/api/v0/ask_agent",
+        "askAgent",
+        "ask",
+        "Ask a question and wait for the whole answer",
+        headers=(IDEMPOTENCY_KEY,),
+        body=AskBody,
+        replies=(
+            OperationReply(
+                200,
+                "The answer, or what the user can do when no SQL could be written "
+                "(`sql_generation_failed`)",
+                AnswerEnvelope,
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            409,
+            414,
+            422,
+            429,
+            500,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/ask_agent_stream",
+        "askAgentStream",
+        "ask",
+        "Ask a question and watch it being answered",
+        description="Server-Sent Events. Each frame is `id: <run_id>:<seq>` and one `data:` line "
+        "holding an envelope whose `data.type` is `progress`, `token`, `tool` (schema "
+        "`ToolEvent`), `result` (schema `ResultEvent`), `question`, `completed` or `error`; "
+        "exactly one of the last three ends the stream. After `question` the run waits for "
+        "`resume`. Comments keep a quiet connection open.",
+        headers=(IDEMPOTENCY_KEY,),
+        body=AskBody,
+        replies=(OperationReply(200, "The event stream", media=("text/event-stream",)),),
+        errors=(
+            400,
+            401,
+            403,
+            409,
+            414,
+            422,
+            429,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/sql/validate",
+        "validateSql",
+        "sql",
+        "Judge one statement without running it",
+        body=SqlBody,
+        replies=(OperationReply(200, "The verdict, whatever it is", VerdictEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/sql/run",
+        "runSql",
+        "sql",
+        "Run one statement as the agent would run its own",
+        body=SqlBody,
+        replies=(OperationReply(200, "What it returned", SqlResultEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            409,
+            414,
+            422,
+            429,
+            500,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/conversations",
+        "listConversations",
+        "conversations",
+        "A user's conversations, those with the latest turn first",
+        query=(
+            PageQuery,
+            ReaderQuery,
+        ),
+        replies=(OperationReply(200, "One page", ConversationListEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/conversations",
+        "deleteConversations",
+        "conversations",
+        "Forget all of a user's conversations",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "How many there were", DeletedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/conversations/{conversation_id}",
+        "readConversation",
+        "conversations",
+        "A conversation and its turns",
+        query=(
+            PageQuery,
+            ReaderQuery,
+        ),
+        replies=(
+            OperationReply(
+                200,
+                "One page of turns, oldest first; the first page holds the latest",
+                ConversationEnvelope,
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "patch",
+        "/api/v0/conversations/{conversation_id}",
+        "renameConversation",
+        "conversations",
+        "Give a conversation a title",
+        body=RenameBody,
+        replies=(OperationReply(200, "It has it", RenamedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/conversations/{conversation_id}",
+        "deleteConversation",
+        "conversations",
+        "Forget a conversation",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "It is forgotten", DeletedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/conversations/{conversation_id}/turns",
+        "clearConversation",
+        "conversations",
+        "Forget a conversation's turns and keep it with its title",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "It has none", ClearedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/runs/{run_id}",
+        "readRun",
+        "runs",
+        "A run's state, and its answer when it has ended",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "The run", RunEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/runs/{run_id}/events",
+        "followRun",
+        "runs",
+        "A run's events from the beginning or behind one, then live to the end",
+        query=(
+            EventsQuery,
+            ReaderQuery,
+        ),
+        headers=(LAST_EVENT_ID,),
+        replies=(
+            OperationReply(
+                200,
+                "The events, as of `POST /api/v0/ask_agent_stream`",
+                media=("text/event-stream",),
+            ),
+            OperationReply(204, "There is nothing after that event and never will be", media=()),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/runs/{run_id}/export",
+        "exportRun",
+        "runs",
+        "An answer's rows as a file",
+        description="The answer's SQL is run again under the same guard, for up to "
+        "EXPORT_MAX_ROWS rows. It is sent while the rows are read; a connection that breaks "
+        "means that the file is not whole.",
+        query=(
+            ExportQuery,
+            ReaderQuery,
+        ),
+        replies=(
+            OperationReply(
+                200,
+                "The file",
+                media=(
+                    "text/csv",
+                    "application/json",
+                    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+                    "image/png",
+                ),
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            422,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/runs/{run_id}/analyze",
+        "analyzeRun",
+        "runs",
+        "Figures about an answer's rows",
+        description="Totals, shares, change, outliers and forecasts, computed by SQL over all "
+        "rows or by statsmodels, never by a model. The answer's SQL is run again under the same "
+        "guard.",
+        body=AnalyzeBody,
+        replies=(OperationReply(200, "What was found", AnalysisEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            422,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/runs/{run_id}/cancel",
+        "cancelRun",
+        "runs",
+        "End a run",
+        query=(ReaderQuery,),
+        replies=(
+            OperationReply(200, "The run, which has ended", RunEnvelope),
+            OperationReply(202, "The run, which is about to end", RunEnvelope),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/runs/{run_id}/resume",
+        "resumeRun",
+        "runs",
+        "Answer what a waiting run has asked",
+        description="The run goes on, on the worker that takes the answer; its further events "
+        "follow at /events.",
+        body=ResumeBody,
+        replies=(OperationReply(202, "The run, which goes on", RunEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            429,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/schema/search",
+        "searchSchema",
+        "schema",
+        "Tables that have to do with a question, and why",
+        query=(
+            SearchQuery,
+            ReaderQuery,
+        ),
+        replies=(
+            OperationReply(
+                200, "Those that the caller may read, the most relevant first", SchemaSearchEnvelope
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/schema/tables",
+        "listTables",
+        "schema",
+        "All tables that the caller may read",
+        query=(
+            PageQuery,
+            ReaderQuery,
+        ),
+        replies=(OperationReply(200, "One page, by schema and name", TablePageEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/schema/tables/{name}",
+        "describeTable",
+        "schema",
+        "One table with its columns and keys",
+        query=(ReaderQuery,),
+        replies=(
+            OperationReply(
+                200, "The table as far as the caller may read it", DescribedTableEnvelope
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/feedback",
+        "giveFeedback",
+        "learning",
+        "Say what you think of an answer",
+        description="`satisfied` makes the question and its SQL an example of the user's own. "
+        "`need_modification` takes the corrected SQL, which is guarded, planned and run as the "
+        "caller, and makes that one the example. `unsatisfied` leaves a lesson: why the answer "
+        "was wrong. The latest feedback of a user for a run counts, and repeating it changes "
+        "nothing.",
+        body=FeedbackBody,
+        replies=(OperationReply(200, "What is learnt from it", FeedbackEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            422,
+            429,
+            500,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/knowledge/examples",
+        "listKnowledgeExamples",
+        "learning",
+        "Examples that the caller may see",
+        description="Their own and what is shared; reviewers see everybody's. A page may have "
+        "less than `limit` even when others follow.",
+        query=(
+            LearntQuery,
+            PageQuery,
+            ReaderQuery,
+        ),
+        replies=(OperationReply(200, "One page, the newest first", ExampleListEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/knowledge/examples/{example_id}",
+        "deleteExample",
+        "learning",
+        "Forget an example",
+        description="One's own as long as it is not shared; reviewers may delete any.",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "It is forgotten", DeletedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/examples/{example_id}/approve",
+        "approveExample",
+        "learning",
+        "Share it with everybody",
+        description="For reviewers, and never for what they brought themselves. `trust` is what "
+        "the reviewer saw: if it has changed since, the answer is 409.",
+        query=(ReaderQuery,),
+        body=ReviewVerdictBody,
+        needs_body=False,
+        replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/examples/{example_id}/certify",
+        "certifyExample",
+        "learning",
+        "Share it with everybody, before all others",
+        description="For reviewers, and never for what they brought themselves. `trust` is what "
+        "the reviewer saw: if it has changed since, the answer is 409.",
+        query=(ReaderQuery,),
+        body=ReviewVerdictBody,
+        needs_body=False,
+        replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/examples/{example_id}/reject",
+        "rejectExample",
+        "learning",
+        "Find it wrong: it is no longer used or shown to models",
+        description="For reviewers, and never for what they brought themselves. `trust` is what "
+        "the reviewer saw: if it has changed since, the answer is 409.",
+        query=(ReaderQuery,),
+        body=ReviewVerdictBody,
+        needs_body=False,
+        replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/knowledge/lessons",
+        "listKnowledgeLessons",
+        "learning",
+        "Lessons that the caller may see",
+        description="Their own and what is shared; reviewers see everybody's. A page may have "
+        "less than `limit` even when others follow.",
+        query=(
+            LearntQuery,
+            PageQuery,
+            ReaderQuery,
+        ),
+        replies=(OperationReply(200, "One page, the newest first", LessonListEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "delete",
+        "/api/v0/knowledge/lessons/{lesson_id}",
+        "deleteLesson",
+        "learning",
+        "Forget a lesson",
+        description="One's own as long as it is not shared; reviewers may delete any.",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "It is forgotten", DeletedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/lessons/{lesson_id}/approve",
+        "approveLesson",
+        "learning",
+        "Share it with everybody",
+        description="For reviewers, and never for what they brought themselves. `trust` is what "
+        "the reviewer saw: if it has changed since, the answer is 409.",
+        query=(ReaderQuery,),
+        body=ReviewVerdictBody,
+        needs_body=False,
+        replies=(OperationReply(200, "What it is now", LessonEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/lessons/{lesson_id}/reject",
+        "rejectLesson",
+        "learning",
+        "Find it wrong: it is no longer used or shown to models",
+        description="For reviewers, and never for what they brought themselves. `trust` is what "
+        "the reviewer saw: if it has changed since, the answer is 409.",
+        query=(ReaderQuery,),
+        body=ReviewVerdictBody,
+        needs_body=False,
+        replies=(OperationReply(200, "What it is now", LessonEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            404,
+            409,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/v0/knowledge/import",
+        "importLines",
+        "learning",
+        "Bring examples and lessons as JSON Lines",
+        description="For reviewers. Each line is `{question, sql, lang?}`; lines of an export "
+        "will do. SQL is guarded and planned, not run. What is added is the reviewer's own "
+        "(`personal`) until another reviewer approves it.",
+        query=(ReaderQuery,),
+        body=JSON_LINES,
+        replies=(OperationReply(200, "What became of each line", ImportedEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            429,
+            500,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/knowledge/export",
+        "exportLines",
+        "learning",
+        "Examples and lessons as JSON Lines",
+        description="What the lists show, examples first. A connection that breaks means that it "
+        "is not whole.",
+        query=(
+            LearntQuery,
+            ReaderQuery,
+        ),
+        replies=(OperationReply(200, "One object per line", media=("application/x-ndjson",)),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/examples",
+        "listExamples",
+        "ask",
+        "Questions to begin with, about the connected database",
+        query=(LangQuery,),
+        replies=(
+            OperationReply(
+                200,
+                "A few questions; none when nothing in the database can be asked about",
+                ExamplesEnvelope,
+            ),
+        ),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            429,
+            503,
+            504,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/v0/me",
+        "readMe",
+        "caller",
+        "Who the caller is, and what it may do",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "Whom the request acts as", MeEnvelope),),
+        errors=(
+            400,
+            401,
+            403,
+            414,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/vanna/v2/chat_sse",
+        "chatStream",
+        "vanna",
+        "Ask and watch the answer being put together",
+        description="Server-Sent Events without names and ids: each `data:` line is one chunk, "
+        "and the last one `[DONE]`. An empty message is answered by a greeting with questions to "
+        "ask. What goes wrong after the start is shown by chunks.",
+        body=ChatRequestBody,
+        replies=(OperationReply(200, "The chunks", media=("text/event-stream",)),),
+        errors=(
+            400,
+            401,
+            403,
+            422,
+            429,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "post",
+        "/api/vanna/v2/chat_poll",
+        "chatPoll",
+        "vanna",
+        "Ask and wait for all chunks of the answer",
+        description="The same request as to `chat_sse` is answered by the same run, also while "
+        "that is going on. What goes wrong after the start is shown by chunks.",
+        body=ChatRequestBody,
+        replies=(OperationReply(200, "All chunks", ChatResponseModel),),
+        errors=(
+            400,
+            401,
+            403,
+            422,
+            429,
+            500,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/api/vanna/v2/chat_websocket",
+        "openChatSocket",
+        "vanna",
+        "Open a WebSocket: many questions over one connection, answered one after another",
+        description="The handshake of RFC 6455, version 13. Each message is a request as JSON, "
+        "with `message` and, if wanted, `conversation_id`, `request_id`, `metadata` and "
+        "`user_id`; its answer is one chunk per frame, the last of which has the `type` "
+        "`completion`. OpenAPI can't describe the frames; see the documentation of the HTTP API.",
+        headers=HANDSHAKE,
+        replies=(OperationReply(101, "The WebSocket is open", media=()),),
+        errors=(
+            400,
+            401,
+            403,
+            426,
+            501,
+            503,
+        ),
+    ),
+    Operation(
+        "get",
+        "/health",
+        "health",
+        "service",
+        "Is the process alive",
+        replies=(OperationReply(200, "Yes", Envelope),),
+        errors=(),
+    ),
+    Operation(
+        "get",
+        "/ready",
+        "ready",
+        "service",
+        "Can questions be answered now; one status per dependency, at most a second old",
+        replies=(
+            OperationReply(200, "Yes", ReadyEnvelope),
+            OperationReply(503, "No: a required dependency is unavailable", ReadyEnvelope),
+        ),
+        errors=(429,),
+    ),
+    Operation(
+        "get",
+        "/openapi.json",
+        "openapi",
+        "service",
+        "This document",
+        replies=(OperationReply(200, "OpenAPI 3.1"),),
+        errors=(),
+    ),
+    Operation(
+        "get",
+        "/docs",
+        "reference",
+        "service",
+        "This document as a page, to read and to try out",
+        replies=(OperationReply(200, "HTML", media=("text/html",)),),
+        errors=(),
+    ),
+    Operation(
+        "get",
+        "/",
+        "page",
+        "service",
+        "The page",
+        replies=(OperationReply(200, "HTML", media=("text/html",)),),
+        errors=(),
+    ),
+    Operation(
+        "get",
+        "/c/{conversation_id}",
+        "conversation_page",
+        "service",
+        "The page, which shows that conversation if it is the caller's",
+        replies=(OperationReply(200, "HTML", media=("text/html",)),),
+        errors=(),
+    ),
+)

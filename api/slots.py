@@ -1,0 +1,109 @@
+"""Limits how many questions run at once, in all and of one caller; refuses all others."""
+
+import logging
+import threading
+
+from flask import Response, after_this_request
+
+from common.actor import CallerId, caller_id
+from common.errors import TooManyStreams
+from common.fair_slots import FairSlots, Slot
+from common.text import Text
+
+_log = logging.getLogger(__name__)
+
+_RETRY_AFTER_S = 2
+# A slot becomes free a moment after the client has read the end of its answer. Waiting for that
+# moment keeps a client that asks its next question at once from being refused because of its last
+# one.
+_MOMENT_S = 0.1
+_FULL = Text(
+    "同时进行的提问已达上限，请稍后重试。",
+    "As many questions are running as may; try again in a moment.",
+)
+
+
+def _share_taken(most: int) -> Text:
+    return Text(
+        f"您同时进行的提问已达一个调用者的上限（{most} 个），请在其中一个结束后重试。",
+        f"You have {most} questions running, as many as one caller may; "
+        "try again when one has ended.",
+    )
+
+
+class QuestionSlots:
+    """The questions that may run at once.
+
+    Args:
+        limit: most of them at any moment.
+        share: the part of them that one caller may have.
+    """
+
+    def __init__(self, limit: int, share: float = 1.0) -> None:
+        self._slots = FairSlots(limit, share)
+
+    def take(self) -> "QuestionSlot":
+        """Take a slot for the request being served.
+
+        It stays taken until the response has been written and everybody who called `hold` has
+        called `leave`.
+
+        Raises:
+            TooManyStreams: all are taken, or the caller has its share of them.
+        """
+        slot = self._slots.acquire_in_thread(_MOMENT_S)
+        if slot is None:
+            raise self._refusal(caller_id.get())
+        taken = QuestionSlot(slot)
+
+        # Every response, also an error, holds a thread until it has been written; only then is the
+        # slot free.
+        @after_this_request
+        def leave_when_written(response: Response) -> Response:
+            response.call_on_close(taken.leave)
+            return response
+
+        return taken
+
+    async def take_for_message(self) -> "QuestionSlot":
+        """Take a slot for a question over an open connection; who takes it calls `leave`.
+
+        Raises:
+            TooManyStreams: as `take`.
+        """
+        try:
+            return QuestionSlot(await self._slots.acquire(_MOMENT_S))
+        except TimeoutError as exc:
+            raise self._refusal(caller_id.get()) from exc
+
+    def _refusal(self, caller: CallerId) -> TooManyStreams:
+        if not self._slots.has_whole_share(caller):
+            return TooManyStreams(_FULL, retry_after_s=_RETRY_AFTER_S)
+        most = self._slots.most_of(caller)
+        _log.info("a caller has its whole share of questions", extra={"running": most})
+        return TooManyStreams(_share_taken(most), retry_after_s=_RETRY_AFTER_S)
+
+
+class QuestionSlot:
+    """A slot that was taken.
+
+    It counts its holders, one at first, and becomes free when the last has left.
+    """
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._lock = threading.Lock()
+        self._holders = 1
+
+    def hold(self) -> None:
+        """Add a holder, for work that may go on after the client has left."""
+        with self._lock:
+            self._holders += 1
+
+    def leave(self) -> None:
+        """Remove a holder; the last one frees the slot."""
+        with self._lock:
+            self._holders -= 1
+            is_free = self._holders == 0
+        if is_free:
+            self._slot.release()

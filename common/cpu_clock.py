@@ -1,0 +1,77 @@
+"""Bounds how long a step computes, in processor time, so that a busy machine changes nothing.
+
+A step is a call of `within`; the loops inside it call `check`, every few microseconds to
+milliseconds. Steps within steps share the time of the outer one. Of the time between two checks at
+most `_MOST_AT_ONCE_S` counts: a longer one is no work of the loop, but Python's garbage collection,
+or something that is read once.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import thread_time
+from typing import TypeVar
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+_MOST_AT_ONCE_S = 0.01
+
+
+class OutOfTime(Exception):
+    """A step has computed for longer than it may."""
+
+
+@dataclass
+class _Step:
+    """A step under way; times in seconds of its thread's processor time."""
+
+    left: float
+    checked: float
+
+    def count(self) -> None:
+        """Take off what has passed since the last check."""
+        now = thread_time()
+        self.left -= min(now - self.checked, _MOST_AT_ONCE_S)
+        self.checked = now
+
+
+_STEP: ContextVar[_Step | None] = ContextVar("step", default=None)
+
+
+def check() -> None:
+    """Raise `OutOfTime` where the step at hand has had its time; outside of steps do nothing."""
+    step = _STEP.get()
+    if step is None:
+        return
+    step.count()
+    if step.left < 0:
+        raise OutOfTime
+
+
+def within(seconds: float, work: Callable[[], T], otherwise: U) -> T | U:
+    """Return what `work` gives, or `otherwise` where it needs more processor time than that."""
+    try:
+        with _step(seconds):
+            return work()
+    except OutOfTime:
+        return otherwise
+
+
+@contextmanager
+def _step(seconds: float) -> Iterator[None]:
+    outer = _STEP.get()
+    if outer is not None:
+        outer.count()
+        seconds = min(seconds, outer.left)
+    inner = _Step(seconds, thread_time())
+    token = _STEP.set(inner)
+    try:
+        yield
+    finally:
+        _STEP.reset(token)
+        if outer is not None:
+            inner.count()
+            outer.left -= seconds - inner.left
+            outer.checked = inner.checked

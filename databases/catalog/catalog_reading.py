@@ -1,0 +1,210 @@
+"""Reads the tables and columns that the connected role may read, with their keys, comments and
+allowed values.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from psycopg2 import errors
+
+from common.values import Catalog, Column, ForeignKey, Table
+from databases.catalog import catalog_queries as queries
+from databases.catalog.turns import in_turns
+from databases.catalog.value_lists import value_lists
+from postgres.arrays import parse_array
+from postgres.connection import Connection
+
+_log = logging.getLogger(__name__)
+_MAX_COMMENT_CHARS = 2_000
+_MAX_ALLOWED = 200  # values that an enum or a CHECK lists; longer lists are left out
+_KINDS: Mapping[str, Literal["table", "view", "materialized view"]] = {
+    "v": "view",
+    "m": "materialized view",
+}
+
+
+@dataclass(frozen=True)
+class CatalogRelation:
+    """A table or view: a row of `catalog_queries.RELATIONS`. `bytes` is None for what stores
+    nothing, such as views.
+    """
+
+    oid: str
+    schema: str
+    name: str
+    kind: str
+    row_estimate: int
+    bytes: int | None
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column, and what the reader needs to know of its type.
+
+    Attributes:
+        is_text: whether its values may be sampled.
+        is_day: whether it holds dates or time stamps.
+        type_oid: of its type.
+        enum_oid: of the enum that the type is, or is an array or a domain of; else "0".
+    """
+
+    column: Column
+    is_text: bool
+    is_day: bool
+    type_oid: str
+    enum_oid: str
+
+
+async def read_relations(connection: Connection) -> list[CatalogRelation]:
+    """The tables and views; raises psycopg2's errors."""
+    return [
+        CatalogRelation(
+            str(oid),
+            str(schema),
+            str(name),
+            str(kind),
+            int(rows or -1),
+            int(size) if size else None,
+            comment,
+        )
+        for oid, schema, name, kind, rows, size, comment in await _with_comments(
+            connection, queries.RELATIONS
+        )
+    ]
+
+
+async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
+    """The columns by the oid of their table, in order; raises psycopg2's errors."""
+    attributes: defaultdict[str, list[Attribute]] = defaultdict(list)
+    known: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
+    rows = await _with_comments(connection, queries.COLUMNS)
+    async for oid, name, kind, nullable, comment, is_text, is_day, *types in in_turns(rows):
+        column = Column(
+            name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t"
+        )
+        attribute = Attribute(column, is_text == "t", is_day == "t", *map(str, types))
+        attributes[str(oid)].append(known.setdefault(attribute, attribute))
+    return attributes
+
+
+async def read_catalog(
+    connection: Connection,
+    relations: Iterable[CatalogRelation],
+    attributes: Mapping[str, list[Attribute]],
+) -> Catalog:
+    """The catalogue, still without values that the tables hold; raises psycopg2's errors."""
+    keys = await _read_keys(connection)
+    allowed = await _read_allowed(connection, attributes)
+
+    def column_of(relation: CatalogRelation, column: Column) -> Column:
+        values = allowed.get((relation.oid, column.name))
+        return replace(column, allowed=values) if values else column
+
+    tables = [
+        Table(
+            schema=relation.schema,
+            name=relation.name,
+            kind=_KINDS.get(relation.kind, "table"),
+            columns=tuple(column_of(relation, each.column) for each in attributes[relation.oid]),
+            comment=_shortened(relation.comment),
+            primary_key=keys.primary.get(relation.oid, ()),
+            foreign_keys=tuple(keys.foreign[relation.oid]),
+            unique_keys=tuple(keys.unique[relation.oid]),
+            row_estimate=relation.row_estimate,
+        )
+        async for relation in in_turns(relations)
+    ]
+    catalog = Catalog(tables=tuple(tables), search_path=connection.search_path)
+    return await asyncio.to_thread(catalog.coherent)
+
+
+async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows; without any comments when one of them is not UTF-8.
+
+    A database with the encoding SQL_ASCII may hold such comments, and the server then refuses the
+    whole result.
+    """
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning("a comment is not UTF-8; tables and columns are read without their comments")
+        return (await connection.query(query.replace("d.description", "NULL"))).rows
+
+
+async def _rows_if_text(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
+    """The query's rows; none when a text in them is not UTF-8, for the reason `_with_comments`
+    gives.
+    """
+    try:
+        return (await connection.query(query)).rows
+    except errors.CharacterNotInRepertoire:
+        _log.warning(
+            "a value in a type or constraint is not UTF-8; columns are read without their allowed values"
+        )
+        return []
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Primary, unique and foreign keys by the oid of their table."""
+
+    primary: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unique: defaultdict[str, list[tuple[str, ...]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    foreign: defaultdict[str, list[ForeignKey]] = field(default_factory=lambda: defaultdict(list))
+
+
+async def _read_keys(connection: Connection) -> _Keys:
+    keys = _Keys()
+    rows = (await connection.query(queries.KEYS)).rows
+    async for oid, kind, columns, schema, name, targets in in_turns(rows):
+        own = tuple(parse_array(columns or "{}", str))
+        if kind == "p":
+            keys.primary[str(oid)] = own
+        elif kind == "u":
+            keys.unique[str(oid)].append(own)
+        else:
+            key = ForeignKey(
+                own, (str(schema), str(name)), tuple(parse_array(targets or "{}", str))
+            )
+            keys.foreign[str(oid)].append(key)
+    return keys
+
+
+# (table's oid, column) → the only values it can have
+_Allowed = Mapping[tuple[str, str], tuple[str, ...]]
+
+
+async def _read_allowed(
+    connection: Connection, attributes: Mapping[str, list[Attribute]]
+) -> _Allowed:
+    labels = await _rows_if_text(connection, queries.LABELS)
+    checks = await _rows_if_text(connection, queries.CHECKS)
+    # Parsing thousands of constraints takes a second, so it is done in a thread.
+    listed = await asyncio.to_thread(
+        lambda: [(oid, domain, value_lists(text or "")) for oid, domain, text in checks]
+    )
+    of_types = {str(oid): tuple(parse_array(text or "{}", str)) for oid, text in labels}
+    for _, domain, lists in listed:
+        if domain != "0" and "value" in lists:
+            of_types[str(domain)] = lists["value"]
+    allowed = {}
+    async for table, columns in in_turns(attributes.items()):
+        for each in columns:
+            values = of_types.get(each.type_oid) or of_types.get(each.enum_oid)
+            if values:
+                allowed[table, each.column.name] = values
+    for oid, _, lists in listed:
+        if oid != "0":
+            allowed.update({(str(oid), name): values for name, values in lists.items()})
+    return {key: values for key, values in allowed.items() if 0 < len(values) <= _MAX_ALLOWED}
+
+
+def _shortened(comment: str | None) -> str | None:
+    return comment[:_MAX_COMMENT_CHARS] if comment else None

@@ -1,0 +1,326 @@
+"""Row-level security as the connected role meets it: which tables have it, and what shows their
+rows past the policies.
+
+Policies don't hold for superusers, for roles with BYPASSRLS, and for a table's owner unless it is
+FORCEd. A view reads with the rights of its owner unless it is a `security_invoker` (PostgreSQL 15
+and newer), a materialised view shows the rows that it was filled with, and a partition that is read
+directly knows no policy of its table.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import psycopg2
+
+from common.errors import DatabaseUnavailable
+from common.text import Text
+from databases.catalog import row_policy_texts as texts
+from guard import ServerFacts
+from guard.facts import Key
+from postgres.arrays import parse_array
+from postgres.connection import Connection
+
+_log = logging.getLogger(__name__)
+_INVOKER_SINCE = 150000
+
+_ROLE = """
+SELECT r.rolname, r.rolsuper, r.rolbypassrls FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
+"""
+
+# schema, name, whether its policies don't hold for the role because it owns the table
+_SECURED = """
+SELECT n.nspname, c.relname,
+       NOT c.relforcerowsecurity AND pg_catalog.pg_has_role(c.relowner, 'USAGE')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity AND c.relkind IN ('r', 'p')
+ORDER BY n.nspname, c.relname
+"""
+
+# Pairs of a table with row-level security and a relative without: a partition or child (true), or a
+# parent.
+_RELATIVES = """
+WITH RECURSIVE below (relative, secured) AS (
+    SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
+    WHERE c.relrowsecurity
+    UNION SELECT i.inhrelid, b.secured FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
+), above (relative, secured) AS (
+    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    WHERE c.relrowsecurity
+    UNION SELECT i.inhparent, a.secured FROM above a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
+), related AS (SELECT relative, secured, true AS is_child FROM below UNION SELECT *, false FROM above)
+SELECT r.relative, r.secured, r.is_child FROM related r JOIN pg_catalog.pg_class c ON c.oid = r.relative
+WHERE NOT c.relrowsecurity AND c.relkind IN ('r', 'p')
+"""
+
+# whether it is a child; schema and name of such a relative that the role may read, and of its table
+_READABLE_RELATIVES = f"""
+SELECT r.is_child, n.nspname, c.relname, sn.nspname, s.relname FROM ({_RELATIVES}) r
+JOIN pg_catalog.pg_class c ON c.oid = r.relative JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class s ON s.oid = r.secured JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
+WHERE pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
+ORDER BY 1 DESC, 2, 3, 4, 5
+"""
+
+# For views over tables with row-level security or relatives of these, at any depth: OID, schema,
+# name, kind, owner, whether it reads with the rights of whoever asks, whether the role may read it,
+# the OIDs of what it reads, and of the tables whose policies don't hold for its owner
+_VIEWS = f"""
+WITH RECURSIVE edge AS MATERIALIZED (
+    SELECT DISTINCT w.ev_class AS view, d.refobjid AS read FROM pg_catalog.pg_rewrite w
+    JOIN pg_catalog.pg_class c ON c.oid = w.ev_class AND c.relkind IN ('v', 'm')
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+        AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> w.ev_class
+), reader AS (
+    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity UNION SELECT relative FROM ({_RELATIVES}) r)
+    UNION SELECT e.view FROM reader r JOIN edge e ON e.read = r.oid
+)
+SELECT c.oid, n.nspname, c.relname, c.relkind, o.rolname,
+       coalesce((SELECT w.option_value IN ('true', 'on', 'yes', '1')
+                 FROM pg_catalog.pg_options_to_table(c.reloptions) w WHERE w.option_name = 'security_invoker'), false),
+       pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
+       (SELECT pg_catalog.array_agg(e.read) FROM edge e WHERE e.view = c.oid),
+       (SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_class t
+        WHERE t.relrowsecurity AND (o.rolsuper OR o.rolbypassrls OR NOT t.relforcerowsecurity
+                                    AND pg_catalog.pg_has_role(c.relowner, t.relowner, 'USAGE')))
+FROM reader r JOIN pg_catalog.pg_class c ON c.oid = r.oid AND c.relkind IN ('v', 'm')
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
+ORDER BY n.nspname, c.relname
+"""
+
+# OID, schema and name of the tables with row-level security and of their relatives, and whether
+# they have it
+_TABLES = f"""
+SELECT c.oid, n.nspname, c.relname, c.relrowsecurity
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relrowsecurity OR c.oid IN (SELECT relative FROM ({_RELATIVES}) r)
+"""
+
+# schema, name and owner of functions that run with their owner's rights and that the role may call
+_DEFINERS = """
+SELECT DISTINCT n.nspname, p.proname, o.rolname FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
+WHERE p.prosecdef AND n.nspname <> 'pg_catalog' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+ORDER BY 1, 2
+"""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The relations and functions that statements may use.
+
+    Attributes:
+        may_read: whether the operator's settings leave the relation open.
+        may_call: whether they let statements call the function of that schema and name.
+        version: the server's, as a number.
+    """
+
+    may_read: Callable[[Key], bool]
+    may_call: Callable[[Key], bool]
+    version: int
+
+
+class PolicyCheck:
+    """Looks at the policies whenever the catalogue is read, and says in the log what is new.
+
+    Args:
+        reach: what statements may read and call on the server that the facts describe.
+
+    Attributes:
+        problems: what shows rows past policies, as of the latest reading; None before the first.
+    """
+
+    def __init__(self, reach: Callable[[ServerFacts], Reach]) -> None:
+        self.problems: tuple[Text, ...] | None = None
+        self._reach = reach
+
+    async def secured(self, connection: Connection, facts: ServerFacts) -> frozenset[Key]:
+        """The tables with row-level security; see `databases.catalog.catalog.Secure`.
+
+        Raises:
+            DatabaseUnavailable: the server hides them.
+        """
+        try:
+            found = await read_policies(connection, self._reach(facts))
+        except psycopg2.ProgrammingError as exc:
+            _log.error(
+                "ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode
+            )
+            raise DatabaseUnavailable(texts.UNREADABLE) from exc
+        for problem in found.problems:
+            if problem not in (self.problems or ()):
+                _log.warning("ROW_CONTEXT: %s", problem.en)
+        self.problems = found.problems
+        return found.secured
+
+
+@dataclass(frozen=True)
+class Policies:
+    """What was found.
+
+    Attributes:
+        secured: the tables with row-level security.
+        problems: what shows rows past their policies, and what to do about it.
+    """
+
+    secured: frozenset[Key] = frozenset()
+    problems: tuple[Text, ...] = ()
+
+
+@dataclass
+class _View:
+    """A row of `_VIEWS`."""
+
+    key: Key
+    is_stored: bool
+    owner: str
+    is_invoker: bool
+    is_readable: bool
+    reads: tuple[str, ...]
+    owner_passes: frozenset[str]
+
+
+async def read_policies(connection: Connection, reach: Reach) -> Policies:
+    """Looks for tables with row-level security and what bypasses it; raises psycopg2's errors."""
+    secured = [
+        (_key(schema, name), owned == "t")
+        for schema, name, owned in (await connection.query(_SECURED)).rows
+    ]
+    if not secured:
+        return Policies(problems=(texts.NONE,))
+    problems, is_super = await _of_role(connection)
+    problems += [
+        _filled(texts.OWNED, name=_named(key))
+        for key, is_owned in secured
+        if is_owned and not is_super
+    ]
+    problems += await _of_relatives(connection, reach)
+    problems += await _of_views(connection, reach)
+    problems += await _of_functions(connection, reach)
+    return Policies(frozenset(key for key, _ in secured), tuple(problems))
+
+
+async def _of_role(connection: Connection) -> tuple[list[Text], bool]:
+    """The problems of the connected role, and whether it is a superuser, who owns everything."""
+    ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
+    if is_super == "t":
+        return [_filled(texts.SUPERUSER, role=role)], True
+    return ([_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []), False
+
+
+async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
+    found = []
+    for is_child, schema, name, other_schema, other in (
+        await connection.query(_READABLE_RELATIVES)
+    ).rows:
+        key, secured = _key(schema, name), _key(other_schema, other)
+        if reach.may_read(key):
+            saying = texts.CHILD if is_child == "t" else texts.PARENT
+            found.append(_filled(saying, name=_named(key), other=_named(secured)))
+    return found
+
+
+async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
+    views = {}
+    for oid, schema, name, kind, owner, invoker, readable, reads, passes in (
+        await connection.query(_VIEWS)
+    ).rows:
+        views[str(oid)] = _View(
+            _key(schema, name),
+            kind == "m",
+            str(owner),
+            invoker == "t",
+            readable == "t",
+            tuple(parse_array(reads or "{}", str)),
+            frozenset(parse_array(passes or "{}", str)),
+        )
+    if not views:
+        return []
+    tables = (await connection.query(_TABLES)).rows
+    passing = _Passing(
+        views,
+        {str(oid): _key(schema, name) for oid, schema, name, _ in tables},
+        frozenset(str(oid) for oid, *_, has_policies in tables if has_policies == "f"),
+    )
+    unsecured = frozenset(passing.tables[oid] for oid in passing.unsecured)
+    is_old = 0 < reach.version < _INVOKER_SINCE
+    found = []
+    for oid, view in views.items():
+        past = (
+            passing.tables_past_policies(oid)
+            if view.is_readable and reach.may_read(view.key)
+            else frozenset()
+        )
+        if past:
+            saying = texts.STORED if view.is_stored else texts.OLD_VIEW if is_old else texts.VIEW
+            if past <= unsecured:
+                saying = texts.VIEW_OF_RELATIVE
+            names = ", ".join(sorted(map(_named, past)))
+            found.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
+    return found
+
+
+@dataclass
+class _Passing:
+    """Finds out which tables' policies a view passes by.
+
+    Attributes:
+        tables: those with row-level security, and their relatives.
+        unsecured: the relatives, which have no policies of their own.
+    """
+
+    views: Mapping[str, _View]
+    tables: Mapping[str, Key]
+    unsecured: frozenset[str]
+    _known: dict[tuple[str, frozenset[str] | None], frozenset[Key]] = field(default_factory=dict)
+
+    def tables_past_policies(
+        self, oid: str, reader: frozenset[str] | None = None
+    ) -> frozenset[Key]:
+        """The tables of which the view shows rows that policies would hide.
+
+        Args:
+            reader: tables whose policies don't hold for whose rights it is read with; None: the
+                connected role, of which other problems speak.
+        """
+        if (oid, reader) not in self._known:
+            self._known[oid, reader] = (
+                frozenset()
+            )  # until it is known: views may lead back to themselves
+            self._known[oid, reader] = frozenset(self._past(self.views[oid], reader))
+        return self._known[oid, reader]
+
+    def _past(self, view: _View, reader: frozenset[str] | None) -> Iterator[Key]:
+        if view.is_stored:
+            reader = frozenset(self.tables)
+        elif not view.is_invoker:
+            reader = view.owner_passes
+        for read in view.reads:
+            if read in self.views:
+                yield from self.tables_past_policies(read, reader)
+            elif read in self.unsecured or (
+                reader is not None and read in reader & self.tables.keys()
+            ):
+                yield self.tables[read]
+
+
+async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
+    rows = (await connection.query(_DEFINERS)).rows
+    owners = {_key(schema, name): str(owner) for schema, name, owner in rows}
+    return [
+        _filled(texts.DEFINER, name=_named(key), owner=owners[key])
+        for key in owners
+        if reach.may_call(key)
+    ]
+
+
+def _key(schema: object, name: object) -> Key:
+    return (str(schema), str(name))
+
+
+def _named(key: Key) -> str:
+    return ".".join(key)
+
+
+def _filled(text: Text, **values: object) -> Text:
+    return Text(text.zh.format(**values), text.en.format(**values))

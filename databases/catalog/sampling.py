@@ -1,0 +1,289 @@
+"""Finds values and periods that columns hold: from the planner's statistics, and from small tables
+exactly.
+
+Statistics take two queries for all tables, but may be out of date; exact values take a query for
+each table. It stops when its time, or its room for values, is used up; what was found until then
+stays. Tables without statistics are read first. Columns that the semantic file calls sensitive are
+left out.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import psycopg2
+from psycopg2 import errors
+
+from common.values import Catalog, Column, Table
+from databases.catalog import catalog_queries as queries
+from databases.catalog.catalog_reading import Attribute, CatalogRelation
+from databases.catalog.turns import in_turns
+from databases.catalog.unasked import UnaskedReading
+from databases.row_context import BEGIN
+from postgres.arrays import parse_array
+from postgres.connection import Connection
+from postgres.identifiers import quoted
+
+_log = logging.getLogger(__name__)
+_SAMPLING_S = 3.0  # for reading tables, all together
+_SAMPLING_STATEMENT_MS = 500
+_SAMPLING_TABLE_BYTES = 16 * 1024 * 1024  # larger tables are not read; their statistics are
+_MAX_VALUES = 500  # distinct values of one column; more are not "few"
+_MAX_VALUE_CHARS = 100
+_MAX_COLUMN_CHARS = 20_000
+_MAX_TOTAL_CHARS = 2_000_000
+_SAMPLED_VIEW_ROWS = 5_000
+_IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A relation with the names of its columns that hold text, and of those that hold days, as far
+    as they are shown and not sensitive.
+    """
+
+    relation: CatalogRelation
+    columns: Sequence[str]
+    days: Sequence[str]
+
+
+async def samples_of(
+    catalog: Catalog,
+    relations: Iterable[CatalogRelation],
+    attributes: Mapping[str, list[Attribute]],
+) -> Sequence[Sample]:
+    """Choose the columns to sample among those that `catalog` shows."""
+    samples = []
+    async for relation in in_turns(relations):
+        table = catalog.by_key.get((relation.schema, relation.name))
+        columns = table.columns if table else ()
+        names = {column.name for column in columns if not _is_sensitive(column)}
+        shown = [each for each in attributes[relation.oid] if each.column.name in names]
+        texts = [each.column.name for each in shown if each.is_text]
+        days = [each.column.name for each in shown if each.is_day]
+        samples.append(Sample(relation, texts, days))
+    return samples
+
+
+def _is_sensitive(column: Column) -> bool:
+    return column.meaning is not None and column.meaning.is_sensitive is True
+
+
+_Place = tuple[str, str, str]  # schema, table, column
+
+
+@dataclass(frozen=True)
+class _Statistics:
+    """The planner's knowledge of columns.
+
+    Attributes:
+        values: values, and whether they are all.
+        moments: moments, among which are the first and the last.
+    """
+
+    values: dict[_Place, tuple[list[str], bool]] = field(default_factory=dict)
+    moments: dict[_Place, list[str | None]] = field(default_factory=dict)
+
+    def tables(self) -> frozenset[tuple[str, str]]:
+        """Return the tables of which it knows something."""
+        return frozenset(place[:2] for place in (*self.values, *self.moments))
+
+
+class Sampler:
+    """Collects values and periods over one connection.
+
+    Args:
+        unasked: tells which relations may be read without a question.
+        begin: begins a transaction.
+    """
+
+    def __init__(self, connection: Connection, unasked: UnaskedReading, begin: str = BEGIN) -> None:
+        self._connection = connection
+        self._begin = begin
+        self._unasked = unasked
+        # Values, and whether they are all.
+        self._values: dict[_Place, tuple[tuple[str, ...], bool]] = {}
+        self._periods: dict[_Place, tuple[str, str]] = {}
+        self._chars_left = _MAX_TOTAL_CHARS
+
+    async def sample(self, samples: Sequence[Sample]) -> None:
+        """Read the values; raises psycopg2's errors when the connection is lost."""
+        statistics = await self._statistics(samples)
+        await self._sample_tables(samples, statistics.tables())
+        async for place, (values, is_complete) in in_turns(statistics.values.items()):
+            if place not in self._values:
+                self._keep(place, values, is_complete=is_complete)
+        async for place, moments in in_turns(statistics.moments.items()):
+            if place not in self._periods:
+                self._keep_period(place, moments)
+
+    async def _sample_tables(
+        self, samples: Iterable[Sample], known: Collection[tuple[str, str]]
+    ) -> None:
+        """Sample tables until time or room is used up; `known` are those with statistics."""
+        until = time.monotonic() + _SAMPLING_S
+        for each in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
+            if self._chars_left <= 0 or time.monotonic() > until:
+                break
+            relation = each.relation
+            is_view = relation.bytes is None
+            days = () if is_view else each.days  # a view would have to be read whole
+            if not each.columns and not days:
+                continue
+            if _is_worth_reading(relation) and await self._may_read(relation):
+                await self._sample_table(relation, each.columns, days)
+        await self._connection.query("ROLLBACK")
+
+    async def known(self, catalog: Catalog) -> Catalog:
+        """The catalogue with the values and periods that were found."""
+        found = {place[:2] for place in (*self._values, *self._periods)}
+        alike: dict[Column, Column] = {}  # thousands of tables have the same ones
+        tables = [
+            replace(
+                table,
+                columns=tuple(
+                    alike.setdefault(column, column)
+                    for column in (self._known(table, column) for column in table.columns)
+                ),
+            )
+            if table.key in found
+            else table
+            async for table in in_turns(catalog.tables)
+        ]
+        return replace(catalog, tables=tuple(tables))
+
+    def _known(self, table: Table, column: Column) -> Column:
+        place = (*table.key, column.name)
+        values, period = self._values.get(place), self._periods.get(place)
+        if values is None and period is None:
+            return column
+        return replace(
+            column,
+            values=values[0] if values else (),
+            is_complete=bool(values and values[1]),
+            period=period,
+        )
+
+    async def _may_read(self, relation: CatalogRelation) -> bool:
+        """Tell whether reading it runs only what a question may run."""
+        key = (relation.schema, relation.name)
+        if relation.kind == "v":
+            # Judging a long definition takes a while, in which no table should stay locked.
+            await self._connection.query("ROLLBACK")
+            return await asyncio.to_thread(self._unasked.is_harmless, key)
+        return relation.kind == "m" or self._unasked.is_harmless(key)
+
+    async def _sample_table(
+        self, relation: CatalogRelation, columns: Sequence[str], days: Sequence[str]
+    ) -> None:
+        # The one before is left in the same message: a thousand tables wait for the server a
+        # thousand times less.
+        statement = "ROLLBACK; " + self._begin + _sampling_statement(relation, columns, days)
+        try:
+            rows = (await self._connection.query(statement)).rows
+        except psycopg2.OperationalError as exc:
+            if exc.pgcode is None:  # the connection is gone
+                raise
+            return
+        except psycopg2.Error:  # a view that fails, a table locked or dropped meanwhile
+            return
+        if not rows:
+            return
+        is_whole = relation.bytes is not None
+        for name, text in zip(columns, rows[0], strict=False):
+            values = parse_array(text or "{}", str)
+            if len(values) <= _MAX_VALUES:
+                self._keep((relation.schema, relation.name, name), values, is_complete=is_whole)
+        for name, text in zip(days, rows[0][len(columns) :], strict=False):
+            period = parse_array(text or "{}", str)
+            self._keep_period((relation.schema, relation.name, name), period)
+
+    async def _statistics(self, samples: Iterable[Sample]) -> _Statistics:
+        shown = {
+            (each.relation.schema, each.relation.name, name)
+            async for each in in_turns(samples)
+            for name in (*each.columns, *each.days)
+        }
+        found = _Statistics()
+        try:
+            rows = (await self._connection.query(queries.STATISTICS)).rows
+        except errors.CharacterNotInRepertoire:  # a database with the encoding SQL_ASCII
+            _log.warning("a stored value is not UTF-8; the statistics' values are not used")
+            return found
+        async for schema, table, column, text, is_complete in in_turns(rows):
+            place = (str(schema), str(table), str(column))
+            if place in shown and text:
+                found.values[place] = (parse_array(text, str)[:_MAX_VALUES], is_complete == "t")
+        rows = (await self._connection.query(queries.PERIODS)).rows
+        async for schema, table, column, first, last, common in in_turns(rows):
+            place = (str(schema), str(table), str(column))
+            if place in shown:
+                found.moments[place] = [first, last, *parse_array(common or "{}", str)]
+        return found
+
+    def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
+        """Keeps the first and last of `moments`, ISO texts; without years BC and infinity, which
+        misorder as text.
+        """
+        days = sorted(moment[:10] for moment in moments if moment and _IS_MOMENT(moment))
+        if days:
+            self._periods[key] = (days[0], days[-1])
+
+    def _keep(self, key: _Place, values: Iterable[str], *, is_complete: bool) -> None:
+        values = [value for value in values if value]
+        kept = sorted(value for value in values if len(value) <= _MAX_VALUE_CHARS)
+        size = sum(map(len, kept))
+        if not kept or size > min(_MAX_COLUMN_CHARS, self._chars_left):
+            return
+        self._chars_left -= size
+        has_all = is_complete and len(kept) == len(values)
+        self._values[key] = (tuple(kept), has_all)
+
+
+def _is_worth_reading(relation: CatalogRelation) -> bool:
+    """Tell whether it is neither empty nor large, nor stored on another server."""
+    if relation.kind == "f":
+        return False
+    if relation.bytes is None:
+        return True
+    return 0 < relation.bytes <= _SAMPLING_TABLE_BYTES
+
+
+def _sampling_order(
+    relation: CatalogRelation, known: Collection[tuple[str, str]]
+) -> tuple[bool, bool, int]:
+    """Tables without statistics first, then small ones; views last: they may be slow, and mostly
+    show values that tables hold.
+    """
+    return (relation.bytes is None, (relation.schema, relation.name) in known, relation.bytes or 0)
+
+
+def _sampling_statement(
+    relation: CatalogRelation, columns: Sequence[str], days: Sequence[str]
+) -> str:
+    """Write a query for one row of arrays: distinct values of `columns`, then bounds of `days`.
+
+    Of a column it reads one value more than `_MAX_VALUES`, so that the reader sees that there are
+    too many.
+    """
+    names = ", ".join(map(quoted, [*columns, *days]))
+    source = f"SELECT {names} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
+    if relation.bytes is None:
+        source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
+    arrays = [
+        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
+        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
+        for name in columns
+    ]
+    arrays += [
+        f"(SELECT ARRAY[pg_catalog.min({quoted(name)})::text, pg_catalog.max({quoted(name)})::text] FROM s"
+        f" WHERE pg_catalog.isfinite({quoted(name)}))"
+        for name in days
+    ]
+    return (
+        f"SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
+        f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"
+    )

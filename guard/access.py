@@ -1,0 +1,232 @@
+"""Applies the operator's rules: what statements may read, beyond what the role's privileges allow.
+
+A closed column must not leak in any way that SQL has to name it: those that `guard.columns` lists,
+parent and child tables, generated columns and views.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from itertools import chain
+
+from common.errors import ForbiddenObject, StatementRejected
+from guard import refusal_texts as texts
+from guard.columns import ColumnCheck, Read, missing
+from guard.facts import Key, Name, ServerFacts
+from guard.functions import probed_types, reads_unseen
+from guard.readings import ReadingRule
+from guard.refusal_texts import refused
+from guard.rules import AccessRules
+from guard.walk import Findings, walk
+from sqltree.parsing import parse
+
+
+class AccessCheck(ColumnCheck):
+    """Judges relations, columns and statements' findings by the rules and the server's relations.
+
+    Args:
+        is_vouched: tells whether the operator allows the function of that schema and name.
+    """
+
+    def __init__(
+        self,
+        rules: AccessRules,
+        facts: ServerFacts,
+        is_vouched: Callable[[Key], bool] = lambda _: False,
+    ) -> None:
+        super().__init__(facts)
+        self.rules = rules
+        self._is_vouched = is_vouched
+        self._verdicts: dict[Read, ForbiddenObject | None] = {}
+        self._secrets: dict[Read, bool] = {}
+        self._families: dict[Read, frozenset[Key]] = {}
+        self._views: dict[Key, bool] = {}
+
+    # --------------------------------------------------------------------------
+    # relations and their columns
+
+    def refusal(self, read: Read) -> ForbiddenObject | None:
+        """Return why nothing of the relation may be read, or None."""
+        if (
+            read.key not in self.facts.relations
+        ):  # names that don't exist are not remembered: a user could make up any number
+            return self._judge(read)
+        if read not in self._verdicts:
+            self._verdicts[read] = self._judge(read)
+        return self._verdicts[read]
+
+    def _judge(self, read: Read) -> ForbiddenObject | None:
+        key = read.key
+        name = _dotted(key)
+        parents = self.facts.parents.get(key, ())
+        if not self.rules.may_read(key) or any(map(self.rules.denies, parents)):
+            return refused(name, texts.DENIED_TABLE)
+        if self._is_closed_view(key):
+            return refused(name, texts.CLOSED_VIEW)
+        if any(map(self.rules.denies, self._family(read))):
+            return refused(name, texts.CLOSED_PARTS)
+        return None
+
+    def may_read_column(self, read: Read, column: str) -> bool:
+        """Tell whether that column of a readable relation may be read."""
+        family = self._family(read)
+        if not self._is_open(read.key, column, family):
+            return False
+        for relative in family:
+            name = (*relative, column)
+            if self.rules.names(name):  # the operator opened it by name, as with views
+                continue
+            for source in self.facts.column_sources.get(name, ()):
+                if not self._is_open(read.key, source, family):
+                    return False
+        return True
+
+    def _is_open(self, key: Key, column: str, family: Collection[Key]) -> bool:
+        """Tell whether the rules open the column, and deny it in no relation of the family."""
+        if not self.rules.may_read_column(key, column):
+            return False
+        others = [relative for relative in family if relative != key]
+        return not any(self.rules.denies((*relative, column)) for relative in others)
+
+    def has_secrets(self, read: Read) -> bool:
+        """Tell whether there are columns of the readable relation that may not be read."""
+        if read.key not in self.facts.relations:
+            return self._find_secrets(read)
+        if read not in self._secrets:
+            self._secrets[read] = self._find_secrets(read)
+        return self._secrets[read]
+
+    def _find_secrets(self, read: Read) -> bool:
+        if not any(map(self.rules.has_secrets, self._family(read))):
+            return False
+        columns = self.columns_of(read.key)
+        if not columns:
+            return True
+        return not all(self.may_read_column(read, column) for column in columns)
+
+    def _family(self, read: Read) -> frozenset[Key]:
+        """Return the relation and its parents, and with its children, these and their parents."""
+        family = self._families.get(read)
+        if family is not None:
+            return family
+        members = {read.key}
+        if not read.is_alone:
+            members.update(self._children.get(read.key, ()))
+        parents = [self.facts.parents.get(key, ()) for key in members]
+        family = frozenset(members).union(*parents)
+        if read.key in self.facts.relations:
+            self._families[read] = family
+        return family
+
+    @cached_property
+    def _children(self) -> dict[Key, set[Key]]:
+        children: defaultdict[Key, set[Key]] = defaultdict(set)
+        for child, parents in self.facts.parents.items():
+            for parent in parents:
+                children[parent].add(child)
+        return children
+
+    def _is_closed_view(self, key: Key) -> bool:
+        """Tell whether the view's own query would be refused; false for tables.
+
+        A view that the operator allows by its full name is open whatever it reads: it was opened on
+        purpose.
+        """
+        definition = self.facts.view_definitions.get(key)
+        if definition is None or self.rules.names(key):
+            return False
+        if key not in self._views:
+            self._views[key] = True  # until it is known: a view may lead back to itself
+            self._views[key] = not self._may_follow(key, definition)
+        return self._views[key]
+
+    def _may_follow(self, key: Key, definition: str) -> bool:
+        """Tell whether the definition, and the functions behind it, read nothing that is closed."""
+        if not all(map(self._is_vouched, self.facts.read_functions.get(key, ()))):
+            return False
+        check = self._by_denials if self.rules.names_columns(key) else self
+        try:
+            (statement,) = parse(definition)
+            found = walk(statement.kind, statement.node)
+            if any(reads_unseen(call, self.facts) for call in found.calls):
+                return False
+            refusals = chain(self._readings.refusals(found), check.refusals(found))
+            return next(refusals, None) is None
+        except (
+            StatementRejected,
+            ValueError,
+            RecursionError,
+        ):  # a view that can't be followed stays closed
+            return False
+
+    @cached_property
+    def _readings(self) -> ReadingRule:
+        return ReadingRule(self.facts)
+
+    @cached_property
+    def _by_denials(self) -> "AccessCheck":
+        """Judges views of which columns are opened by name: what these read need not be allowed,
+        only not denied.
+        """
+        return AccessCheck(self.rules.without_allowed(), self.facts, self._is_vouched)
+
+    # --------------------------------------------------------------------------
+    # statements
+
+    def refusals(self, found: Findings) -> Iterator[StatementRejected]:
+        """Return every refusal; those of relations that do not exist come last."""
+        if not self.rules:
+            return
+        blocks = self.blocks(found)
+        reads = {read for block in blocks for _, read in block.tables}
+        yield from filter(None, map(self.refusal, sorted(reads)))
+        yield from self._type_refusals(found)
+        yield from self.column_refusals(found, blocks)
+        yield from (
+            missing(relation, place) for block in blocks for relation, place in block.unknown
+        )
+
+    def closed_column(self, read: Read, column: str) -> ForbiddenObject:
+        return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
+
+    def closed_row(self, read: Read) -> ForbiddenObject:
+        return refused(_dotted(read.key), texts.WHOLE_ROW)
+
+    def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Yield refusals of row types, which show the columns of their tables.
+
+        `json_populate_record(NULL::t, '{}')` is one.
+        """
+        for name in found.types:
+            schema = name[-2] if len(name) > 1 else None
+            yield from self._row_type_refusals(schema, name[-1])
+        for call in found.calls:
+            for word in probed_types(call):
+                yield from self._row_type_refusals(None, word)
+
+    def _row_type_refusals(self, schema: str | None, name: str) -> Iterator[ForbiddenObject]:
+        for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
+            is_other = schema is None and candidate in self.facts.types
+            key = self.facts.key(schema, candidate)
+            if is_other or key not in self.facts.relations:
+                continue
+            read = Read(key)
+            if self.refusal(read) or self.has_secrets(read):
+                yield refused(_dotted(key), texts.ROW_TYPE)
+
+    def idle_denials(self) -> Iterator[Name]:
+        """Yield denials that cover nothing: misspelt, or in another case than the name."""
+        if not self.facts.is_complete:
+            return
+        relations = (*self.facts.relations, *self.facts.extension_relations)
+        for rule in self.rules.denied:
+            relation_rule = AccessRules(denied=[rule[:2]])
+            column_rule = AccessRules(denied=[rule[2:] or ("*",)])
+            has_relation = any(map(relation_rule.denies, relations))
+            has_column = any(column_rule.denies((name,)) for name in self.facts.column_names)
+            if not has_relation or not has_column:
+                yield rule
+
+
+def _dotted(name: Name) -> str:
+    return ".".join(name)

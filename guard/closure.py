@@ -1,0 +1,434 @@
+"""Judges by what PostgreSQL may run although the statement doesn't name it.
+
+Sorting, grouping and joining call functions of operator classes, NOT turns an operator into its
+negator, a value that meets another type is cast, a domain checks it, an index and a partition key
+are compared while the statement is planned, a view or a policy calls what its owner wrote. The
+server's catalogue tells all of that (`facts.CodeGraph`). Whatever leads to a function of the user's
+that is VOLATILE or SECURITY DEFINER, and that the operator doesn't allow, is refused: relations,
+columns, types and operators. Where some objects or rows are closed, so is what leads to a STABLE
+one, which may read them; views are then judged by `access`.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from common.errors import ForbiddenObject, StatementRejected
+from guard import refusal_texts as texts
+from guard.columns import Block, ColumnCheck, Read
+from guard.facts import CodeEdge, CodeNode, Key, Name, ServerFacts
+from guard.functions import Call, FunctionRule, probed_types
+from guard.refusal_texts import refused
+from guard.walk import Findings, walk
+from sqltree.parsing import parse
+
+_log = logging.getLogger(__name__)
+
+_SYSTEM_COLUMNS = {
+    **dict.fromkeys(("xmin", "xmax"), "xid"),
+    **dict.fromkeys(("cmin", "cmax"), "cid"),
+    "ctid": "tid",
+    "tableoid": "oid",
+}
+_SYSTEM = "pg_catalog"
+_CONSTANTS = ("int4", "int8", "numeric", "bool", "bit", "text")  # the types of constants
+_EXAMPLES = 5  # of what a function closes, in the log
+
+
+class Closure:
+    """Everything that leads to code that may do harm, as far as the operator doesn't allow it.
+
+    Args:
+        hides_data: whether objects or rows are closed, so that functions that read count as well.
+
+    Attributes:
+        relations: those that can't be read, each with the function they lead to.
+        columns: the same for columns of others, by relation.
+        types: the same for types that may not be named.
+        targets: the same for types that values may not be cast to.
+        row_targets: the same for types that `ROW(…)` may not be cast to.
+        casts: casts between built-in types, by the names of the types, each with the functions and
+            symbols of which a value may be of the first one.
+        operators: the same for operators, by their OIDs.
+        makers: functions and symbols of which a value may be of such a type, each with the types.
+    """
+
+    def __init__(self, facts: ServerFacts, functions: FunctionRule, *, hides_data: bool) -> None:
+        self.relations: dict[Key, str] = {}
+        self.columns: defaultdict[Key, dict[str, str]] = defaultdict(dict)
+        self.types: dict[Key, str] = {}
+        self.targets: dict[Key, str] = {}
+        self.row_targets: dict[Key, str] = {}
+        self.casts: dict[tuple[str, str], frozenset[str]] = {}
+        self.operators: dict[int, str] = {}
+        self.makers: defaultdict[str, set[Key]] = defaultdict(set)
+        self._graph = facts.code
+        self._functions = functions
+        kinds = "vbds" if hides_data else "vbd"
+        reached: dict[CodeNode, str] = {}
+        for kind in kinds:
+            self._follow(kind, reached)
+        for node, function in reached.items():
+            self._sort_in(node, function)
+
+    def _follow(self, kind: str, reached: dict[CodeNode, str]) -> None:
+        """Add what functions of the kind lead to."""
+        pending: list[tuple[CodeNode, str]] = []
+        for node, own_kind in self._graph.functions.items():
+            name = self._graph.names.get(node, ())
+            if own_kind == kind and self._counts(kind, name):
+                pending.append((node, ".".join(name)))
+        while pending:
+            node, function = pending.pop()
+            for edge in self._graph.edges.get(node, ()):
+                if _is_barred(kind, node, edge) or self._is_vouched(edge, reached):
+                    continue
+                reached[edge.runner] = function
+                pending.append((edge.runner, function))
+
+    def _counts(self, kind: str, name: Name) -> bool:
+        if len(name) != 2:  # noqa: PLR2004 - schema and name
+            return True
+        if kind == "b":
+            return self._functions.judge(Call(name)) is not None
+        return not self._functions.is_configured((name[0], name[1]))
+
+    def _is_vouched(self, edge: CodeEdge, reached: Mapping[CodeNode, str]) -> bool:
+        """Tell whether it is known already, or an aggregate that the operator allows as a whole."""
+        if edge.runner in reached:
+            return True
+        name = self._graph.names.get(edge.runner, ())
+        is_function = edge.runner[0] == "f"
+        if not is_function or len(name) != 2:  # noqa: PLR2004 - schema and name
+            return False
+        return self._functions.is_configured((name[0], name[1]))
+
+    def _sort_in(self, node: CodeNode, function: str) -> None:
+        kind, oid, _ = node
+        if kind == "o":
+            self.operators[oid] = function
+        name = self._graph.names.get(node, ("", ""))
+        if kind == "a":
+            self.columns[name[0], name[1]][name[2]] = function
+            return
+        if kind == "c":
+            self.casts[name[1], name[2]] = self._graph.makers.get(node, frozenset())
+            return
+        places = {
+            "r": self.relations,
+            "t": self.types,
+            "g": self.targets,
+            "h": self.row_targets,
+        }
+        if kind in places:
+            places[kind][name[0], name[1]] = function
+        if kind == "t":
+            for maker in self._graph.makers.get(node, ()):
+                self.makers[maker].add((name[0], name[1]))
+
+    def report(self) -> dict[str, list[str]]:
+        """For each function, some of the relations and columns that it closes."""
+        closed: defaultdict[str, list[str]] = defaultdict(list)
+        for key, function in sorted(self.relations.items()):
+            closed[function].append(".".join(key))
+        for key, columns in sorted(self.columns.items()):
+            for column, function in sorted(columns.items()):
+                closed[function].append(".".join((*key, column)))
+        return {function: names[:_EXAMPLES] for function, names in closed.items()}
+
+
+def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
+    """Tell whether functions of the kind don't count where `node` is run on that way.
+
+    The owner of a table says by a policy who sees which rows, with whatever rights that takes.
+    STABLE functions that views name are judged by `access`.
+    """
+    if edge.way == "policy":
+        return kind in ("d", "s")
+    if edge.way == "view":
+        return kind == "s" and node[0] == "f"
+    return False
+
+
+class ClosureRule:
+    """Judges statements by a closure."""
+
+    def __init__(self, facts: ServerFacts, closure: Closure) -> None:
+        self.columns = RunningColumns(facts, closure, self)
+        self._catalog_columns = CatalogColumns(facts)
+        self._facts = facts
+        self._closure = closure
+        self._types = _last_parts(closure.types)
+        self._catalog_types = _last_parts(facts.catalog_types)
+        self._targets = _last_parts(closure.targets)
+        self._row_targets = _last_parts(closure.row_targets)
+        self._system_columns = set()
+        for column, type_name in _SYSTEM_COLUMNS.items():
+            if (_SYSTEM, type_name) in closure.types:
+                self._system_columns.add(column)
+
+    def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        if self._types or self._targets or self._catalog_types:
+            yield from self._type_refusals(found)
+        if self._closure.casts:
+            yield from self._builtin_cast_refusals(found)
+        if self._closure.makers:
+            yield from self._maker_refusals(found)
+            yield from self._syntax_refusals(found)
+        blocks: list[Block] = []
+        if self.columns.is_needed:
+            blocks = self.columns.blocks(found)
+            yield from self.columns.refusals(found, blocks)
+        if self._facts.catalog_columns:
+            blocks = blocks or self.columns.blocks(found)
+            shown = replace(found, columns=found.used_columns)
+            yield from self._catalog_columns.column_refusals(shown, blocks)
+
+    def _type_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Refuse types that are named, cast to or called like a function."""
+        named = list(found.types)
+        for call in found.calls:
+            named.extend((word,) for word in probed_types(call))
+        for name in named:
+            refusal = self._named(name)
+            if refusal is not None:
+                yield refusal
+        for name, source in found.casts:
+            if self._is_risky_cast(name, source):
+                yield refused(name[-1], texts.RISKY_CAST)
+        for call in found.calls:
+            if call.name in self._facts.builtins:
+                continue
+            refusal = self.judge_call(call.parts)
+            if refusal is not None:
+                yield refusal
+
+    def _builtin_cast_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Refuse casts between built-in types where a value of the first may be at hand."""
+        used = {call.name for call in found.calls}
+        used.update(name[-1] for name in found.operators if name)
+        at_hand = types_at_hand(found, self._facts)
+        at_hand.update((_SYSTEM, name) for name in _builtin_types_at_hand(found))
+        targets = _cast_targets(found)
+        for (source, target), makers in self._closure.casts.items():
+            if target not in targets:
+                continue
+            is_made = not makers.isdisjoint(used)
+            if is_made or (_SYSTEM, source) in at_hand:
+                yield refused(target, texts.RISKY_CAST)
+
+    def _named(self, name: Name) -> ForbiddenObject | None:
+        """Return the refusal of a type that is named."""
+        if not name:
+            return None
+        last = name[-1]
+        if name[:-1] == (_SYSTEM,):
+            is_risky = (_SYSTEM, last) in self._closure.types
+        elif last in self._catalog_types:
+            return refused(last, texts.HOLDS_CATALOG_TYPE)
+        else:
+            is_risky = last in self._types
+        return refused(last, texts.RISKY_TYPE) if is_risky else None
+
+    def _is_risky_cast(self, name: Name, source: str) -> bool:
+        if source == "text" or not name:
+            return False
+        # A row is cast field by field.
+        targets = self._row_targets if source == "row" else self._targets
+        return name[-1] in targets
+
+    def judge_call(self, name: Name) -> ForbiddenObject | None:
+        """Return the refusal of `type(value)` or `value.type`, which is a cast when there is no
+        such function.
+        """
+        if name[-1] not in self._facts.types:
+            return None
+        refusal = self._named(name)
+        if refusal is None and self._is_risky_cast(name, "value"):
+            return refused(name[-1], texts.RISKY_CAST)
+        return refusal
+
+    def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Refuse calls and operators that give values of a type that may not be named."""
+        for call in found.calls:
+            is_builtin = call.name in self._facts.builtins
+            if self._may_make(call.name, is_builtin=is_builtin):
+                yield refused(".".join(call.parts), texts.RISKY_RESULT)
+        for name in found.operators:
+            if not name:
+                continue
+            is_builtin = name[-1] in self._facts.builtin_operators
+            if self._may_make(name[-1], is_builtin=is_builtin):
+                yield refused(name[-1], texts.RISKY_RESULT)
+
+    def _syntax_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Refuse syntax and system columns of a type that may not be named."""
+        for word in found.made_types:
+            if (_SYSTEM, word) in self._closure.types:
+                yield refused(word, texts.RISKY_TYPE)
+        for column in found.columns:
+            if column[-1] in self._system_columns:
+                yield refused(column[-1], texts.RISKY_VALUE)
+
+    def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
+        """Tell whether it may give such a type; what is built in gives built-in types only."""
+        for schema, _ in self._closure.makers.get(maker, ()):
+            if schema == _SYSTEM or not is_builtin:
+                return True
+        return False
+
+
+def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
+    """Return the types that a statement names, and those of the relations that it reads."""
+    types: set[Key] = set()
+    for relation in found.relations:
+        key = facts.key(relation.schema, relation.name)
+        for column in facts.attributes.get(key, ()):
+            types.add(column.type)
+            if column.row:
+                types.add(column.row)
+    for name in found.types:
+        schemas = (name[-2],) if len(name) > 1 else (_SYSTEM, *facts.search_path)
+        types.update((schema, name[-1]) for schema in schemas)
+    # Arrays of a type hold it, too.
+    elements = {(schema, name.removeprefix("_")) for schema, name in types}
+    return types | elements
+
+
+def _builtin_types_at_hand(found: Findings) -> set[str]:
+    """Return the types of constants, of system columns and of what syntax makes."""
+    columns = {_SYSTEM_COLUMNS.get(column[-1], "") for column in found.columns}
+    return {*_CONSTANTS, *columns, *found.made_types}
+
+
+def _cast_targets(found: Findings) -> set[str]:
+    """Return the names of types that values are cast to, in either way of writing it."""
+    targets = {call.name for call in found.calls}
+    for name, source in found.casts:
+        if name and source != "text":
+            targets.add(name[-1])
+    return targets
+
+
+class RunningColumns(ColumnCheck):
+    """Relations and columns of which reading runs something.
+
+    Attributes:
+        rows: relations whose rows as values run something.
+    """
+
+    def __init__(self, facts: ServerFacts, closure: Closure, rule: "ClosureRule") -> None:
+        super().__init__(facts)
+        self._closure = closure
+        self._rule = rule
+        self._views: dict[Key, bool] = {}
+        self._has_system_types = any(schema == _SYSTEM for schema, _ in closure.types)
+        self.rows = frozenset(key for key in closure.types if key in facts.relations)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it refuses anything."""
+        if self._has_system_types or self.rows:
+            return True
+        return bool(self._closure.relations or self._closure.columns)
+
+    def refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
+        """Return every refusal of what the statement reads."""
+        for block in blocks:
+            for _, read in block.tables:
+                refusal = self.refusal(read)
+                if refusal is not None:
+                    yield refusal
+        yield from self.column_refusals(found, blocks)
+
+    def refusal(self, read: Read) -> ForbiddenObject | None:
+        """Return why nothing of the relation may be read, or None."""
+        if read.key not in self._closure.relations and not self._is_closed_view(read.key):
+            return None
+        return refused(".".join(read.key), texts.RISKY_RELATION)
+
+    def _is_closed_view(self, key: Key) -> bool:
+        """Tell whether a view's query uses built-in types that may not be named: the server
+        notes no dependency on these.
+        """
+        query = self.facts.view_definitions.get(key) if self._has_system_types else None
+        if query is None:
+            return False
+        if key not in self._views:
+            self._views[key] = False  # a view may lead back to itself
+            self._views[key] = self._is_risky(query)
+        return self._views[key]
+
+    def _is_risky(self, query: str) -> bool:
+        try:
+            (statement,) = parse(query)
+            found = walk(statement.kind, statement.node)
+            return next(self._rule.refusals(found), None) is not None
+        except (StatementRejected, ValueError, RecursionError):
+            return True
+
+    def has_secrets(self, read: Read) -> bool:
+        return read.key in self._closure.columns or read.key in self.rows
+
+    def may_read_column(self, read: Read, column: str) -> bool:
+        return column not in self._closure.columns.get(read.key, ())
+
+    def shows_star(self, block: Block, read: Read) -> bool:
+        return block.has_star and read.key in self._closure.columns
+
+    def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:
+        has_closed_columns = read.key in self._closure.columns
+        if is_expanded and not has_closed_columns:
+            return None
+        return self.closed_row(read)
+
+    def closed_column(self, read: Read, column: str) -> ForbiddenObject:
+        return refused(".".join((*read.key, column)), texts.RISKY_COLUMN)
+
+    def closed_row(self, read: Read) -> ForbiddenObject:
+        return refused(".".join(read.key), texts.RISKY_ROW)
+
+
+class CatalogColumns(ColumnCheck):
+    """Columns whose values are names of the server's own objects: a number that meets one is read
+    as a system object. They may only be shown.
+    """
+
+    def has_secrets(self, read: Read) -> bool:
+        return read.key in self.facts.catalog_columns
+
+    def may_read_column(self, read: Read, column: str) -> bool:
+        return column not in self.facts.catalog_columns.get(read.key, ())
+
+    def shows_star(self, block: Block, read: Read) -> bool:  # noqa: ARG002 - see `ColumnCheck`
+        return block.has_star and not block.is_outermost
+
+    def closed_column(self, read: Read, column: str) -> ForbiddenObject:  # noqa: ARG002
+        return refused(column, texts.MIXED_VALUE)
+
+    def closed_row(self, read: Read) -> ForbiddenObject:
+        columns = sorted(self.facts.catalog_columns[read.key])
+        return refused(columns[0], texts.MIXED_VALUE)
+
+
+def log_closed(closure: Closure, said: set[str]) -> None:
+    """Say in the log what can't be read, and why; each function once.
+
+    Args:
+        said: the functions that were named before.
+    """
+    for function, names in sorted(closure.report().items()):
+        if function in said:
+            continue
+        said.add(function)
+        _log.warning(
+            "not shown and refused, because it may run %s, which may have side effects or read"
+            " what is closed (mark it IMMUTABLE or list it in ALLOWED_FUNCTIONS): %s",
+            function,
+            ", ".join(names),
+        )
+
+
+def _last_parts(keys: Iterable[Key]) -> set[str]:
+    return {name for _, name in keys}

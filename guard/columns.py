@@ -1,0 +1,247 @@
+"""Finds where a statement reads columns that are closed, whatever closes them.
+
+A column is read by its name, `*`, `t.*`, the row as a whole (`t`, `row_to_json(t)`, `t::text`),
+NATURAL and USING joins and renamed columns (`t AS x (a, b)`). When the text alone does not say
+which table an unqualified name belongs to, the closed one is assumed.
+"""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from common.errors import ForbiddenObject, InvalidSql
+from guard.facts import Key, Name, ServerFacts
+from guard.readings import ReadNames, folded
+from guard.scopes import Scope
+from guard.walk import Findings, Relation, relation_of, strings
+from sqltree.parsing import Node
+
+_UNDEFINED_TABLE = "42P01"
+
+
+class Read(NamedTuple):
+    """A relation as a statement reads it: with all that inherit from it, or alone (`ONLY`)."""
+
+    key: Key
+    is_alone: bool = False
+
+
+@dataclass
+class Block:
+    """The sources of one SELECT: relations with the names they go by, merged and renamed
+    columns.
+
+    Attributes:
+        select: the node.
+        tables: names, each with what goes by it.
+        unknown: relations that are not known, each with its byte offset.
+        join_aliases: names of joins.
+        merged: the columns of USING.
+        hides_names: whether columns are merged or renamed without being named.
+        renamed: relations whose columns are renamed.
+        has_star: whether it selects `*`.
+        has_others: whether it reads anything but relations.
+        is_outermost: whether its rows are the statement's.
+    """
+
+    select: Node
+    tables: list[tuple[str, Read]] = field(default_factory=list)
+    unknown: list[tuple[Relation, int]] = field(default_factory=list)
+    join_aliases: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    hides_names: bool = False
+    renamed: list[Read] = field(default_factory=list)
+    has_star: bool = False
+    has_others: bool = False
+    is_outermost: bool = False
+
+
+class ColumnCheck(ABC):
+    """Judges a statement's references to columns by `has_secrets` and `may_read_column`."""
+
+    def __init__(self, facts: ServerFacts) -> None:
+        self.facts = facts
+
+    @abstractmethod
+    def has_secrets(self, read: Read) -> bool:
+        """Tell whether there are columns of the readable relation that may not be read."""
+
+    @abstractmethod
+    def may_read_column(self, read: Read, column: str) -> bool:
+        """Tell whether that column of a readable relation may be read."""
+
+    @abstractmethod
+    def closed_column(self, read: Read, column: str) -> ForbiddenObject:
+        """Return the refusal of a column."""
+
+    @abstractmethod
+    def closed_row(self, read: Read) -> ForbiddenObject:
+        """Return the refusal of all columns at once."""
+
+    def shows_star(self, block: Block, read: Read) -> bool:  # noqa: ARG002 - for others to narrow
+        """Tell whether `*` of the block gives away columns that may not be read."""
+        return block.has_star
+
+    def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:  # noqa: ARG002
+        """Return the refusal of `t.*`: of all columns (`is_expanded`) or of the row as a value."""
+        return self.closed_row(read)
+
+    def blocks(self, found: Findings) -> list[Block]:
+        """Return what each SELECT of the statement reads from."""
+        blocks = [self._block(select, scope) for select, scope in found.selects]
+        for block in blocks[:1]:
+            block.is_outermost = block.select.get("op") == "SETOP_NONE"
+        return blocks
+
+    def column_refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
+        """Yield every refusal of the columns that `found` refers to."""
+        exposed: defaultdict[str, set[Read]] = defaultdict(set)
+        for block in blocks:
+            for name, read in block.tables:
+                if not self.has_secrets(read):
+                    continue
+                for alias in (name, *block.join_aliases):
+                    exposed[folded(alias)].add(read)
+                yield from self._block_refusals(block, read)
+        if not exposed:
+            return
+        for column in found.columns:
+            if column[-1] == "*":
+                yield from self._star_refusals(column, exposed, found)
+            else:
+                yield from self._reference_refusals(column, exposed)
+
+    def _block_refusals(self, block: Block, read: Read) -> Iterator[ForbiddenObject]:
+        is_renamed = block.hides_names or read in block.renamed
+        if is_renamed or self.shows_star(block, read):
+            yield self.closed_row(read)
+        for name in block.merged:
+            if not self._may_mean(read, name):
+                yield self.closed_column(read, name)
+
+    def _star_refusals(
+        self, column: Name, exposed: dict[str, set[Read]], found: Findings
+    ) -> Iterator[ForbiddenObject]:
+        """Refusals of `t.*`; `*` alone is judged by block."""
+        qualifier = folded(column[-2]) if len(column) > 1 else ""
+        is_expanded = found.columns.count(column) == found.stars.count(column)
+        for read in exposed.get(qualifier, ()):
+            refusal = self.row_refusal(read, is_expanded=is_expanded)
+            if refusal is not None:
+                yield refusal
+
+    def _reference_refusals(
+        self, column: Name, exposed: dict[str, set[Read]]
+    ) -> Iterator[ForbiddenObject]:
+        """Refuse what `column` may read: `name`, `t.name`, `schema.t.name`, or a row `t`."""
+        last = column[-1]
+        qualifier = folded(column[-2]) if len(column) > 1 else None
+        if qualifier is None:
+            owners = set().union(*exposed.values())
+        else:
+            owners = exposed.get(qualifier, set())
+        for read in sorted(owners):
+            if not self._may_mean(read, last):
+                yield self.closed_column(read, last)
+        for read in sorted(exposed.get(folded(last), ())):
+            is_row = qualifier is None and last not in self.columns_of(read.key)
+            if is_row or qualifier == read.key[0]:
+                yield self.closed_row(read)
+
+    def _may_mean(self, read: Read, column: str) -> bool:
+        """Tell whether `column` may be read, in whatever way the server may read the name."""
+        names = {column, folded(column)}
+        if not self.facts.reads_as_parsed:
+            names |= ReadNames(self.columns_of(read.key)).meant_by(column)
+        return all(self.may_read_column(read, name) for name in names)
+
+    def columns_of(self, key: Key) -> Collection[str]:
+        """Return the relation's columns; for a partition, which the catalogue leaves out, those
+        of its table.
+        """
+        known = self.facts.columns.get(key)
+        return known if known is not None else self._columns_above.get(key, frozenset())
+
+    @cached_property
+    def _columns_above(self) -> dict[Key, frozenset[str]]:
+        columns = self.facts.columns
+        return {
+            key: frozenset().union(*(columns.get(parent, ()) for parent in parents))
+            for key, parents in self.facts.parents.items()
+            if key not in columns
+        }
+
+    # --------------------------------------------------------------------------
+    # blocks
+
+    def _block(self, select: Node, scope: Scope) -> Block:
+        block = Block(select)
+        pending = list(select.get("fromClause", ()))
+        while pending:
+            ((kind, node),) = pending.pop().items()
+            if kind == "RangeVar":
+                self._add_table(block, node, scope)
+            elif kind == "RangeTableSample":
+                pending.append(node["relation"])
+            elif kind == "JoinExpr":
+                pending += [node["larg"], node["rarg"]]
+                _add_join(block, node)
+            else:
+                block.has_others = True
+        block.has_star = any(
+            _is_star(target.get("ResTarget", {}).get("val", {}))
+            for target in select.get("targetList", ())
+        )
+        return block
+
+    def _add_table(self, block: Block, node: Node, scope: Scope) -> None:
+        relation = relation_of(node, scope)
+        if relation is None:
+            block.has_others = True
+            return
+        alias = node.get("alias", {})
+        read = Read(self.facts.key(relation.schema, relation.name), is_alone=not node.get("inh"))
+        block.tables.append((alias.get("aliasname", relation.name), read))
+        if "colnames" in alias:
+            block.renamed.append(read)
+        if not self.is_known(relation, read.key):
+            block.unknown.append((relation, node.get("location", 0)))
+
+    def is_known(self, relation: Relation, key: Key) -> bool:
+        """Tell whether the relation existed when the catalogue was read.
+
+        What a later view reads is not known.
+        """
+        if not self.facts.is_complete and not self.facts.relations:
+            return True
+        if key in self.facts.relations:
+            return True
+        schemas = self.facts.search_path if relation.schema is None else (relation.schema,)
+        keys = {(schema, relation.name) for schema in schemas}
+        return not keys.isdisjoint(self.facts.extension_relations)
+
+
+def _add_join(block: Block, node: Node) -> None:
+    alias = node.get("alias", {})
+    # NATURAL merges columns it doesn't name, and `(a JOIN b …) AS j (x, y)` calls them something
+    # else.
+    block.hides_names = block.hides_names or bool(node.get("isNatural")) or "colnames" in alias
+    block.merged += strings(node.get("usingClause", ()))
+    if alias:
+        block.join_aliases.append(alias["aliasname"])
+
+
+def _is_star(value: Node) -> bool:
+    return strings(value.get("ColumnRef", {}).get("fields", ())) == ("*",)
+
+
+def missing(relation: Relation, location: int) -> InvalidSql:
+    """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could
+    get through.
+    """
+    name = ".".join(relation.parts)
+    said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate=_UNDEFINED_TABLE, position=location + 1)

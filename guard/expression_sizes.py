@@ -1,0 +1,534 @@
+"""Walks over a query's expressions: gives the bounds of their values, and adds up what it takes to
+compute them.
+"""
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from common.word_files import words
+from guard.builtin_costs import LINEAR_TYPES, TRUTH_OPERATORS, call_ns, operator_ns
+from guard.document_paths import (
+    JSON_PATH_FUNCTIONS,
+    JSON_PATH_OPERATORS,
+    MAX_XML_CHARS,
+    XPATH_FUNCTIONS,
+    json_path_degree,
+)
+from guard.function_sizes import result_of, series_rows
+from guard.row_sizes import Place, Rows, columns_of, is_gathering
+from guard.sizes import (
+    EMPTY,
+    GATHERED_CHARS,
+    LONG_CHARS,
+    MOST_DIGITS,
+    OPERATORS,
+    QUOTES,
+    STORED,
+    TEXT_OF_NUMBER,
+    TODAY,
+    TRUTH,
+    Size,
+    TooLong,
+    between,
+    days_of,
+    element_of,
+    inexact,
+    of_digits,
+    of_number,
+    of_text,
+    one_of,
+    product,
+    together,
+    unnumbered,
+)
+from guard.walk import strings
+from sqltree.parsing import Node
+
+MAX_LENGTH = 10_000_000
+"""Most characters or array elements of one value that a statement builds of its own constants."""
+_MAX_BUILT = 40_000_000  # of all of them together
+_MAX_GATHERED = 20 * GATHERED_CHARS  # of what is made of gathered values
+_MAX_NS = 1e9  # of all that nothing interrupts
+_PATH_NS = 5  # for each character of a document that a JSON path of 20 characters reads
+_SHORT_PATH = 20
+PADDED_TYPES = words("bpchar bit")
+_TEXT_TYPES = words("text varchar name json jsonb")
+_WHOLE_TYPES = words("int4 int8 oid bool")
+_FLOAT_TYPES = words("float4 float8")
+_NUMBERS_OF_FIXED_SIZE = _WHOLE_TYPES | _FLOAT_TYPES | {"int2"}
+_TIME_TYPES = words("date timestamp timestamptz time timetz interval")
+_PLAIN_TYPES = _TEXT_TYPES | _WHOLE_TYPES | _FLOAT_TYPES | _TIME_TYPES | words("int2 numeric uuid")
+_SPELLED_TYPES = words("jsonb numeric")
+_PLAIN_BYTES, _RENDERED_BYTES = 5, 32  # that a character of an array costs; of rows and ranges
+_CHARS_OF_TIME = 12
+_SMALLEST_INTEGER = "int2"
+_MOST_SMALL = 32_767
+_EQUALITIES = words(
+    "AEXPR_DISTINCT AEXPR_NOT_DISTINCT AEXPR_IN AEXPR_BETWEEN AEXPR_NOT_BETWEEN AEXPR_BETWEEN_SYM "
+    "AEXPR_NOT_BETWEEN_SYM"
+)
+
+
+class Expressions(ABC):
+    """One walk over a query's expressions.
+
+    Attributes:
+        visits: how many nodes may still be looked at.
+        added_chars: that the statement adds to each row whose values are gathered; None while none
+            are.
+
+    Args:
+        builtins: names of the built-in functions.
+    """
+
+    def __init__(self, visits: int, builtins: Collection[str]) -> None:
+        self.visits = visits
+        self.added_chars: float | None = None
+        self._builtins = builtins
+        self._ns = 0.0
+        self._built_chars = 0.0
+
+    @abstractmethod
+    def query(self, select: Node, outer: Place) -> Rows:
+        """Return what the query gives, after a look at every expression in it."""
+
+    def each(self, nodes: Iterable[Node], place: Place) -> list[Size]:
+        """Return the bound of each expression's value."""
+        return [self.value(node, place) for node in nodes]
+
+    def value(self, node: Node, place: Place) -> Size:
+        """Return the bound of the expression's value."""
+        self._visit()
+        for kind, inner in node.items():
+            handler = _handler(kind)
+            return handler(self, inner, place) if handler else self.anything(inner, place)
+        return EMPTY
+
+    def _visit(self) -> None:
+        self.visits -= 1
+        if self.visits < 0:
+            raise TooLong("WITH RECURSIVE")
+
+    def anything(self, value: Any, place: Place) -> Size:
+        """Return the bound of a value put together from all expressions in a part of the tree."""
+        self._visit()
+        found: list[Size] = []
+        if isinstance(value, list):
+            found = [self.anything(item, place) for item in value]
+        elif isinstance(value, dict):
+            for key, child in value.items():
+                handler = _handler(key)
+                if handler is not None:
+                    found.append(handler(self, child, place))
+                elif isinstance(child, (dict, list)):
+                    found.append(self.anything(child, place))
+        if not found:
+            return EMPTY
+        return self._built("", together(found))
+
+    # --------------------------------------------------------------------------
+    # limits
+
+    def _built(self, name: str, size: Size) -> Size:
+        """`size`, unless it is too long (`TooLong`)."""
+        if not size.is_long:
+            return size
+        if not size.is_gathered:
+            self._built_chars += size.length
+        most = _MAX_GATHERED if size.is_gathered else MAX_LENGTH
+        if not size.length <= most or self._built_chars > _MAX_BUILT:
+            raise TooLong(name)
+        return size
+
+    def _spend(self, name: str, nanoseconds: float) -> None:
+        self._ns += nanoseconds
+        if not self._ns <= _MAX_NS:
+            raise TooLong(name)
+
+    def _gathers(self, name: str, sizes: Iterable[Size]) -> None:
+        """Note what the statement itself adds to each row that is gathered."""
+        added = 0.0
+        for size in sizes:
+            if not size.is_gathered:
+                added += size.length
+        self.added_chars = max(self.added_chars or 0.0, added)
+        if self.added_chars > MAX_LENGTH:
+            raise TooLong(name)
+
+    def documents(self, name: str, nodes: Iterable[Node], place: Place) -> None:
+        """Refuse XML that is too long for a path."""
+        try:
+            for size in self.each(nodes, place):
+                _parse(name, size)
+        except TooLong as exc:
+            raise TooLong(name) from exc
+
+    def json_path(self, name: str, document: Size, path: Size, others: Iterable[Size] = ()) -> None:
+        """Refuse a JSON path that may take too long on the document."""
+        if path.text is None:
+            is_short = not document.is_long and not path.is_long
+            if path.is_stored and is_short:
+                return
+            raise TooLong(name)
+        degree = json_path_degree(path.text)
+        has_long = any(size.is_long for size in others)
+        if degree is None or has_long:
+            raise TooLong(name)
+        read = math.pow(max(document.length, 1.0), degree)
+        times = max(1.0, len(path.text) / _SHORT_PATH)
+        self._spend(name, _PATH_NS * read * times)
+
+    def json_syntax(self, node: Node, place: Place) -> Size:
+        """Return the bound of what `JSON_VALUE` and its like read from a document by paths."""
+        document = self.anything(node.get("context_item"), place)
+        for path in _paths_in(node):
+            self.json_path("json", document, self.value(path, place))
+        others = {key: child for key, child in node.items() if key != "context_item"}
+        whole = together([document, self.anything(others, place)])
+        return between(-1, 1, whole) if document.is_stored else whole
+
+    # --------------------------------------------------------------------------
+    # leaves
+
+    def _column(self, node: Node, place: Place) -> Size:
+        parts = strings(node["fields"])
+        found: list[Size] = []
+        for around in place.outward():
+            found += columns_of(parts, around.sources)
+        return one_of(found) if found else STORED
+
+    def _constant(self, node: Node, _: Place) -> Size:
+        if "sval" in node:
+            return of_text(node["sval"].get("sval", ""))
+        if "ival" in node:
+            return of_number(float(node["ival"].get("ival", 0)))
+        if "fval" in node:
+            return replace(of_digits(node["fval"].get("fval", "0")), text=None)
+        if "bsval" in node:
+            bits = 4 * len(node["bsval"].get("bsval", ""))
+            return Size(0, 2.0 ** min(bits, LONG_CHARS), bits)
+        return TRUTH
+
+    def _now(self, _node: Node, _: Place) -> Size:
+        return TODAY
+
+    # --------------------------------------------------------------------------
+    # operators
+
+    def _cast(self, node: Node, place: Place) -> Size:
+        size = self.value(node["arg"], place)
+        type_name = node.get("typeName", {})
+        name = (strings(type_name.get("names", ())) or ("",))[-1]
+        modifiers = self.each(type_name.get("typmods", ()), place)
+        if name in PADDED_TYPES and modifiers:
+            padded = max(size.length, modifiers[0].high)
+            return self._built(name, replace(inexact(size), length=padded))
+        if size.is_long and name not in LINEAR_TYPES:
+            raise TooLong(name)
+        if "arrayBounds" in type_name:
+            array = replace(size, item=size.item or size.length)
+            return self._built(name, _expanded(array, name))
+        if name.endswith("multirange"):
+            return self._built(name, _expanded(unnumbered(size), name))
+        return self._converted(size, name, is_column="ColumnRef" in node["arg"])
+
+    def _converted(self, size: Size, name: str, *, is_column: bool) -> Size:
+        """Return the bound of a value that is cast to a type without modifiers."""
+        if name == "xml" and size.is_long:
+            _parse(name, size)
+        if name == "jsonpath" and size.is_unknown:
+            raise TooLong(name)
+        found = _as_type(size, name)
+        is_computed = size.text is None and not is_column
+        return self._respelled(size, found, name) if is_computed else found
+
+    def _respelled(self, size: Size, found: Size, name: str) -> Size:
+        """Return the bound of a computed value whose text may be longer once it is converted."""
+        may_spell = size.is_unknown and not size.is_number
+        if name in _SPELLED_TYPES and may_spell:
+            # A text that nobody knows may be `1e130000`.
+            found = self._built(name, _expanded(found, name))
+            found = replace(found, length=max(found.length, MOST_DIGITS))
+        if name in _TEXT_TYPES and size.is_long:
+            # `\x6162`, or quotes doubled
+            return self._built(name, replace(found, length=2 * found.length))
+        return found
+
+    def _operation(self, node: Node, place: Place) -> Size:
+        """Return an operator's value; a long chain is a deep tree, so it is followed in a loop."""
+        chain = []
+        left: Node = {"A_Expr": node}
+        while "A_Expr" in left:
+            chain.append(left["A_Expr"])
+            left = left["A_Expr"].get("lexpr", {})
+        value = self.value(left, place) if left else EMPTY
+        for step in reversed(chain):
+            other = step.get("rexpr", {})
+            is_list = isinstance(other, list)
+            right = self.anything(other, place) if is_list else self.value(other, place)
+            value = self._operate(step, value, right)
+        return value
+
+    def _operate(self, node: Node, left: Size, right: Size) -> Size:
+        self._visit()
+        symbol = (strings(node.get("name", ())) or ("",))[-1]
+        kind = node.get("kind", "AEXPR_OP")
+        if kind == "AEXPR_NULLIF":
+            return left
+        if symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right):
+            self.json_path(symbol, left, right)
+        elif kind not in _EQUALITIES:
+            self._spend(symbol, operator_ns(symbol, left, right))
+        is_truth = kind != "AEXPR_OP" or symbol in TRUTH_OPERATORS
+        if is_truth:
+            return TRUTH
+        if symbol in ("->", "->>", "#>", "#>>"):
+            return inexact(left)
+        combine = OPERATORS.get(symbol)
+        if combine is not None:
+            return self._built(symbol, combine(left, right))
+        both = together((left, right))
+        return self._built(symbol, unnumbered(both))
+
+    def _truth(self, node: Node, place: Place) -> Size:
+        self.anything(node, place)
+        return TRUTH
+
+    # --------------------------------------------------------------------------
+    # one of several
+
+    def _select(self, node: Node, place: Place) -> Size:
+        return one_of((self.query(node, place).columns or {"": STORED}).values())
+
+    def _subquery(self, node: Node, place: Place) -> Size:
+        found = self.query(node["subselect"]["SelectStmt"], place)
+        self.anything(node.get("testexpr"), place)
+        if node["subLinkType"] not in ("EXPR_SUBLINK", "ARRAY_SUBLINK"):
+            return TRUTH
+        size = one_of((found.columns or {"": STORED}).values())
+        if node["subLinkType"] == "ARRAY_SUBLINK":
+            rows = Place(place, sources=[("", found)], rows=found.rows)
+            return self._called("array_agg", [size], rows, shown="array")
+        return size
+
+    def _case(self, node: Node, place: Place) -> Size:
+        branches = [branch["CaseWhen"] for branch in node.get("args", ())]
+        self.anything(node.get("arg"), place)
+        self.anything([branch["expr"] for branch in branches], place)
+        results = [branch["result"] for branch in branches]
+        last = [node["defresult"]] if "defresult" in node else []
+        return one_of(self.each([*results, *last], place))
+
+    def _coalesce(self, node: Node, place: Place) -> Size:
+        return one_of(self.each(node.get("args", ()), place))
+
+    def _extreme(self, node: Node, place: Place) -> Size:
+        """Return the bound of GREATEST or LEAST: the least is at most the largest of any."""
+        sizes = self.each(node.get("args", ()), place)
+        found = one_of(sizes)
+        known = [size for size in sizes if size.low < math.inf]
+        if node.get("op") == "IS_LEAST":
+            high = min(size.high for size in known)
+            return between(found.low, high, found)
+        low = max(size.low for size in known)
+        return between(low, found.high, found)
+
+    # --------------------------------------------------------------------------
+    # put together
+
+    def _array(self, node: Node, place: Place) -> Size:
+        sizes = self.each(node.get("elements", ()), place)
+        either = one_of(sizes)
+        found = replace(together(sizes), item=either.length, text=None, is_number=False)
+        return between(either.low, either.high, found)
+
+    def _row(self, node: Node, place: Place) -> Size:
+        """Return the bound of a row; its text has each quote twice, also those of rows in it."""
+        sizes = self.each(node.get("args", ()), place)
+        whole = together(sizes) if sizes else EMPTY
+        length = 2 * whole.length + QUOTES * len(sizes)
+        return self._built("row", replace(unnumbered(whole), length=length, item=None))
+
+    def _document(self, node: Node, place: Place) -> Size:
+        """XML or JSON that is built by its own syntax; a quote may take two characters in it."""
+        whole = self.anything(node, place)
+        if node.get("op") == "IS_XMLPARSE":
+            _parse("xmlparse", whole)
+        length = 2 * whole.length + QUOTES
+        return self._built("", replace(unnumbered(whole), length=length))
+
+    def _aggregate(self, node: Node, place: Place) -> Size:
+        """Return the bound of `JSON_ARRAYAGG` or `JSON_OBJECTAGG`."""
+        return self._called("json_agg", [self.anything(node, place)], place)
+
+    def _json_list(self, node: Node, place: Place) -> Size:
+        """Return the bound of `JSON_ARRAY(SELECT …)`."""
+        found = self.query(node["query"]["SelectStmt"], place)
+        size = one_of((found.columns or {"": STORED}).values())
+        rows = Place(place, sources=[("", found)], rows=found.rows)
+        return self._called("json_agg", [size], rows)
+
+    def _element(self, node: Node, place: Place) -> Size:
+        self.anything(node.get("indirection"), place)
+        size = self.value(node["arg"], place)
+        is_element = all(_is_index(item) for item in node.get("indirection", ()))
+        return element_of(size) if is_element else inexact(size)
+
+    def _call(self, node: Node, place: Place) -> Size:
+        name = strings(node["funcname"])[-1]
+        arguments = []
+        for item in node.get("args", ()):
+            named = item.get("NamedArgExpr", {})
+            arguments.append(named.get("arg", item))
+        if name in XPATH_FUNCTIONS:
+            self.documents(name, arguments[1:], place)
+        sizes = self.each(arguments, place)
+        for clause in ("agg_order", "agg_filter", "over"):
+            self.anything(node.get(clause), place)
+        if name == "generate_series":
+            place.series = max(place.series, series_rows(sizes))
+        if name == "array_fill" and len(sizes) > 1:
+            cells = self._cells(arguments[1], sizes[1], place)
+            length = product(sizes[0].length + QUOTES, cells)
+            return self._built(name, replace(unnumbered(sizes[0]), length=length))
+        return self._called(name, sizes, place)
+
+    def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
+        """Return the bound of what the function gives; `shown` is its name in a refusal."""
+        reads_json = name in JSON_PATH_FUNCTIONS and len(sizes) > 1
+        if reads_json:
+            document, path, *others = sizes
+            self.json_path(name, document, path, others)
+        elif name not in XPATH_FUNCTIONS:
+            is_builtin = not self._builtins or name in self._builtins
+            nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
+            self._spend(name, nanoseconds)
+        found = result_of(name, sizes, place)
+        if found.is_gathered and is_gathering(name):
+            self._gathers(name, sizes)
+        return self._built(shown or name, found)
+
+    def _cells(self, node: Node, size: Size, place: Place) -> float:
+        """Return how many elements an array of these dimensions has."""
+        while "TypeCast" in node:
+            node = node["TypeCast"]["arg"]
+        if "A_ArrayExpr" in node:
+            sizes = self.each(node["A_ArrayExpr"].get("elements", ()), place)
+            return math.prod(max(1.0, one.high) for one in sizes)
+        if size.text is not None:
+            numbers = re.findall(r"\d+", size.text)[:10]
+            return math.prod(max(1.0, float(number)) for number in numbers)
+        if size.is_stored:
+            return max(1.0, size.high)
+        return math.inf
+
+
+def _parse(name: str, document: Size) -> None:
+    """Refuse XML that is too long: libxml compares all attributes of an element with each other."""
+    if document.length > MAX_XML_CHARS:
+        raise TooLong(name)
+
+
+def _as_type(size: Size, name: str) -> Size:
+    """Return the bound of the value once it is of the type."""
+    if name in _TIME_TYPES:
+        return replace(days_of(size), length=_CHARS_OF_TIME, is_gathered=False)
+    if name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath":
+        return replace(size, is_number=False, is_float=False)
+    if name == "numeric":
+        return _number_of(size)
+    if name in _NUMBERS_OF_FIXED_SIZE:
+        return _fixed_number(size, name)
+    is_small = size.is_stored and size.magnitude <= 1
+    return size if is_small else replace(unnumbered(size), text=size.text)
+
+
+def _fixed_number(size: Size, name: str) -> Size:
+    """Return the bound of a number of a type of fixed size."""
+    like = replace(_number_of(size), is_float=True)
+    if name in _FLOAT_TYPES:
+        return between(size.low, size.high, like)
+    if name == _SMALLEST_INTEGER:
+        low = max(size.low, -_MOST_SMALL)
+        high = min(size.high, _MOST_SMALL)
+        return between(low, high, replace(like, length=TEXT_OF_NUMBER))
+    is_whole = size.constant is not None and size.constant.is_integer()
+    margin = 0.0 if is_whole or size.is_stored else 0.5
+    return between(size.low - margin, size.high + margin, like)
+
+
+def _expanded(size: Size, name: str) -> Size:
+    """Return what the elements of a long text take in memory as values of the type."""
+    if not size.is_long:
+        return size
+    is_plain = name in _PLAIN_TYPES or name == "jsonb"
+    times = _PLAIN_BYTES if is_plain else _RENDERED_BYTES
+    return replace(size, length=times * size.length)
+
+
+def _number_of(size: Size) -> Size:
+    """Return a number that is read from a text. What is stored in a text is short."""
+    known = replace(size, text=None, is_number=True)
+    if not size.is_gathered:
+        return known
+    return replace(known, length=min(size.length, LONG_CHARS), is_gathered=False)
+
+
+def _may_be_json_path(symbol: str, right: Size) -> bool:
+    """Tell whether the right side is a JSON path that reads the document; `@@` is a text search,
+    too.
+    """
+    if right.text is not None:
+        return "$" in right.text
+    return symbol == "@?"
+
+
+def _is_index(item: Node) -> bool:
+    return "A_Indices" in item and not item["A_Indices"].get("is_slice")
+
+
+def _paths_in(node: Node) -> Iterator[Node]:
+    """Return the JSON paths of a `JSON_VALUE` or a `JSON_TABLE`, also those of its columns."""
+    path = node.get("pathspec")
+    if path is not None:
+        yield path.get("string", path)
+    for column in node.get("columns", ()):
+        yield from _paths_in(column.get("JsonTableColumn", {}))
+
+
+_HANDLERS: dict[str, Callable[[Expressions, Any, Place], Size]] = {
+    "ColumnRef": Expressions._column,
+    "ParamRef": lambda *_: STORED,
+    "A_Const": Expressions._constant,
+    "SQLValueFunction": Expressions._now,
+    "TypeCast": Expressions._cast,
+    "A_Expr": Expressions._operation,
+    "BoolExpr": Expressions._truth,
+    "NullTest": Expressions._truth,
+    "BooleanTest": Expressions._truth,
+    "JsonIsPredicate": Expressions._truth,
+    "SubLink": Expressions._subquery,
+    "CaseExpr": Expressions._case,
+    "CoalesceExpr": Expressions._coalesce,
+    "MinMaxExpr": Expressions._extreme,
+    "A_ArrayExpr": Expressions._array,
+    "RowExpr": Expressions._row,
+    "A_Indirection": Expressions._element,
+    "FuncCall": Expressions._call,
+    "JsonFuncExpr": Expressions.json_syntax,
+    "JsonArrayAgg": Expressions._aggregate,
+    "JsonArrayQueryConstructor": Expressions._json_list,
+    "JsonObjectAgg": Expressions._aggregate,
+    "SelectStmt": Expressions._select,
+}
+
+
+def _handler(kind: str) -> Callable[[Expressions, Any, Place], Size] | None:
+    found = _HANDLERS.get(kind)
+    if found is None and kind.startswith(("Json", "Xml")):
+        return Expressions._document
+    return found

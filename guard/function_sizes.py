@@ -1,0 +1,337 @@
+"""The bound of what a built-in function gives, from the bounds of its arguments."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF
+from guard.row_sizes import Place, is_gathering
+from guard.sizes import (
+    GATHERED_CHARS,
+    MOST_DIGITS,
+    OPERATORS,
+    QUOTES,
+    TEXT_OF_NUMBER,
+    TODAY,
+    Size,
+    between,
+    constant_text,
+    days_of,
+    element_of,
+    inexact,
+    of_number,
+    one_of,
+    product,
+    together,
+    unnumbered,
+)
+
+_WIDTH = re.compile(r"%(?:\d++\$)?-?(?:(\d++)|(\*))?(?:\d++\$)?[sIL]?")
+_DIGIT = re.compile(r"\d")
+_MOST_SCALE = 16_383  # digits after the point
+_FACTORIAL_DIGITS = 6  # for each number that is multiplied
+_MONTHS_DAYS = 366
+_POINT_CHARS = 32.0
+_ELEMENT_BYTES = 16.0  # that an element of an array takes at least
+_RANGE_BYTES = 32  # that a character of a range costs
+_CHARS_OF_ELEMENT = 2  # at least, of an array that is gathered from rows
+_CLOCKS = frozenset(
+    ("now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "current_date")
+)
+
+
+def result_of(name: str, sizes: list[Size], place: Place) -> Size:
+    """Return the bound of what the function gives."""
+    if is_gathering(name):
+        return _gathered(name, sizes, place)
+    if name in _CLOCKS:
+        return TODAY
+    if sizes:
+        if name in _BUILDERS:
+            return _BUILDERS[name](sizes)
+        if name == "unnest":
+            return element_of(sizes[0])
+        if name == "sum":
+            return _summed(sizes[0], place)
+    joined = together(sizes) if sizes else Size()
+    length = joined.length
+    if name in EXPANSION and not joined.is_gathered:  # what is stored is no text of quotes
+        length = EXPANSION[name] * length + QUOTES * len(sizes)
+    like = replace(joined, length=max(length, TEXT_OF_NUMBER), text=None)
+    like = replace(like, is_number=False, is_float=False, item=None)
+    return _numbered(name, sizes, place, like)
+
+
+def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
+    """Return what an aggregate gathers: as much as the plan says, or as a series has rows."""
+    each = together(sizes)
+    least = 1.0 if name == "string_agg" else _ELEMENT_BYTES
+    length = product(max(each.length, least), place.rows)
+    if name.startswith("range"):
+        length *= _RANGE_BYTES
+    is_gathered = each.is_gathered or place.reads_tables
+    if is_gathered:
+        added = product(max(each.length, 1.0), place.rows - 1) if place.rows > 1 else 0.0
+        length = max(GATHERED_CHARS, each.length) + added
+    like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
+    if name in NUMBERS_OF["all"] and sizes:
+        return replace(between(sizes[0].low, sizes[0].high, like), item=sizes[0].length)
+    is_of_tables = is_gathered and each.is_stored
+    return between(-1, 1, like) if is_of_tables else like
+
+
+def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Size:
+    """Return `like` with the bound of the number that the function gives."""
+    if name in NUMBERS:
+        return between(-NUMBERS[name], NUMBERS[name], like, length=TEXT_OF_NUMBER)
+    if name in NUMBERS_OF["rows"]:
+        is_stored = like.is_stored or place.reads_tables
+        whole = replace(like, is_stored=is_stored, is_gathered=False)
+        return between(0, place.rows, whole, length=TEXT_OF_NUMBER)
+    if name in NUMBERS_OF["length"]:
+        return _length(sizes, like)
+    if name in NUMBERS_OF["all"]:
+        found = one_of(sizes)
+        return between(found.low, found.high, like)
+    if not sizes:
+        return unnumbered(like)
+    first = sizes[0]
+    if name in NUMBERS_OF["first"]:
+        return _like_first(first, like, is_positive=name == "abs")
+    if name in NUMBERS_OF["text"] and first.is_stored:
+        return between(first.low, first.high, like)
+    return unnumbered(like)
+
+
+def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
+    """Return the bound of a number that is about as large as the first argument."""
+    margin = 0 if first.is_stored else 1
+    most = max(1.0, first.magnitude + margin)
+    low = 0.0 if is_positive or first.low >= 0 else -most
+    return between(low, most, like)
+
+
+def _length(sizes: Sequence[Size], like: Size) -> Size:
+    """Return how long something is; of what is gathered, how often."""
+    if not sizes:
+        return like
+    longest = max(size.length for size in sizes)
+    most = longest / GATHERED_CHARS if like.is_gathered else longest
+    return between(0, max(most, 1.0), replace(like, is_gathered=False), length=TEXT_OF_NUMBER)
+
+
+def _repeated(sizes: list[Size]) -> Size:
+    times = max(sizes[1].high, 0.0) if len(sizes) > 1 else 1.0
+    return _text_of(sizes, product(sizes[0].length, times))
+
+
+def _padded(sizes: list[Size]) -> Size:
+    width = sizes[1] if len(sizes) > 1 else sizes[0]
+    length = max(width.high, 0.0)
+    return _text_of(sizes, length if width.constant is not None else max(length, sizes[0].length))
+
+
+def _text_of(sizes: list[Size], length: float) -> Size:
+    """Return a text that is made of the first argument; as a number it counts as the stored one."""
+    like = replace(together(sizes), length=length, text=None, is_number=False, is_float=False)
+    first = sizes[0]
+    return between(first.low, first.high, like) if first.is_stored else unnumbered(like)
+
+
+def _replaced(sizes: list[Size]) -> Size:
+    """Bound a replacement: at worst every known or single character becomes the new text."""
+    if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
+        return sizes[0]
+    old = max(1.0, sizes[1].length) if sizes[1].text is not None else 1.0
+    return _text_of(sizes, product(sizes[0].length, max(1.0, sizes[2].length / old)))
+
+
+def _replaced_by_pattern(sizes: list[Size]) -> Size:
+    """The same, but the new text may hold the found one (`\\&`)."""
+    if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
+        return sizes[0]
+    new = sizes[2]
+    groups = new.text.count("\\") if new.text is not None else 0.0
+    if new.text is None and not new.is_stored:
+        groups = new.length
+    return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
+
+
+def _formatted(sizes: list[Size]) -> Size:
+    """Bound `format`: the widths it asks for, and its arguments as often as it shows them."""
+    longest = max((size.length for size in sizes[1:]), default=0.0)
+    widest = max((size.high for size in sizes[1:]), default=0.0)
+    pattern = constant_text(sizes[0])
+    whole = unnumbered(together(sizes))
+    if pattern is None:
+        is_stored = sizes[0].is_stored
+        return replace(whole, length=whole.length if is_stored else math.inf)
+    length = sizes[0].length
+    for match in _WIDTH.finditer(pattern):
+        width = 0.0
+        if match[1]:
+            width = float(match[1])
+        elif match[2]:
+            width = widest
+        is_quoted = match[0][-1] in "IL"
+        shown = 2 * longest if is_quoted else longest
+        length += max(width, shown)
+    return replace(whole, length=length)
+
+
+def _joined_by(sizes: list[Size]) -> Size:
+    """Array elements with a text between them: between any two characters of the array's, at worst.
+
+    What is gathered has some characters a row.
+    """
+    between_them = max((size.length for size in sizes[1:]), default=1.0)
+    if sizes[0].is_gathered:
+        between_them = between_them / _CHARS_OF_ELEMENT - 1
+    length = sizes[0].length + product(sizes[0].length, max(between_them, 0.0))
+    return replace(unnumbered(together(sizes)), length=length)
+
+
+def _separated(sizes: list[Size]) -> Size:
+    joined = together(sizes)
+    return replace(unnumbered(joined), length=joined.length + product(sizes[0].length, len(sizes)))
+
+
+def _cut(sizes: list[Size]) -> Size:
+    wanted = sizes[-1].constant
+    if len(sizes) < 2 or wanted is None or wanted < 0:  # noqa: PLR2004 - the text and how much
+        return _text_of(sizes, sizes[0].length)
+    found = _text_of(sizes, min(sizes[0].length, wanted))
+    return replace(found, is_gathered=False) if found.length < GATHERED_CHARS else found
+
+
+def _substring(sizes: list[Size]) -> Size:
+    return _cut(sizes) if len(sizes) > 2 else _text_of(sizes, sizes[0].length)  # noqa: PLR2004
+
+
+def _polygon(sizes: list[Size]) -> Size:
+    points = max(sizes[0].high, 0.0) if len(sizes) > 1 else 0.0
+    return replace(unnumbered(together(sizes)), length=max(sizes[0].length, _POINT_CHARS * points))
+
+
+def _raised(sizes: list[Size]) -> Size:
+    return OPERATORS["^"](sizes[0], sizes[1]) if len(sizes) > 1 else unnumbered(sizes[0])
+
+
+def _exponential(sizes: list[Size]) -> Size:
+    return OPERATORS["^"](of_number(math.e), sizes[0])
+
+
+def _factorial(sizes: list[Size]) -> Size:
+    most = min(_FACTORIAL_DIGITS * max(sizes[0].high, 1.0), MOST_DIGITS)
+    return replace(unnumbered(sizes[0]), length=most)
+
+
+def _rounded(sizes: list[Size]) -> Size:
+    """Return a number with as many digits after its point as it is told to have."""
+    first = sizes[0]
+    margin = 0 if first.is_stored else 1
+    most = max(1.0, first.magnitude + margin)
+    low = 0.0 if first.low >= 0 else -most
+    found = between(low, most, inexact(together(sizes)))
+    places = 0.0
+    if len(sizes) > 1 and not sizes[1].is_stored:
+        places = max(sizes[1].high, 0.0)
+    return replace(found, length=found.length + min(places, _MOST_SCALE))
+
+
+def _series(sizes: list[Size]) -> Size:
+    limits = one_of([days_of(size) for size in sizes[:2]])
+    whole = between(limits.low, limits.high, inexact(together(sizes)))
+    digits = max(len(f"{end:.0f}") for end in (limits.low, limits.high))
+    is_of_numbers = all(size.text is None for size in sizes)
+    return replace(whole, length=digits if is_of_numbers else TEXT_OF_NUMBER)
+
+
+def _spelled(sizes: list[Size]) -> Size:
+    """`to_number`: its digits, whatever stands between them."""
+    text = sizes[0].text
+    if text is None:
+        return _text_of(sizes, sizes[0].length)
+    digits = _DIGIT.findall(text)
+    most = float("".join(digits) or 0)
+    return between(-most, most, inexact(sizes[0]))
+
+
+def _field_of(sizes: list[Size]) -> Size:
+    """`extract`: a field of a moment, or of a span of so many days."""
+    moment = sizes[-1]
+    like = replace(inexact(moment), length=TEXT_OF_NUMBER)
+    if sizes[0].text is None or sizes[0].text.lower() not in FIELDS:
+        return like if moment.is_stored and moment.magnitude <= 1 else unnumbered(like)
+    largest, in_a_day = FIELDS[sizes[0].text.lower()]
+    days = days_of(moment).magnitude
+    most = max(float(largest), product(days, in_a_day))
+    return between(-most, most, like)
+
+
+def _truncated(sizes: list[Size]) -> Size:
+    """`date_trunc`: a moment of the same year."""
+    moment = days_of(sizes[1]) if len(sizes) > 1 else sizes[0]
+    return between(moment.low - _MONTHS_DAYS, moment.high, inexact(moment))
+
+
+def _bucket(sizes: list[Size]) -> Size:
+    count = sizes[-1].high if len(sizes) > 2 else sizes[-1].length  # noqa: PLR2004 - of bounds
+    return between(0, max(count, 0.0) + 1, replace(together(sizes), is_gathered=False, length=10))
+
+
+def _summed(size: Size, place: Place) -> Size:
+    low, high = product(size.low, place.rows), product(size.high, place.rows)
+    return between(min(low, size.low), max(high, size.high), inexact(size))
+
+
+_BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
+    "repeat": _repeated,
+    "lpad": _padded,
+    "rpad": _padded,
+    "bit": _padded,
+    "bpchar": _padded,
+    "replace": _replaced,
+    "array_replace": _replaced,
+    "regexp_replace": _replaced_by_pattern,
+    "format": _formatted,
+    "array_to_string": _joined_by,
+    "concat_ws": _separated,
+    "polygon": _polygon,
+    "power": _raised,
+    "pow": _raised,
+    "dpow": _raised,
+    "numeric_power": _raised,
+    "exp": _exponential,
+    "dexp": _exponential,
+    "numeric_exp": _exponential,
+    "factorial": _factorial,
+    "round": _rounded,
+    "trunc": _rounded,
+    "generate_series": _series,
+    "to_number": _spelled,
+    "left": _cut,
+    "right": _cut,
+    "substr": _substring,
+    "substring": _substring,
+    "extract": _field_of,
+    "date_part": _field_of,
+    "date_trunc": _truncated,
+    "width_bucket": _bucket,
+}
+
+
+def series_rows(sizes: Sequence[Size]) -> float:
+    """Return how many rows `generate_series` gives."""
+    if len(sizes) < 2:  # noqa: PLR2004 - from and to
+        return 1
+    first, last = days_of(sizes[0]), days_of(sizes[1])
+    step = days_of(sizes[2]) if len(sizes) > 2 else of_number(1)  # noqa: PLR2004 - and a step
+    by = min(abs(step.low), abs(step.high))
+    if step.low <= 0 <= step.high:
+        by = step.magnitude if step.is_stored else 0.0
+    distance = max(last.high - first.low, first.high - last.low)
+    if not by or not math.isfinite(distance) or not math.isfinite(by):
+        return math.inf
+    return max(distance, 0.0) / by + 1

@@ -1,0 +1,314 @@
+"""Judges which functions a query may call.
+
+PostgreSQL itself marks which of its functions have side effects (`pg_proc.provolatile`). Those
+marked IMMUTABLE or STABLE are allowed, and a few VOLATILE ones that only read a clock or draw
+random numbers. Some functions without side effects do harm, too: `DENIED` refuses, by category,
+those that run SQL given as text or read files, sessions, settings, privileges or the catalogue.
+Functions of users and extensions are allowed only by name, in the configuration.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from common.errors import ForbiddenObject, InvalidSql, StatementRejected
+from common.text import Text
+from guard import refusal_texts as texts
+from guard.facts import Key, Name, ServerFacts
+from guard.grammar import SYNTAX_SINCE
+from guard.refusal_texts import refused
+
+HARMLESS_VOLATILE = frozenset(
+    (
+        "random",
+        "random_normal",
+        "gen_random_uuid",
+        "uuidv4",
+        "uuidv7",
+        "clock_timestamp",
+        "timeofday",
+    )
+    + ("array_sample", "array_shuffle")
+)
+
+_SQL_TEXT = Text(
+    "它会执行以文本给出的SQL或导出整库结构", "it runs SQL given as text or dumps whole tables"
+)
+_SESSION = Text(
+    "它读取或改变会话、账号或连接信息",
+    "it reads or changes the session, its role or its connection",
+)
+_SETTINGS = Text("它读取或改变服务器设置", "it reads or changes server settings")
+_CATALOG = Text("它读取系统目录或权限信息", "it reads the system catalogue or privileges")
+_SERVER = Text(
+    "它涉及服务器内部状态、文件、锁或系统目录",
+    "it reaches server internals, files, locks or the catalogue",
+)
+_UNKNOWN = Text("不是已知的无副作用函数", "it is not known to be free of side effects")
+_STATE = Text("它会改变数据库状态", "it changes the state of the database")
+
+# The first match decides. All names with `pg_` are refused but the harmless ones that the last
+# pattern names.
+DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
+    (re.compile(rf"\A(?:{pattern})"), reason)
+    for pattern, reason in (
+        (r"(table|query|cursor|schema|database)_to_xml(schema|_and_xmlschema)?|ts_stat", _SQL_TEXT),
+        (
+            r"(current|session|system)_(user|role|query|database|catalog|schemas?)|user|getpgusername",
+            _SESSION,
+        ),
+        (r"inet_(client|server)_(addr|port)|row_security_active", _SESSION),
+        (
+            r"current_setting|set_config|setseed|get_current_ts_config|getdatabaseencoding|version",
+            _SETTINGS,
+        ),
+        (r"icu_unicode_version|unicode_version", _SETTINGS),
+        (r"(nextval|currval|setval|lastval)|txid_.*|lo_.*|loread|lowrite|currtid2?", _STATE),
+        (r"has_.*_privilege|.*acl.*|format_type|(col|obj|shobj)_description|querytree", _CATALOG),
+        (r"(to_)?reg(?!exp|r_).*", _CATALOG),
+        (
+            r".*_(in|recv)",
+            _CATALOG,
+        ),  # input functions of types take the type's OID; some look names up
+        (r"fmgr_.*|satisfies_hash_partition|mxid_age", _SERVER),
+        (
+            r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*",
+            _SERVER,
+        ),
+        (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
+        (
+            r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate",
+            _SERVER,
+        ),
+        (
+            r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)|input_(is_valid|error_info)|lsn)$).*",
+            _SERVER,
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Qualified:
+    """A name in a query: (`name`,), (`schema`, `name`) or (`database`, `schema`, `name`)."""
+
+    parts: Name
+
+    @property
+    def name(self) -> str:
+        """The name without its schema."""
+        return self.parts[-1]
+
+    @property
+    def schema(self) -> str | None:
+        """The schema it is qualified with."""
+        return self.parts[-2] if len(self.parts) > 1 else None
+
+
+@dataclass(frozen=True)
+class Call(Qualified):
+    """One function call.
+
+    Attributes:
+        arguments: the text of each that is a plain string; None for others.
+        location: byte offset in the text.
+    """
+
+    arguments: tuple[str | None, ...] = ()
+    location: int = 0
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """Judges calls. `allowed` are configured names: `schema.name`, `schema.*`, or `name` for any
+    schema.
+    """
+
+    facts: ServerFacts
+    allowed: Collection[str] = ()
+
+    def as_read(self, calls: Iterable[Call], syntax: Iterable[Call]) -> list[Call]:
+        """Return the calls as the connected server reads them.
+
+        Args:
+            calls: as our grammar reads them; it qualifies the names of functions that have a syntax
+                of their own.
+            syntax: expressions that are no calls in our grammar, but may be in an older one.
+        """
+        version = self.facts.version // 10_000
+        if not version:
+            return list(calls)
+        found = []
+        for call in calls:
+            is_newer = _is_newer(call.name, version)
+            found.append(_as_written(call) if is_newer else call)
+        for call in syntax:
+            if _is_newer(call.name, version):
+                found.append(call)
+        return found
+
+    def judge(self, call: Call) -> StatementRejected | None:
+        """Return the refusal of `call`, or None when it may be called."""
+        if self._is_builtin(call):
+            return self._judge_builtin(call)
+        schemas = self._schemas(call)
+        if not schemas and self.facts.is_complete:
+            reason = denial(call)
+            return _forbidden(call, reason) if reason else _missing(call)
+        return self._unless_configured(call, schemas)
+
+    def judge_field(self, name: str) -> StatementRejected | None:
+        """Return the refusal of `value.name` where that may be a call written like a field."""
+        call = Call((name,))
+        schemas = []
+        for schema in self._visible_schemas(name):
+            if (schema, name) in self.facts.unary_routines:
+                schemas.append(schema)
+        refusal = self._unless_configured(call, schemas)
+        if refusal is not None:
+            return refusal
+        if self._is_configured("pg_catalog", call) or not self._may_be_unary(name):
+            return None
+        reason = denial(call) or self._side_effect(call)
+        return _forbidden(call, reason) if reason else None
+
+    def _may_be_unary(self, name: str) -> bool:
+        """Tell whether a built-in of that name may be called with one argument."""
+        if name in self.facts.unary_builtins or name in self.facts.types:
+            return True
+        return not self.facts.is_complete and "_" in name
+
+    def is_configured(self, key: Key) -> bool:
+        """Tell whether the operator lists the function of that schema and name."""
+        return self._is_configured(key[0], Call(key))
+
+    def _unless_configured(self, call: Call, schemas: Sequence[str]) -> StatementRejected | None:
+        """Return the refusal of a function in one of the schemas that the operator doesn't list."""
+        for schema in schemas:
+            is_harmless = (schema, call.name) in self.facts.range_constructors
+            if not is_harmless and not self._is_configured(schema, call):
+                return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
+        return None
+
+    def _is_builtin(self, call: Call) -> bool:
+        if call.schema is not None:
+            return call.schema == "pg_catalog"
+        if not self.facts.is_complete or call.name in self.facts.builtins:
+            return True
+        # A cast may be written like a call.
+        is_type = call.name in self.facts.types
+        return is_type and call.name not in self.facts.routines
+
+    def _judge_builtin(self, call: Call) -> StatementRejected | None:
+        if self._is_configured("pg_catalog", call):
+            return None
+        reason = denial(call) or self._side_effect(call)
+        if reason:
+            return _forbidden(call, reason)
+        is_known = call.name in self.facts.builtins or call.name in self.facts.types
+        if is_known:
+            return None
+        if self.facts.is_complete:
+            return _missing(call)
+        return _forbidden(call, _UNKNOWN)
+
+    def _side_effect(self, call: Call) -> Text | None:
+        if call.name in HARMLESS_VOLATILE or call.name == "ts_rewrite":
+            return None
+        is_pure = self.facts.builtins.get(call.name, True)
+        return None if is_pure else _STATE
+
+    def _schemas(self, call: Call) -> Sequence[str]:
+        """Return the schemas in which the called function may be, if it is no built-in."""
+        if call.schema is None:
+            return self._visible_schemas(call.name)
+        existing = self.facts.routines.get(call.name, frozenset())
+        if call.schema in existing or not self.facts.is_complete:
+            return (call.schema,)
+        return ()
+
+    def _visible_schemas(self, name: str) -> Sequence[str]:
+        schemas = self.facts.routines.get(name, frozenset())
+        return [schema for schema in self.facts.search_path if schema in schemas]
+
+    def _is_configured(self, schema: str, call: Call) -> bool:
+        return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
+
+
+def _as_written(call: Call) -> Call:
+    return replace(call, parts=call.parts[-1:]) if call.schema == "pg_catalog" else call
+
+
+def _is_newer(name: str, version: int) -> bool:
+    return SYNTAX_SINCE.get(name, 0) > version
+
+
+def denial(call: Call) -> Text | None:
+    """Return why a built-in is refused in which PostgreSQL sees no side effects; None: it isn't."""
+    is_probe = call.name.startswith("pg_input_")
+    if is_probe and not _is_harmless_probe(call):
+        return _CATALOG
+    # With two arguments, the second is SQL that it runs.
+    if call.name == "ts_rewrite" and len(call.arguments) != 3:
+        return _SQL_TEXT
+    name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
+    for pattern, reason in DENIED:
+        if pattern.fullmatch(name):
+            return reason
+    return None
+
+
+def probed_types(call: Call) -> list[str]:
+    """Return the names in the type that `pg_input_is_valid(text, type)` is given."""
+    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
+        return []
+    names = []
+    for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
+        quoted = found["quoted"]
+        names.append(quoted.replace('""', '"') if quoted else found[0].lower())
+    return names
+
+
+def reads_unseen(call: Call, facts: ServerFacts) -> bool:
+    """Tell whether a function reads something that the statement's text does not show.
+
+    It is a built-in, or an extension's.
+    """
+    reason = denial(call)
+    if reason is _SQL_TEXT:
+        return True
+    if call.schema not in (None, "pg_catalog"):
+        return False
+    is_builtin = call.name in facts.builtins or not facts.is_complete
+    return is_builtin and reason in (_CATALOG, _SERVER)
+
+
+_LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
+# Escapes (`U&"!0072egclass" UESCAPE '!'`) and comments could hide the name of a type.
+_PLAIN_TYPE = re.compile(r'[\w\s.,()\[\]"]+')
+_TYPE_NAME = re.compile(r'"(?P<quoted>(?:[^"]|"")+)"|\w+')
+
+
+def _is_harmless_probe(call: Call) -> bool:
+    """Tell whether `pg_input_is_valid(text, type)` names its type plainly, and the type's input
+    looks no names up.
+    """
+    type_name = call.arguments[1] if len(call.arguments) == 2 else None
+    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+        return False
+    return not _LOOKED_UP.search(type_name)
+
+
+def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
+    name = ".".join(call.parts)
+    zh = f"不允许使用函数 {name}：{reason.zh}。"
+    return ForbiddenObject(name, Text(zh, f"The function {name} may not be used: {reason.en}."))
+
+
+def _missing(call: Call) -> InvalidSql:
+    """PostgreSQL's message, made here: if PostgreSQL were asked, a function created meanwhile
+    could get through.
+    """
+    name = ".".join(call.parts)
+    said, zh = f"function {name} does not exist", f"函数 {name} 不存在"
+    return InvalidSql(said, detail_zh=zh, sqlstate="42883", position=call.location + 1)

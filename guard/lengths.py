@@ -1,0 +1,376 @@
+"""Refuses statements that build texts or arrays so long, or compare so many, that PostgreSQL would
+work on them without end.
+
+Some of PostgreSQL's functions obey neither timeouts nor cancellation: searching a text of a million
+characters for one of half a million takes minutes, even while the planner folds constants. So a
+value is small only where the text proves it: constants, casts to small types, and functions that
+are known to give little. Calls with long values are refused unless they are known to be quick.
+
+    sizes             bounds for values, and what operators make of them
+    builtin_costs     what built-ins take that nothing interrupts; `builtin_costs.toml` lists them
+    function_sizes    what functions give
+    document_paths    what XPaths and JSON paths take
+    row_sizes         what queries and tables in FROM give
+    expression_sizes  the walk over expressions
+    lengths           the walk over queries, and the verdict
+"""
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from common.errors import ValidationFailed
+from common.word_files import words
+from guard import refusal_texts as texts
+from guard.document_paths import JSON_PATH_FUNCTIONS
+from guard.expression_sizes import PADDED_TYPES, Expressions
+from guard.function_sizes import series_rows
+from guard.refusal_texts import refused
+from guard.row_sizes import (
+    Everything,
+    Place,
+    Rows,
+    aggregates,
+    is_gathering,
+    last_field,
+    name_of,
+    renamed,
+    union,
+)
+from guard.scopes import with_queries
+from guard.sizes import (
+    EMPTY,
+    LONG_CHARS,
+    STORED,
+    Size,
+    TooLong,
+    inexact,
+    one_of,
+    outgrown,
+    unnumbered,
+)
+from guard.walk import Findings, strings
+from sqltree.parsing import TOO_DEEP, Node
+
+# Nodes looked at: so many, and more for each character. Recursive queries in recursive queries
+# would take for ever.
+_MAX_VISITS, _MAX_VISITS_PER_CHAR = 2_000, 6
+_ROUNDS = 4  # of a recursive query, which show how its values grow
+# Without one of these, values are as short as the statement.
+_GROWTH = (
+    words(
+        "repeat lpad rpad array_fill replace array_replace regexp_replace format array_to_string "
+        "polygon overlay text varchar bpchar bit concat concat_ws array_cat array_append "
+        "array_prepend textcat convert_to encode quote_literal quote_nullable to_json to_jsonb "
+        "row_to_json json_build_array json_build_object jsonb_build_array jsonb_build_object "
+        "factorial power pow dpow numeric_power exp dexp numeric_exp round trunc xpath xmltable"
+    )
+    | JSON_PATH_FUNCTIONS
+)
+_GROWING_OPERATORS = words("|| ^ @> <@ && @? @@ * #-")
+_OF_ONE_COLUMN = words(
+    "generate_series generate_subscripts regexp_split_to_table string_to_table"
+)  # in FROM
+# Clauses with which a set operation within another is a query of its own.
+_APART = frozenset(("withClause", "limitCount", "sortClause"))
+_HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell one
+
+
+def may_grow(found: Findings, text: str) -> bool:
+    """Tell whether a query may build something longer than itself, or evaluate a path.
+
+    For the others, `gathered_chars` need not be called.
+    """
+    if len(text) > LONG_CHARS or found.gathers_rows or found.has_json_syntax:
+        return True
+    symbols = {operator[-1] for operator in found.operators if operator}
+    if not _GROWING_OPERATORS.isdisjoint(symbols):
+        return True
+    types = {name[-1] for name in found.types}
+    if not PADDED_TYPES.isdisjoint(types):
+        return True
+    return _calls_grow(found) or _HUGE_NUMBER.search(text) is not None
+
+
+def _calls_grow(found: Findings) -> bool:
+    """Tell whether a function that is called may give something long."""
+    names = {call.name for call in found.calls}
+    if not _GROWTH.isdisjoint(names):
+        return True
+    if "generate_series" in names and len(names) > 1:
+        return True
+    return any(map(is_gathering, names))
+
+
+def gathered_chars(select: Node, text: str, builtins: Collection[str] = ()) -> int | None:
+    """Return how many characters the query adds to each row whose values it gathers from tables
+    into one; None if it gathers none.
+
+    Args:
+        text: of the statement.
+        builtins: names of the built-in functions; others may do what they like.
+
+    Raises:
+        ForbiddenObject: it builds too much, or works on it for too long.
+        ValidationFailed: it is nested too deeply.
+    """
+    bounds = Bounds(_MAX_VISITS + _MAX_VISITS_PER_CHAR * len(text), builtins)
+    try:
+        bounds.query(select, Place())
+    except TooLong as exc:
+        raise refused(str(exc) or "||", texts.TOO_LONG) from exc
+    except RecursionError as exc:
+        raise ValidationFailed(TOO_DEEP) from exc
+    return None if bounds.added_chars is None else int(bounds.added_chars)
+
+
+class Bounds(Expressions):
+    """One walk over a query: its parts, what it reads from, and all expressions in it."""
+
+    def query(self, select: Node, outer: Place) -> Rows:
+        """Return what the query gives; look at every expression in it."""
+        place = Place(outer)
+        self._ctes(select.get("withClause"), place)
+        if "larg" in select:
+            found = self._set_operation(select, place)
+        elif "valuesLists" in select:
+            found = self._values(select, place)
+        else:
+            found = self._plain(select, place)
+        self._rest(select, place)
+        return self._limited(found, select, place)
+
+    def _values(self, select: Node, place: Place) -> Rows:
+        lists = []
+        for row in select["valuesLists"]:
+            lists.append(self.each(row["List"].get("items", ()), place))
+        columns = {}
+        for number, column in enumerate(zip(*lists, strict=False), 1):
+            columns[f"column{number}"] = one_of(column)
+        return Rows(columns, len(lists))
+
+    def _limited(self, found: Rows, select: Node, place: Place) -> Rows:
+        """Return the rows that the query's LIMIT leaves."""
+        if "limitCount" not in select:
+            return found
+        most = self.value(select["limitCount"], place).constant
+        if most is None:
+            return found
+        rows = min(found.rows, most)
+        if found.is_open and most <= LONG_CHARS:
+            return Rows(found.columns, max(rows, most))
+        return Rows(found.columns, rows, found.is_open)
+
+    def _plain(self, select: Node, place: Place) -> Rows:
+        for item in select.get("fromClause", ()):
+            place.sources.extend(self._source(item, place))
+        place.rows = math.prod(max(1.0, rows.rows) for _, rows in place.sources)
+        columns: dict[str, Size] = {}
+        for number, target in enumerate(select.get("targetList", ())):
+            self._target(target["ResTarget"], number, columns, place)
+        if "groupClause" not in select and aggregates(select):
+            return Rows(columns)
+        return Rows(columns, place.rows * place.series, place.reads_tables)
+
+    def _target(self, target: Node, number: int, columns: dict[str, Size], place: Place) -> None:
+        """Add to `columns` what an item of the SELECT's list gives."""
+        value = target.get("val", {})
+        if last_field(value) != "*":
+            name = target.get("name") or name_of(value) or f"?{number}"
+            columns[name] = self.value(value, place)
+            return
+        for _, source in place.sources:
+            if source.columns is None:
+                continue
+            for name, size in source.columns.items():
+                columns[name] = one_of([columns.get(name, size), size])
+
+    def _rest(self, select: Node, place: Place) -> None:
+        """Look at the clauses that change neither the values nor the number of rows."""
+        for clause in (
+            "whereClause",
+            "groupClause",
+            "havingClause",
+            "windowClause",
+            "sortClause",
+            "distinctClause",
+        ):
+            self.anything(select.get(clause), place)
+        self.anything(select.get("limitOffset"), place)
+
+    def _set_operation(self, select: Node, place: Place) -> Rows:
+        """Return what a set operation gives.
+
+        A long chain makes a deep tree, so it is followed in a loop.
+        """
+        parts = []
+        while "larg" in select:
+            parts.append(self.query(select["rarg"], place))
+            select = select["larg"]
+            is_chained = "larg" in select
+            if is_chained and not _APART.isdisjoint(select):
+                break
+        parts.append(self.query(select, place))
+        return union(parts[::-1])
+
+    def _ctes(self, clause: Node | None, place: Place) -> None:
+        """Look at the CTEs of a WITH."""
+        if clause is None:
+            return
+        ctes = with_queries(clause)
+        may_recur = bool(clause.get("recursive"))
+        for cte in ctes:
+            place.pending.setdefault(cte["ctename"], (cte, may_recur))
+        for cte in ctes:
+            self._cte(cte["ctename"], place)
+
+    def _cte(self, name: str, place: Place) -> Rows | None:
+        """Return what the CTE gives, which is looked at when it is first used.
+
+        Under RECURSIVE, earlier ones may use later ones.
+        """
+        if name not in place.pending:
+            return place.ctes.get(name)
+        cte, may_recur = place.pending.pop(name)
+        query = cte["ctequery"].get("SelectStmt", {})
+        names = strings(cte.get("aliascolnames", ()))
+        if may_recur and "larg" in query:
+            found = self._recursive(name, query, names, place)
+        else:
+            found = self.query(query, place)
+        place.ctes[name] = renamed(found, names)
+        return place.ctes[name]
+
+    def _recursive(self, name: str, query: Node, names: Sequence[str], place: Place) -> Rows:
+        """Return what a recursive query gives: its first rows, and what rounds make of them.
+
+        A value that grows by the same amount in each round keeps its bound; one that grows faster
+        has none.
+        """
+        place = Place(place)
+        self._ctes(query.get("withClause"), place)
+        history = [renamed(self.query(query["larg"], place), names)]
+        for _ in range(_ROUNDS):
+            inner = Place(place, ctes={name: history[-1]})
+            history.append(union([history[0], self.query(query["rarg"], inner)]))
+        grown = {}
+        for column in history[-1].columns or {}:
+            sizes = []
+            for rows in history:
+                columns = rows.columns or {}
+                sizes.append(columns.get(column, EMPTY))
+            grown[column] = outgrown(sizes)
+        return Rows(grown, is_open=True)
+
+    def _source(self, item: Node, place: Place) -> list[tuple[str, Rows]]:
+        """Return what an item of a FROM gives, with the names it goes by."""
+        ((kind, node),) = item.items()
+        names = strings(node.get("alias", {}).get("colnames", ()))
+        alias = node.get("alias", {}).get("aliasname", "")
+        if kind == "RangeVar":
+            return [(alias or node["relname"], renamed(self._table(node, place), names))]
+        if kind == "RangeSubselect":
+            rows = self.query(node["subquery"]["SelectStmt"], place)
+            return [(alias, renamed(rows, names))]
+        if kind == "JoinExpr":
+            return self._join(node, alias, place)
+        if kind == "RangeTableSample":
+            self.anything([node.get("args"), node.get("repeatable")], place)
+            return self._source(node["relation"], place)
+        if kind == "RangeFunction":
+            called, rows = self._function_rows(node, alias, place)
+            return [(called, renamed(rows, names))]
+        size = self._document_rows(kind, node, place)
+        return [(alias, Rows(Everything(size), is_open=True))]
+
+    def _document_rows(self, kind: str, node: Node, place: Place) -> Size:
+        """Return the bound of what JSON_TABLE, XMLTABLE and the like read from a document."""
+        if kind == "JsonTable":
+            return self.json_syntax(node, place)
+        is_xml = kind == "RangeTableFunc"
+        if is_xml:
+            self.documents("xmltable", [node["docexpr"]], place)
+        read = self.anything(node, place)
+        if is_xml and not read.is_stored:
+            return unnumbered(read)
+        return inexact(read)
+
+    def _table(self, node: Node, place: Place) -> Rows:
+        stored = Rows(None, is_open=True)
+        if "schemaname" in node:
+            return stored
+        for around in place.outward():
+            found = self._cte(node["relname"], around)
+            if found is not None:
+                return found
+        return stored
+
+    def _join(self, node: Node, alias: str, place: Place) -> list[tuple[str, Rows]]:
+        """Return the sources of a join.
+
+        A long chain makes a deep tree, so it is followed in a loop.
+        """
+        found: list[tuple[str, Rows]] = []
+        conditions = []
+        while True:
+            right = self._source(node["rarg"], Place(place, sources=found))
+            found += right
+            conditions.append(node.get("quals"))
+            ((kind, left),) = node["larg"].items()
+            is_chained = kind == "JoinExpr" and "alias" not in left
+            if not is_chained:
+                found += self._source(node["larg"], place)
+                break
+            node = left
+        for condition in conditions:
+            self.anything(condition, Place(place, sources=found))
+        return [(alias, _all_of(found))] if alias else found
+
+    def _function_rows(self, node: Node, alias: str, place: Place) -> tuple[str, Rows]:
+        """Return what functions in FROM give, and the name they go by."""
+        around = Place(place, sources=place.sources)
+        calls = [item["List"]["items"][0] for item in node.get("functions", ())]
+        sizes = []
+        found = Rows({})
+        called = ""
+        for call in calls:
+            sizes.append(self.value(call, around))
+            counted = self._row_count(call, around)
+            is_open = found.is_open or counted.is_open
+            found = Rows({}, max(found.rows, counted.rows), is_open)
+            called = called or name_of(call)
+        size = one_of(sizes)
+        if node.get("ordinality"):
+            size = replace(size, low=min(size.low, 0.0), high=max(size.high, found.rows))
+        columns: dict[str, Size] = Everything(inexact(size))
+        if called in _OF_ONE_COLUMN and len(calls) == 1:
+            columns = {alias or called: inexact(size), "ordinality": Size(0, found.rows)}
+        return (alias or called, replace(found, columns=columns))
+
+    def _row_count(self, call: Node, place: Place) -> Rows:
+        """Return how many rows a function gives in FROM."""
+        arguments = call.get("FuncCall", {}).get("args", ())
+        name = name_of(call)
+        given = self.each(arguments, place)
+        is_stored = any(size.is_stored for size in given)
+        if name == "generate_series":
+            return Rows({}, series_rows(given), is_stored)
+        if name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]:
+            elements = arguments[0]["A_ArrayExpr"].get("elements", ())
+            return Rows({}, len(elements))
+        if is_stored:
+            return Rows({}, 1.0, is_open=True)
+        longest = max((size.length for size in given), default=1.0)
+        return Rows({}, longest)
+
+
+def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
+    """Return what a join with an alias gives."""
+    columns: list[Size] = []
+    for _, rows in sources:
+        stored = {"": STORED}
+        columns += (rows.columns or stored).values()
+    count = math.prod(max(1.0, rows.rows) for _, rows in sources)
+    is_open = any(rows.is_open for _, rows in sources)
+    return Rows(Everything(one_of(columns)), count, is_open)

@@ -1,0 +1,115 @@
+"""Judges which relations, types, operators and special values a query may name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from common.errors import ForbiddenObject
+from common.text import Text
+from common.word_files import words
+from guard import refusal_texts as texts
+from guard.document_paths import is_plain_xpath
+from guard.facts import CATALOG_TYPES, Name, ServerFacts
+from guard.refusal_texts import refused
+from guard.walk import Findings, Relation
+
+_SYSTEM_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
+# Types whose names look like those of system relations.
+_PG_TYPES = frozenset(("pg_lsn", "pg_snapshot"))
+_CLOCK = frozenset(
+    ("current_date", "current_time", "current_time_n", "current_timestamp", "current_timestamp_n")
+    + ("localtime", "localtime_n", "localtimestamp", "localtimestamp_n")
+)
+# Tables and views of PostGIS.
+_HARMLESS_EXTENSION_RELATIONS = words(
+    "spatial_ref_sys geometry_columns geography_columns raster_columns raster_overviews"
+)
+_SAMPLING = frozenset(("bernoulli", "system"))
+
+
+def is_system_schema(name: str) -> bool:
+    """Tell whether `name` belongs to PostgreSQL itself."""
+    return name in _SYSTEM_SCHEMAS or name.startswith(("pg_toast", "pg_temp"))
+
+
+@dataclass(frozen=True)
+class ObjectRule:
+    """Judges names, but those of functions, by what the server has."""
+
+    facts: ServerFacts
+
+    def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
+        """Yield every refusal, the most serious first."""
+        for text, name in self._refused(found):
+            yield refused(name, text)
+
+    def _refused(self, found: Findings) -> Iterator[tuple[Text, str]]:
+        """Yield the name of everything that is refused, with the text that says why."""
+        for relation in found.relations:
+            if self._is_system(relation):
+                yield texts.SYSTEM_RELATION, ".".join(relation.parts)
+        for name in found.value_functions:
+            if name not in _CLOCK:
+                yield texts.SPECIAL_VALUE, name.upper()
+        for type_name in found.types:
+            if self._is_catalog_type(type_name):
+                yield texts.CATALOG_TYPE, type_name[-1]
+        for value in found.mixed_values:
+            yield texts.MIXED_VALUE, value
+        if found.has_table_names and self._renames_tableoid(found):
+            yield texts.RISKY_VALUE, "tableoid::regclass"
+        yield from _refused_methods(found)
+
+    def _renames_tableoid(self, found: Findings) -> bool:
+        """Tell whether another column may be meant by `tableoid`."""
+        return found.renames_tableoid or "tableoid" in self.facts.column_names
+
+    def _is_system(self, relation: Relation) -> bool:
+        schema, name = relation.schema, relation.name
+        if schema is not None:
+            return is_system_schema(schema) or self._is_extension(schema, name)
+        if name in self.facts.system_relations:
+            return True
+        for visible in self.facts.search_path:
+            if self._is_extension(visible, name):
+                return True
+            if (visible, name) in self.facts.relations:
+                return False
+        if name.startswith("pg_"):
+            return True
+        return any(map(is_system_schema, self.facts.search_path))
+
+    def _is_extension(self, schema: str, name: str) -> bool:
+        """Tell whether it is an extension's own table or view.
+
+        These may show other sessions' statements or hold secrets.
+        """
+        if not self.facts.is_complete:
+            return name.startswith("pg_stat_")
+        if name in _HARMLESS_EXTENSION_RELATIONS:
+            return False
+        return (schema, name) in self.facts.extension_relations
+
+    def _is_catalog_type(self, name: Name) -> bool:
+        is_qualified = len(name) > 1
+        if is_qualified and name[-2] != "pg_catalog":
+            return is_system_schema(name[-2])
+        element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
+        is_plain = not element.startswith("pg_") or element in _PG_TYPES
+        if is_plain:
+            return element in CATALOG_TYPES
+        own_relations = {relation for _, relation in self.facts.relations}
+        return element not in own_relations
+
+
+def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
+    """Yield XPaths that may take for ever, and sampling methods of extensions."""
+    for function, path in found.xml_paths:
+        if path is None or not is_plain_xpath(path):
+            yield texts.ENDLESS_PATH, function
+    for name in found.sampling_methods:
+        if not _is_builtin_sampling(name):
+            yield texts.SAMPLING_METHOD, ".".join(name)
+
+
+def _is_builtin_sampling(name: Name) -> bool:
+    return name[-1] in _SAMPLING and name[:-1] in ((), ("pg_catalog",))

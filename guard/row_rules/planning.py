@@ -1,0 +1,42 @@
+"""Lets PostgreSQL plan each grant: it alone knows whether types fit and functions exist."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from guard.facts import Key
+from guard.row_rules.rule_binding import BoundTable, Refusals
+from guard.row_rules.subqueries import ActorValues, subquery
+from sqltree.parsing import Node
+from sqltree.writing import text_of
+
+Plan = Callable[[str], Awaitable[str | None]]
+"""Says why PostgreSQL can't plan a statement; None: it can, or can't tell now."""
+
+
+async def refused_grants(tables: Mapping[Key, BoundTable], plan: Plan) -> Refusals:
+    """Return the grants that PostgreSQL can't plan for an actor without values, and why."""
+    refusals: dict[tuple[Key, int], str] = {}
+    for key, table in tables.items():
+        for place, grant in enumerate(table.grants):
+            if grant.problem is None and table.columns:
+                refusal = await plan(_statement(table, place))
+                if refusal is not None:
+                    refusals[key, place] = refusal
+    return refusals
+
+
+def _statement(table: BoundTable, place: int) -> str:
+    columns = [column for column in table.columns if column in table.readable]
+    return text_of(subquery(table, [place], ActorValues(), source_of(table), columns))
+
+
+def source_of(table: BoundTable) -> Node:
+    """Return the table itself, under the name that its predicates call it by."""
+    schema, name = table.key
+    named = {
+        "schemaname": schema,
+        "relname": name,
+        "inh": True,
+        "relpersistence": "p",
+        "alias": {"aliasname": table.row},
+    }
+    return {"RangeVar": named}

@@ -1,0 +1,119 @@
+"""Which rule holds for a relation that a statement names.
+
+A ruled table's own rule holds for all rows that are read through it, those of partitions and
+children included, as with PostgreSQL's policies. A partition or child that has no rule of its own
+gets its parent's, because the same rows must not show by another name. A view has its owner's
+rights and shows what its query reads, so one that leads to a ruled table is refused, unless it has
+a rule itself or the operator opened it. So is a parent some of whose children are ruled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from common.errors import DatabaseUnavailable
+from guard import AccessRules, ServerFacts
+from guard.access import AccessCheck
+from guard.columns import Read, missing
+from guard.facts import Key
+from guard.refusal_texts import refused
+from guard.row_rules import texts
+from guard.row_rules.rule_binding import BoundTable, readable_columns
+from guard.walk import Relation
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Judges relations for actors whom the same tables are limited for.
+
+    Attributes:
+        tables: the ruled tables as the server has them.
+        limited: those of them of which the actor may not see everything.
+        views: those that the operator opened to actors under rules.
+        functions: the same, as `schema.name`.
+    """
+
+    facts: ServerFacts
+    tables: Mapping[Key, BoundTable]
+    limited: frozenset[Key]
+    views: frozenset[Key]
+    functions: frozenset[str]
+
+    def of(self, relation: Relation, is_alone: bool) -> BoundTable | None:
+        """Return what limits a relation as a statement names it; raises what `rule` raises, and
+        InvalidSql for none such.
+        """
+        read = Read(self.facts.key(relation.schema, relation.name), is_alone)
+        if not self._access.is_known(relation, read.key):
+            raise missing(relation, 0)
+        return self.rule(read)
+
+    def rule(self, read: Read) -> BoundTable | None:
+        """Return what limits the relation; None: nothing.
+
+        Raises:
+            ForbiddenObject: it can't be read under these rules.
+            DatabaseUnavailable: the server does not tell what views read.
+        """
+        if not self.facts.is_followable:
+            raise DatabaseUnavailable(texts.NOT_FOLLOWABLE)
+        if read.key in self.tables or read.key in self.views:
+            return self.tables[read.key] if read.key in self.limited else None
+        relatives = self._relatives(read.key)
+        if relatives:
+            return self._inherited(read.key, relatives)
+        if self._access.refusal(read) is not None:
+            text = (
+                texts.FOLLOWS_RULED
+                if read.key in self.facts.view_definitions
+                else texts.RELATIVE_OF_RULED
+            )
+            raise refused(".".join(read.key), text)
+        return None
+
+    def _relatives(self, key: Key) -> frozenset[Key]:
+        """Return the limited tables that the relation may inherit from.
+
+        These are its topmost parents, and what is below these.
+        """
+        tops = self.facts.parents.get(key, frozenset())
+        relatives = set()
+        for limited in self.limited:
+            its_tops = self.facts.parents.get(limited, frozenset())
+            if limited in tops or tops & its_tops:
+                relatives.add(limited)
+        return frozenset(relatives)
+
+    def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
+        (table, *others) = [self.tables[one] for one in sorted(relatives)]
+        columns = tuple(column.name for column in self.facts.attributes.get(key, ()))
+        is_whole = set(table.columns).issubset(columns) and not self._sees_through(
+            table, key, columns
+        )
+        if others or table.key not in self.facts.parents[key] or not is_whole:
+            raise refused(".".join(key), texts.RELATIVE_OF_RULED)
+        return replace(
+            table, key=key, columns=columns, readable=readable_columns(key, columns, self.facts)
+        )
+
+    def _sees_through(self, table: BoundTable, key: Key, columns: tuple[str, ...]) -> bool:
+        """Tell whether a generated column shows one that the parent's rule masks."""
+        masked: set[str] = set()
+        for grant in table.grants:
+            masked.update(grant.masks)
+        for column in columns:
+            if column in masked:
+                continue
+            sources = self.facts.column_sources.get((*key, column), ())
+            if not masked.isdisjoint(sources):
+                return True
+        return False
+
+    @cached_property
+    def _access(self) -> AccessCheck:
+        """Closes what leads to a limited table, as the guard closes what leads to a denied one."""
+        return AccessCheck(
+            AccessRules(denied=self.limited),
+            self.facts,
+            lambda key: ".".join(key) in self.functions,
+        )

@@ -1,0 +1,181 @@
+"""Ties the rules to what the server has: columns and tables that exist, with every name in the
+operator's SQL resolved.
+
+What does not fit is a problem of the one grant: it is told, and its table can't be read by whom the
+grant counts for.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+from common.values import Catalog
+from guard.facts import Key, ServerFacts
+from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound
+from guard.row_rules.predicates import OperatorSql, nodes
+from guard.row_rules.rule_file import Grant, RuleFile, TableRule
+from sqltree.parsing import Node
+
+_ROW = "ruled_row"  # what the ruled table is called in its own subquery
+
+
+class KnownServer(Protocol):
+    """The catalogue and facts of a datasource; `databases.catalog.Knowledge` is one."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """All tables that the role may read."""
+
+    @property
+    def facts(self) -> ServerFacts:
+        """The server as the guard judges by it."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundGrant:
+    """A grant whose names are resolved.
+
+    Attributes:
+        rows: the condition; None: all rows.
+        masks: by column.
+        problem: why nothing may be shown by it, or None.
+    """
+
+    rows: Node | None = None
+    masks: Mapping[str, Node] = field(default_factory=dict)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTable:
+    """A ruled table as the server has it.
+
+    Attributes:
+        key: the table's own.
+        rule: the key of the table whose rule this is: a parent's, or the same.
+        row: what its predicates call it.
+        columns: in order; empty when the server has no such table.
+        readable: those that the role may read.
+        types: of its columns as PostgreSQL spells them.
+        grants: as in the file.
+    """
+
+    key: Key
+    rule: Key
+    row: str
+    columns: tuple[str, ...]
+    readable: frozenset[str]
+    types: Mapping[str, str]
+    grants: tuple[BoundGrant, ...]
+
+
+Refusals = Mapping[tuple[Key, int], str]
+"""Why PostgreSQL can't plan what a grant shows, by table and the grant's place."""
+
+
+def bind(
+    file: RuleFile, known: KnownServer, refusals: Refusals = MappingProxyType({})
+) -> tuple[dict[Key, BoundTable], tuple[str, ...]]:
+    """Return the file's tables as the server has them, and its problems as `file:line: text`."""
+    bound = {rule.key: _bound(rule, known, refusals) for rule in file.tables}
+    problems: list[str] = []
+    for rule in file.tables:
+        for line, problem in _problems(rule, bound[rule.key]):
+            problems.append(f"{file.name}:{line}: {problem}")
+    return bound, tuple(problems)
+
+
+def _problems(rule: TableRule, table: BoundTable) -> Iterator[tuple[int, str]]:
+    """Yield what does not fit the server, each with its line in the file."""
+    name = ".".join(rule.key)
+    if not table.columns:
+        yield rule.line, f"there is no table {name} that the role may see"
+        return
+    for grant, found in zip(rule.grants, table.grants, strict=True):
+        if found.problem is not None:
+            closed = f"until that is mended, nothing of {name} is shown by this rule"
+            yield grant.line, f"{found.problem}; {closed}"
+
+
+def _bound(rule: TableRule, known: KnownServer, refusals: Refusals) -> BoundTable:
+    columns = tuple(column.name for column in known.facts.attributes.get(rule.key, ()))
+    readable = readable_columns(rule.key, columns, known.facts)
+    row = _row_name(rule, columns)
+    item = BoundItem(row, frozenset(columns), key=rule.key, called=rule.key[1])
+    names = BoundNames(item, known.facts, readable)
+    grants = []
+    for place, grant in enumerate(rule.grants):
+        bound = _bound_grant(grant, names, known)
+        refusal = refusals.get((rule.key, place))
+        if refusal is not None and bound.problem is None:
+            bound = BoundGrant(problem=refusal)
+        grants.append(bound)
+    return BoundTable(
+        key=rule.key,
+        rule=rule.key,
+        row=row,
+        columns=columns,
+        readable=readable,
+        types=_types(rule.key, known),
+        grants=tuple(grants),
+    )
+
+
+def _row_name(rule: TableRule, columns: tuple[str, ...]) -> str:
+    """Return a name for the ruled table that occurs neither in its rule nor among its columns."""
+    taken = set(columns)
+    for grant in rule.grants:
+        for sql in _expressions(grant):
+            taken |= _words(sql)
+    row = _ROW
+    while row in taken:
+        row += "_"
+    return row
+
+
+def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> frozenset[str]:
+    """Return those of the table's columns that the role may read; of a partition, which the
+    catalogue leaves out, all.
+    """
+    return frozenset(facts.columns.get(key, columns if key in facts.parents else ()))
+
+
+def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
+    parents = sorted(known.facts.parents.get(key, ()))
+    types = {}
+    for relation in (*parents, key):
+        table = known.catalog.by_key.get(relation)
+        if table is None:
+            continue
+        for column in table.columns:
+            types[column.name] = column.type
+    return types
+
+
+def _expressions(grant: Grant) -> list[OperatorSql]:
+    masks = [mask for _, mask in grant.masks]
+    return masks if grant.rows is None else [grant.rows, *masks]
+
+
+def _words(sql: OperatorSql) -> set[str]:
+    """Return the names in the expression."""
+    words = set()
+    for kind, node in nodes(sql.tree):
+        if kind == "String":
+            words.add(str(node.get("sval", "")))
+        elif kind == "alias":
+            words.add(str(node["aliasname"]))
+    return words
+
+
+def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:
+    try:
+        rows = names.bound(grant.rows) if grant.rows else None
+        masks = {column: names.bound(mask) for column, mask in grant.masks}
+        for column in masks:
+            names.table.surely_has(column)
+        names.refuse_computed(frozenset(masks), known.facts)
+    except Unbound as error:
+        return BoundGrant(problem=str(error))
+    return BoundGrant(rows, masks)

@@ -1,0 +1,259 @@
+"""The operator's file of row rules: YAML, read strictly, with the line of every mistake."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TypeVar
+
+from common.yaml_tree import (
+    MAX_BYTES,
+    Scalar,
+    Tree,
+    UnreadableYaml,
+    YamlFields,
+    YamlItems,
+    read_tree,
+)
+from guard import AccessRuleError, parse_rule
+from guard.facts import Key
+from guard.row_rules.predicates import NotASql, OperatorSql, condition, value
+
+EVERYONE = "everyone"
+"""Stands for actors of any group and of none."""
+_ALL_ROWS = "all"
+_SHOWN = 20  # mistakes that one message lists
+
+T = TypeVar("T")
+
+
+class RowRulesError(ValueError):
+    """The file can't be used; the message has a line for each mistake, `file:line: what is wrong
+    and what to do`.
+    """
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The rows and values of a table that actors of some groups may see.
+
+    Attributes:
+        line: where it begins in the file.
+        groups: any of them is enough; None: everyone.
+        rows: the condition that rows must meet; None: all rows.
+        masks: what is shown instead of a column's values, by column.
+    """
+
+    line: int
+    groups: frozenset[str] | None
+    rows: OperatorSql | None
+    masks: tuple[tuple[str, OperatorSql], ...] = ()
+
+    def is_for(self, groups: tuple[str, ...]) -> bool:
+        """Tell whether it counts for an actor of these groups."""
+        return self.groups is None or not self.groups.isdisjoint(groups)
+
+
+@dataclass(frozen=True)
+class TableRule:
+    """All grants for one table; who has none sees no rows."""
+
+    key: Key
+    line: int
+    grants: tuple[Grant, ...]
+
+    def places_for(self, groups: tuple[str, ...]) -> tuple[int, ...]:
+        """Return the places of the grants that count for an actor of these groups."""
+        return tuple(place for place, grant in enumerate(self.grants) if grant.is_for(groups))
+
+
+@dataclass(frozen=True)
+class RuleFile:
+    """The contents of a file of row rules.
+
+    Attributes:
+        name: the file's, for messages.
+        views: views over ruled tables that may be read as they are.
+        functions: user-defined functions that actors under rules may call, as `schema.name`.
+    """
+
+    name: str
+    tables: tuple[TableRule, ...] = ()
+    views: frozenset[Key] = frozenset()
+    functions: frozenset[str] = frozenset()
+
+
+def read_file(path: Path) -> RuleFile:
+    """Return what the file at `path` says.
+
+    Raises:
+        RowRulesError: it can't be read or is not valid.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
+    except OSError as error:
+        raise RowRulesError(f"{path}:1: the file can't be read: {error.strerror}") from error
+    return read_text(data, str(path))
+
+
+def read_text(data: bytes, name: str) -> RuleFile:
+    """Return what a file's contents say; raises what `read_file` raises."""
+    try:
+        tree = read_tree(data)
+    except UnreadableYaml as error:
+        raise RowRulesError(f"{name}:{error.line}: {error.text}") from error
+    reading = _Reading()
+    file = reading.file(tree, name)
+    if reading.mistakes:
+        raise RowRulesError("\n".join(_listed(name, reading.mistakes)))
+    return file
+
+
+def _listed(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
+    yield from (f"{name}:{line}: {text}" for line, text in sorted(mistakes)[:_SHOWN])
+    if len(mistakes) > _SHOWN:
+        yield f"… and {len(mistakes) - _SHOWN} more"
+
+
+class _Reading:
+    """Reads the tree; what it can't use it notes in `mistakes`, and goes on."""
+
+    def __init__(self) -> None:
+        self.mistakes: list[tuple[int, str]] = []
+
+    def file(self, tree: Tree, name: str) -> RuleFile:
+        fields = self._fields(tree, "the file", required=("tables",), optional=("open",))
+        opened = self._fields(fields.get("open"), "open", optional=("views", "functions"))
+        rules = self._tables(fields.get("tables"))
+        for rule, again in combinations(rules, 2):
+            if rule.key == again.key:
+                self._wrong(again.line, f"{'.'.join(again.key)} stands in line {rule.line} already")
+        views = self._keys(opened.get("views"), "open.views")
+        functions = self._keys(opened.get("functions"), "open.functions")
+        return RuleFile(
+            name,
+            tables=tuple(rules),
+            views=frozenset(views),
+            functions=frozenset(".".join(key) for key in functions),
+        )
+
+    def _tables(self, node: Tree | None) -> list[TableRule]:
+        if node is None:
+            return []
+        if not isinstance(node, YamlFields):
+            self._wrong(
+                node.line, "tables must be a mapping: public.orders: followed by a list of grants"
+            )
+            return []
+        return [self._table(text, node.keys[text], each) for text, each in node.nodes.items()]
+
+    def _keys(self, node: Tree | None, name: str) -> list[Key]:
+        return [self._key(each.text, each.line) for each in self._texts(node, name)]
+
+    def _table(self, text: str, line: int, node: Tree) -> TableRule:
+        if not isinstance(node, YamlItems):
+            self._wrong(
+                line,
+                f"{text} must be a list of grants: - groups: …, rows: …; an empty list [] shows "
+                "no rows",
+            )
+            node = YamlItems(line)
+        return TableRule(self._key(text, line), line, tuple(map(self._grant, node.nodes)))
+
+    def _grant(self, node: Tree) -> Grant:
+        fields = self._fields(node, "a grant", required=("groups", "rows"), optional=("masks",))
+        rows = self._sql(fields.get("rows"), "rows", condition)
+        masks = fields.get("masks")
+        if masks is not None and not isinstance(masks, YamlFields):
+            self._wrong(
+                masks.line, "masks must be a mapping of columns: phone: left(phone, 3) || '****'"
+            )
+        columns = masks.nodes.items() if isinstance(masks, YamlFields) else ()
+        found = [
+            (column, self._sql(mask, f"the mask of {column}", value)) for column, mask in columns
+        ]
+        masked = tuple((column, mask) for column, mask in found if mask is not None)
+        return Grant(node.line, self._groups(fields.get("groups")), rows, masked)
+
+    def _groups(self, node: Tree | None) -> frozenset[str] | None:
+        if isinstance(node, Scalar) and node.text == EVERYONE:
+            return None
+        if node is not None and not isinstance(node, YamlItems):
+            self._wrong(
+                node.line,
+                f"groups must be a list of groups, groups: [sales], or the word {EVERYONE}",
+            )
+            return frozenset()
+        texts = [each.text for each in self._texts(node, "groups")]
+        if node is not None and not texts:
+            self._wrong(node.line, f"groups is empty: name the groups, or write {EVERYONE}")
+        return None if EVERYONE in texts else frozenset(texts)
+
+    def _sql(
+        self, node: Tree | None, name: str, read: Callable[[str], OperatorSql]
+    ) -> OperatorSql | None:
+        """Return the expression; None for all rows, and for what is noted as a mistake."""
+        if node is None:
+            return None
+        if not isinstance(node, Scalar):
+            self._wrong(node.line, f"{name} must be a text with an SQL expression")
+            return None
+        if read is condition and node.text == _ALL_ROWS:
+            return None
+        try:
+            return read("NULL" if node.value is None and read is value else node.text)
+        except NotASql as error:
+            self._wrong(node.line, f"{name}: {error}")
+            return None
+
+    def _key(self, text: str, line: int) -> Key:
+        try:
+            parts = parse_rule(text)
+        except AccessRuleError:
+            parts = ()
+        if len(parts) != 2 or any("*" in part for part in parts):
+            self._wrong(
+                line, f"{text!r} is no name with its schema: write public.orders, for example"
+            )
+            return ("", text)
+        return (parts[0], parts[1])
+
+    def _texts(self, node: Tree | None, name: str) -> list[Scalar]:
+        if node is None:
+            return []
+        is_list = isinstance(node, YamlItems)
+        nodes = node.nodes if isinstance(node, YamlItems) else [node]
+        texts = []
+        for each in nodes:
+            if not isinstance(each, Scalar):
+                continue
+            if isinstance(each.value, str | float) and each.text:
+                texts.append(each)
+        if not is_list or len(texts) < len(nodes):
+            self._wrong(node.line, f"{name} must be a list of texts")
+        return texts
+
+    def _fields(
+        self,
+        node: Tree | None,
+        name: str,
+        *,
+        required: tuple[str, ...] = (),
+        optional: tuple[str, ...] = (),
+    ) -> dict[str, Tree]:
+        if node is None:
+            return {}
+        known = (*required, *optional)
+        if not isinstance(node, YamlFields):
+            self._wrong(node.line, f"{name} must be a mapping with the keys {', '.join(known)}")
+            return {}
+        for key in node.nodes.keys() - set(known):
+            self._wrong(node.keys[key], f"{name} has no key {key!r}: there are {', '.join(known)}")
+        for key in required:
+            if key not in node.nodes:
+                self._wrong(node.line, f"{name} has no {key}")
+        return node.nodes
+
+    def _wrong(self, line: int, text: str) -> None:
+        self.mistakes.append((line, text))

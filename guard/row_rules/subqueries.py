@@ -1,0 +1,139 @@
+"""What stands in a ruled table's place: `(SELECT columns FROM table WHERE predicate OFFSET 0)`, as
+a tree.
+
+Rights add up. A row is shown when any of the actor's grants shows it. A column is shown as it is in
+the rows that a grant without a mask for it shows; in other rows the first grant of the file that
+shows the row masks it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from guard.refusal_texts import refused
+from guard.row_rules import texts
+from guard.row_rules.predicates import with_constants
+from guard.row_rules.rule_binding import BoundGrant, BoundTable
+from guard.walk import strings
+from sqltree.parsing import Node, parse
+
+_NO_ROWS: Node = {"A_Const": {"boolval": {}}}
+_NULL: Node = {"A_Const": {"isnull": True}}
+_FENCE: Node = {"A_Const": {"ival": {}}}
+_LIMITED_TEXTS = (("pg_catalog", "varchar"), ("pg_catalog", "bpchar"))
+
+
+@dataclass(frozen=True)
+class ActorValues:
+    """The values that placeholders stand for."""
+
+    user_id: str | None = None
+    groups: tuple[str, ...] = ()
+
+
+def subquery(
+    table: BoundTable,
+    grants: Sequence[int],
+    values: ActorValues,
+    source: Node,
+    columns: Sequence[str],
+) -> Node:
+    """Return the SELECT that shows what the grants show.
+
+    Args:
+        grants: the places of those that count for the actor.
+        source: what it reads from: the table, called `table.row`.
+        columns: what it gives, in order; system columns may be among them.
+
+    Raises:
+        ForbiddenObject: one of the grants does not fit the server.
+    """
+    found = [table.grants[place] for place in grants]
+    if any(grant.problem is not None for grant in found):
+        raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
+    select = {
+        "targetList": [_target(table, found, column) for column in columns],
+        "limitOffset": _FENCE,
+        "limitOption": "LIMIT_OPTION_COUNT",
+        "op": "SETOP_NONE",
+    }
+    if not any(grant.rows is None for grant in found):
+        select["whereClause"] = _any_of(found)
+    if not columns:
+        del select["targetList"]
+    return {**with_constants(select, values.user_id, values.groups), "fromClause": [source]}
+
+
+def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
+    """Return the columns that grants mask in some or all rows.
+
+    The grants may be bound or as in the file.
+    """
+    masks = [dict(grant.masks) for grant in grants]
+    names: set[str] = set().union(*masks)
+    for grant, masked in zip(grants, masks, strict=True):
+        shows_all_rows = grant.rows is None
+        if shows_all_rows:
+            names &= masked.keys()
+    return frozenset(names)
+
+
+def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Node:
+    plain: Node = {
+        "ColumnRef": {"fields": [{"String": {"sval": table.row}}, {"String": {"sval": column}}]}
+    }
+    if column not in masked_columns(grants):
+        return {"ResTarget": {"val": plain}}
+    clear = [grant for grant in grants if column not in grant.masks]
+    cases = [(_any_of(clear), plain)] if clear else []
+    type_name = _type_name(table.types.get(column, "text"))
+    for grant in grants:
+        if column in grant.masks:
+            cases.append((grant.rows or _NO_ROWS, _as(type_name, grant.masks[column])))
+            if grant.rows is None:
+                break
+    return {"ResTarget": {"name": column, "val": _first_of(cases)}}
+
+
+def _first_of(cases: Sequence[tuple[Node, Node]]) -> Node:
+    """Return the value of the first condition that holds; the last value where none of those
+    before it does.
+    """
+    (*before, (_, default)) = cases
+    if not before:
+        return default
+    branches = [{"CaseWhen": {"expr": condition, "result": result}} for condition, result in before]
+    return {"CaseExpr": {"args": branches, "defresult": default}}
+
+
+def _any_of(grants: Sequence[BoundGrant]) -> Node:
+    """Return a condition that holds where the condition of any of the grants holds. PostgreSQL's
+    parser keeps ORs flat.
+    """
+    conditions: list[Node] = []
+    for grant in grants:
+        rows = grant.rows or _NO_ROWS
+        is_or = rows.get("BoolExpr", {}).get("boolop") == "OR_EXPR"
+        conditions += rows["BoolExpr"]["args"] if is_or else [rows]
+    if len(conditions) < 2:
+        return conditions[0] if conditions else _NO_ROWS
+    return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
+
+
+def _as(type_name: Node, value: Node) -> Node:
+    """Return the value in its column's type, so that statements about the column stay valid."""
+    return {"TypeCast": {"arg": value, "typeName": type_name}}
+
+
+@lru_cache(maxsize=1024)
+def _type_name(text: str) -> Node:
+    """Return the tree of a type's name. A mask may be longer than the column's texts, so these
+    lose their length.
+    """
+    (statement,) = parse(f"SELECT NULL::{text}")
+    found: Node = statement.node["targetList"][0]["ResTarget"]["val"]["TypeCast"]["typeName"]
+    if strings(found["names"]) in _LIMITED_TEXTS:
+        found.pop("typmods", None)
+        del found["names"][:-1]  # pg_catalog.bpchar would be written char, which is char(1)
+    return found

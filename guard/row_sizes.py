@@ -1,0 +1,158 @@
+"""What queries and tables in FROM give: a bound for each column and a number of rows; and which are
+visible where.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from guard.sizes import Size, one_of, together
+from guard.walk import strings
+from sqltree.parsing import Node
+
+_ROW_CHARS = 64  # of a row's text, or of its JSON, beside its columns
+_GATHERING = re.compile(r"(?:string|array|jsonb?_object|jsonb?|range)_agg(?:_\w+)?|xmlagg")
+
+_AGGREGATES = frozenset(("avg", "count", "max", "min", "sum"))
+
+
+def is_gathering(name: str) -> bool:
+    """Tell whether the function puts the values of all rows together."""
+    return _GATHERING.fullmatch(name) is not None
+
+
+@dataclass
+class Rows:
+    """The columns and the number of rows of a query or a table in FROM.
+
+    Attributes:
+        columns: their bounds by name; None: those of a stored table, whatever they are called.
+        rows: how many there are; 1 for a stored table, as for everything stored.
+        is_open: whether only the plan tells how many.
+    """
+
+    columns: dict[str, Size] | None
+    rows: float = 1
+    is_open: bool = False
+
+
+@dataclass
+class Place:
+    """The sources and CTEs that a query can name.
+
+    Attributes:
+        outer: the place of the query around this one, whose names are visible here, too.
+        sources: what FROM offers, by alias.
+        ctes: CTEs that were looked at, by name.
+        pending: CTEs that were not looked at yet, by name, each with whether its WITH is RECURSIVE.
+        rows: how many rows the sources give together.
+        series: how many rows a series in the list of results makes of each.
+    """
+
+    outer: "Place | None" = None
+    sources: list[tuple[str, Rows]] = field(default_factory=list)
+    ctes: dict[str, Rows] = field(default_factory=dict)
+    pending: dict[str, tuple[Node, bool]] = field(default_factory=dict)
+    rows: float = 1
+    series: float = 1
+
+    @property
+    def reads_tables(self) -> bool:
+        """Whether only the plan tells how many rows there are."""
+        return any(rows.is_open for _, rows in self.sources)
+
+    def outward(self) -> "Iterator[Place]":
+        """This place, and those around it."""
+        place: Place | None = self
+        while place is not None:
+            yield place
+            place = place.outer
+
+
+class Everything(dict[str, Size]):
+    """The columns of a source whose names are not known: one bound holds for all of them."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__({"*": size})
+
+
+def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Iterator[Size]:
+    """Yield the bounds of all that a reference may mean among the sources.
+
+    It means a column, or a whole row by its alias.
+    """
+    name = parts[-1]
+    qualifier = parts[-2] if len(parts) > 1 else None
+    for alias, rows in sources:
+        is_meant = qualifier is None or alias == qualifier
+        columns = rows.columns
+        if not is_meant or columns is None:
+            continue
+        if name in columns:
+            yield columns[name]
+        elif isinstance(columns, Everything):
+            yield columns["*"]
+        elif name in ("*", alias):
+            row = together(columns.values())
+            yield replace(row, length=2 * row.length + _ROW_CHARS)
+
+
+def aggregates(select: Node) -> bool:
+    """Tell whether what is selected is one aggregate."""
+    targets = select.get("targetList", ())
+    for target in targets:
+        name = name_of(target["ResTarget"].get("val", {}))
+        if name not in _AGGREGATES and not is_gathering(name):
+            return False
+    return bool(targets)
+
+
+def last_field(node: Node) -> str | None:
+    """Return the last name of a column reference; None for any other expression."""
+    fields = strings(node.get("ColumnRef", {}).get("fields", ()))
+    return fields[-1] if fields else None
+
+
+def name_of(node: Node) -> str:
+    """Return what PostgreSQL calls the column of an expression without an alias."""
+    while "TypeCast" in node:
+        node = node["TypeCast"]["arg"]
+    column = last_field(node)
+    if column:
+        return column
+    call = strings(node.get("FuncCall", {}).get("funcname", ()))
+    return call[-1] if call else ""
+
+
+def renamed(rows: Rows, names: Sequence[str]) -> Rows:
+    """Return the rows with their first columns called `names`."""
+    if not names or rows.columns is None:
+        return rows
+    if isinstance(rows.columns, Everything):
+        return rows
+    columns = {}
+    for place, (name, size) in enumerate(rows.columns.items()):
+        is_renamed = place < len(names)
+        columns[names[place] if is_renamed else name] = size
+    return Rows(columns, rows.rows, rows.is_open)
+
+
+def union(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts.
+
+    Columns are named as in the first, each as large as the largest in its place.
+    """
+    is_open = any(part.is_open for part in parts)
+    known = [part.columns for part in parts if part.columns is not None]
+    if not known:
+        return Rows(None, is_open=is_open)
+    lists = [list(columns.values()) for columns in known]
+    columns = {}
+    for place, name in enumerate(parts[0].columns or known[0]):
+        columns[name] = _largest_at(place, lists)
+    count = sum(part.rows for part in parts)
+    return Rows(columns, count, is_open)
+
+
+def _largest_at(place: int, lists: list[list[Size]]) -> Size:
+    return one_of(sizes[place] for sizes in lists if place < len(sizes))

@@ -1,0 +1,504 @@
+"""Tells which fields are columns. `x.name` is a column if x has one of that name; else PostgreSQL
+calls `name(x)`.
+
+The name before the dot may stand for several parts of a FROM, in this query and around it. A field
+counts as a column only when every part of that name in the whole statement surely has it, so that
+it does not matter which one is meant.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guard.facts import POPULATING, Key, ServerFacts
+from guard.scopes import NOWHERE, Scope, with_queries
+from guard.walk import strings
+from sqltree.parsing import Node
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as far as it is known.
+
+    Its columns are in order, each with its name (None: unnamed) and the row it holds, if any.
+
+    Attributes:
+        is_open: whether there may be columns beyond these.
+        is_array: whether this describes the elements of an array of rows.
+    """
+
+    columns: "tuple[tuple[str | None, Row | None], ...]" = ()
+    is_open: bool = False
+    is_array: bool = False
+
+    def has(self, name: str) -> bool:
+        """Tell whether it surely has the column."""
+        return any(column == name for column, _ in self.columns)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether all its columns are known by name."""
+        return not self.is_open and all(name is not None for name, _ in self.columns)
+
+    def value(self, name: str) -> "Row | None":
+        """Return the row that the column holds; None when it holds none or that isn't sure."""
+        found = []
+        for column, row in self.columns:
+            if column == name:
+                found.append(row)
+        return found[0] if len(found) == 1 else None
+
+    def renamed(self, names: Iterable[str]) -> "Row":
+        """Return the row with its first columns called `names`."""
+        columns: list[tuple[str | None, Row | None]] = []
+        for place, name in enumerate(names):
+            is_known = not self.is_open and place < len(self.columns)
+            columns.append((name, self.columns[place][1] if is_known else None))
+        if not self.is_open:
+            columns += self.columns[len(columns) :]
+        return Row(tuple(columns), self.is_open)
+
+
+_MAX_COLUMNS = 1664  # PostgreSQL's own limit
+_MAX_ROW_DEPTH = 4  # rows within rows that are followed
+_UNKNOWN = Row(is_open=True)
+
+
+class FieldCheck:
+    """Finds the doubtful fields of one statement's tree."""
+
+    def __init__(self, facts: ServerFacts) -> None:
+        self.facts = facts
+        self.tables: defaultdict[str, list[Row]] = defaultdict(list)
+        self._is_gathered = False
+        self._is_sure = False
+        self._items: list[tuple[Node, Scope]] = []
+        self._rows: dict[int, Row] = {}
+        self._dotted: list[Node] = []
+
+    def doubtful(self, tree: Node) -> list[str]:
+        """Return the fields in the tree that may be no columns.
+
+        These are all of them when the tree is nested too deeply to tell.
+        """
+        found: list[str] = []
+        try:
+            self._visit(tree, NOWHERE)
+            self._gather()
+            for node in self._dotted:
+                found += self._doubtful_in(node)
+        except RecursionError:
+            return [name for node in _dotted(tree) for name in _fields(node)]
+        return found
+
+    def _visit(self, value: Any, scope: Scope) -> None:
+        """Note the items of every FROM with their scopes, and everything with a dot."""
+        if isinstance(value, list):
+            for item in value:
+                self._visit(item, scope)
+            return
+        if "withClause" in value:
+            scope = scope.entered(value["withClause"])
+            for place, cte in enumerate(with_queries(value["withClause"])):
+                self._visit(cte, scope.before(place))
+        for item in value.get("fromClause", ()):
+            self._items.append((item, scope))
+        for key, child in value.items():
+            if key == "withClause":
+                continue
+            if key in ("ColumnRef", "A_Indirection"):
+                self._dotted.append({key: child})
+            if isinstance(child, (dict, list)):
+                self._visit(child, scope)
+
+    def _gather(self) -> None:
+        is_sure = True
+        found: list[tuple[str, Row]] = []
+        for item, scope in self._items:
+            found += self._exposed(item, scope)
+        for name, row in found:
+            self.tables[name].append(row)
+            is_sure = is_sure and row.is_sure
+        self._is_gathered = True
+        self._is_sure = is_sure
+
+    # --------------------------------------------------------------------------
+    # what FROM offers
+
+    def _exposed(self, item: Node, scope: Scope) -> Iterator[tuple[str, Row]]:
+        """Return the names that an item of a FROM gives, each with its row."""
+        ((kind, node),) = item.items()
+        if kind == "RangeTableSample":
+            yield from self._exposed(node["relation"], scope)
+            return
+        if kind == "JoinExpr":
+            sides = [*self._exposed(node["larg"], scope), *self._exposed(node["rarg"], scope)]
+            yield from sides
+            yield from self._joined(node, [row for _, row in sides])
+            return
+        alias = node.get("alias", {})
+        row = self._row_of(kind, node, scope)
+        if "colnames" in alias:
+            row = row.renamed(strings(alias["colnames"]))
+        yield alias.get("aliasname") or _default_name(kind, node), row
+
+    def _joined(self, node: Node, sides: list[Row]) -> Iterator[tuple[str, Row]]:
+        """Yield what a join offers beside its sides: its alias, and that of its USING."""
+        alias = node.get("alias")
+        if alias:
+            columns: Sequence[str | None] = strings(alias.get("colnames", ()))
+            if not columns:
+                columns = [name for row in sides for name, _ in row.columns]
+            yield alias["aliasname"], _scalars(columns, is_open=True)
+        if "join_using_alias" in node:
+            merged = strings(node.get("usingClause", ()))
+            yield node["join_using_alias"]["aliasname"], _scalars(merged)
+
+    def _row_of(self, kind: str, node: Node, scope: Scope) -> Row:
+        if kind == "RangeVar":
+            return self._relation(node, scope)
+        if kind == "RangeSubselect":
+            return self._output(node["subquery"]["SelectStmt"], scope)
+        if kind == "RangeFunction":
+            return self._function_row(node)
+        columns = node.get("columns", ())
+        if kind == "RangeTableFunc":
+            return _scalars([column["RangeTableFuncCol"]["colname"] for column in columns])
+        if kind == "JsonTable":
+            return _scalars(list(_json_columns(columns)))
+        return _UNKNOWN
+
+    def _relation(self, node: Node, scope: Scope) -> Row:
+        name = node["relname"]
+        found = scope.find(name) if "schemaname" not in node else None
+        if found is not None:
+            return self._cte(*found)
+        return self._stored(self.facts.key(node.get("schemaname"), name))
+
+    def _stored(self, key: Key, *, depth: int = 0) -> Row:
+        """Return the row of a relation or composite type.
+
+        Rows within its rows are followed down to `_MAX_ROW_DEPTH`.
+        """
+        columns = self.facts.attributes.get(key)
+        if columns is None or depth > _MAX_ROW_DEPTH:
+            return _UNKNOWN
+        found: list[tuple[str | None, Row | None]] = []
+        for column in columns:
+            inner = None
+            if column.row:
+                row = self._stored(column.row, depth=depth + 1)
+                inner = Row(row.columns, row.is_open, column.is_array)
+            found.append((column.name, inner))
+        return Row(tuple(found))
+
+    def _cte(self, cte: Node, scope: Scope) -> Row:
+        if id(cte) in self._rows:
+            return self._rows[id(cte)]
+        self._rows[id(cte)] = _UNKNOWN  # while it is looked at: a recursive CTE reads itself
+        row = self._output(cte["ctequery"].get("SelectStmt", {}), scope)
+        if "aliascolnames" in cte:
+            row = row.renamed(strings(cte["aliascolnames"]))
+        search = cte.get("search_clause", {})
+        cycle = cte.get("cycle_clause", {})
+        added = (
+            search.get("search_seq_column"),
+            cycle.get("cycle_mark_column"),
+            cycle.get("cycle_path_column"),
+        )
+        for name in added:
+            if name:
+                row = Row((*row.columns, (name, None)), row.is_open)
+        self._rows[id(cte)] = row
+        return row
+
+    def _function_row(self, node: Node) -> Row:
+        """Return the row of the functions in an item of a FROM."""
+        defined = [item["ColumnDef"]["colname"] for item in node.get("coldeflist", ())]
+        if defined:
+            return _scalars(defined)
+        row = self._single_function_row(node)
+        if row is None:
+            return _UNKNOWN
+        if node.get("ordinality"):
+            return Row((*row.columns, ("ordinality", None)), row.is_open)
+        return row
+
+    def _single_function_row(self, node: Node) -> Row | None:
+        """Return the row of a FROM's only function; None where there are several, or none."""
+        functions = node.get("functions", ())
+        if len(functions) != 1:
+            return None
+        call = functions[0]["List"]["items"][0]
+        name = _called_function(call)
+        if not name:
+            return None
+        if name in self.facts.row_results:
+            return self._value(call) or _UNKNOWN
+        if not self.facts.is_complete or name in self.facts.types:
+            return _UNKNOWN
+        column = node.get("alias", {}).get("aliasname", name)
+        return _scalars([column])
+
+    # --------------------------------------------------------------------------
+    # what a query gives
+
+    def _output(self, select: Node, scope: Scope) -> Row:
+        """Return the row that a query gives, `scope` being that around it."""
+        if id(select) not in self._rows:
+            self._rows[id(select)] = self._given(select, scope)
+        return self._rows[id(select)]
+
+    def _given(self, select: Node, scope: Scope) -> Row:
+        if "withClause" in select:
+            scope = scope.entered(select["withClause"])
+        if "larg" in select:
+            return self._output(select["larg"], scope)
+        if "valuesLists" in select:
+            width = len(select["valuesLists"][0]["List"]["items"])
+            return _scalars([f"column{number}" for number in range(1, width + 1)])
+        return self._targets(select, scope)
+
+    def _targets(self, select: Node, scope: Scope) -> Row:
+        columns: list[tuple[str | None, Row | None]] = []
+        is_open = False
+        offered: list[tuple[str, Row]] = []
+        for item in select.get("fromClause", ()):
+            offered += self._exposed(item, scope)
+        for item in select.get("targetList", ()):
+            target = item["ResTarget"]
+            value = target.get("val", {})
+            stars = self._starred(value, offered)
+            if stars is not None:
+                columns += stars.columns
+                is_open = is_open or stars.is_open
+            else:
+                columns.append((target.get("name") or self._figured(value), None))
+            if len(columns) > _MAX_COLUMNS:
+                return _UNKNOWN
+        return Row(tuple(columns), is_open)
+
+    def _starred(self, value: Node, offered: list[tuple[str, Row]]) -> Row | None:
+        """Return the columns that `*`, `t.*` or `(row).*` stands for; None for any other value.
+
+        Args:
+            value: what is selected.
+            offered: the names that the query's FROM gives, each with its row.
+        """
+        names = _reference(value)
+        if names[-1:] == ("*",):
+            return _all_columns(names, offered)
+        fields = value.get("A_Indirection", {}).get("indirection", ())
+        if not fields or "A_Star" not in fields[-1]:
+            return None
+        inner = {"A_Indirection": {**value["A_Indirection"], "indirection": fields[:-1]}}
+        return self._value(inner) or _UNKNOWN
+
+    def _figured(self, value: Node) -> str | None:
+        """Return the name that PostgreSQL gives a column without AS, where that is simple."""
+        if not value:
+            return None
+        ((kind, node),) = value.items()
+        if kind == "ColumnRef":
+            return strings(node["fields"])[-1]
+        if kind == "FuncCall":
+            return strings(node["funcname"])[-1]
+        if kind == "A_Indirection" and "String" in node["indirection"][-1]:
+            return strings(node["indirection"])[-1]
+        if kind in ("TypeCast", "CollateClause"):
+            is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
+            return self._figured(node["arg"]) if is_plain else None
+        return None
+
+    # --------------------------------------------------------------------------
+    # what a value is
+
+    def _value(self, value: Node) -> Row | None:
+        """Return the row that an expression gives; None when it gives none or that isn't sure."""
+        if not value:
+            return None
+        ((kind, node),) = value.items()
+        if kind == "ColumnRef":
+            return self._named(strings(node["fields"]))
+        if kind == "A_Indirection":
+            row = self._value(node["arg"])
+            for step in node["indirection"]:
+                row = _stepped(row, step)
+            return row
+        if kind == "TypeCast":
+            return self._typed(node.get("typeName", {}))
+        if kind == "RowExpr":
+            return self._constructed(node.get("args", ()))
+        if kind == "FuncCall":
+            return self._called(node)
+        return None
+
+    def _constructed(self, fields: Sequence[Node]) -> Row | None:
+        """Return the row of `ROW(…)`."""
+        columns: list[tuple[str | None, Row | None]] = []
+        for number, field in enumerate(fields, 1):
+            is_star = _reference(field)[-1:] == ("*",)
+            if is_star:
+                return None
+            columns.append((f"f{number}", self._value(field)))
+        return Row(tuple(columns))
+
+    def _called(self, node: Node) -> Row | None:
+        name = strings(node["funcname"])[-1]
+        if name in POPULATING:
+            arguments = node.get("args")
+            return self._value(arguments[0]) if arguments else None
+        columns = self.facts.row_results.get(name)
+        if not columns:
+            return None
+        return _scalars(sorted(columns), is_open=True)
+
+    def _typed(self, node: Node) -> Row | None:
+        """Return the row of a value of the type."""
+        names = strings(node.get("names", ()))
+        last = names[-1]
+        if len(names) > 1:
+            keys = [self.facts.key(names[-2], last)]
+        elif last in self.facts.types:
+            return None
+        else:
+            keys = [(schema, last) for schema in self.facts.search_path]
+        for key in keys:
+            if key in self.facts.attributes:
+                row = self._stored(key)
+                return Row(row.columns, row.is_open, "arrayBounds" in node)
+        return None
+
+    def _named(self, names: tuple[str, ...]) -> Row | None:
+        """Return the row that a reference gives, if everything it may mean gives the same."""
+        if names[-1] == "*" or not self._is_gathered:
+            return None
+        if len(names) > 1:
+            found = self._meanings_of_field(names[-2], names[-1])
+        else:
+            found = self._meanings_of_name(names[0])
+        if not found:
+            return None
+        first, *others = found
+        return first if all(row == first for row in others) else None
+
+    def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
+        """Return what `table.name` may mean, for each part of a FROM of that name."""
+        return [row.value(name) for row in self.tables.get(table, ())]
+
+    def _meanings_of_name(self, name: str) -> list[Row | None]:
+        """Return what a name without a dot may mean: a column, or a table's row."""
+        if not self._is_sure:
+            return []
+        found: list[Row | None] = []
+        for rows in self.tables.values():
+            for row in rows:
+                if row.has(name):
+                    found.append(row.value(name))
+        return [*found, *self.tables.get(name, ())]
+
+    # --------------------------------------------------------------------------
+    # fields
+
+    def _doubtful_in(self, node: Node) -> Iterator[str]:
+        """Yield the fields of a reference or an indirection that may be no columns."""
+        if "ColumnRef" in node:
+            names = strings(node["ColumnRef"]["fields"])
+            if len(names) > 1 and not self._is_column(names[-2], names[-1]):
+                yield names[-1]
+            return
+        row = self._value(node["A_Indirection"]["arg"])
+        for step in node["A_Indirection"]["indirection"]:
+            if "String" in step:
+                name = step["String"]["sval"]
+                is_column = row is not None and not row.is_array and row.has(name)
+                if not is_column:
+                    yield name
+            row = _stepped(row, step)
+
+    def _is_column(self, table: str, name: str) -> bool:
+        """Tell whether `table.name` is surely a column."""
+        if name == "*":
+            return True
+        rows = self.tables.get(table, [])
+        return bool(rows) and all(row.has(name) for row in rows)
+
+
+def _reference(value: Node) -> tuple[str, ...]:
+    return strings(value["ColumnRef"]["fields"]) if "ColumnRef" in value else ()
+
+
+def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
+    """Return a row of columns that hold no rows, or of which that isn't known."""
+    return Row(tuple((name, None) for name in names), is_open)
+
+
+def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
+    """Return what `*` or `t.*` stands for."""
+    rows = []
+    for name, row in offered:
+        if len(names) == 1 or name == names[-2]:
+            rows.append(row)
+    # Joins merge columns, so the order of columns is not known.
+    is_open = len(rows) != 1 or rows[0].is_open
+    columns = [column for row in rows for column in row.columns]
+    return Row(tuple(columns), is_open)
+
+
+def _dotted(tree: Node) -> Iterator[Node]:
+    """Yield everything with a dot in a tree of any depth."""
+    pending: list[Any] = [tree]
+    while pending:
+        value = pending.pop()
+        children = value
+        if isinstance(value, dict):
+            children = value.values()
+            for key in ("ColumnRef", "A_Indirection"):
+                if key in value:
+                    yield {key: value[key]}
+        for child in children:
+            if isinstance(child, (dict, list)):
+                pending.append(child)
+
+
+def _fields(node: Node) -> tuple[str, ...]:
+    if "ColumnRef" in node:
+        return strings(node["ColumnRef"]["fields"])[1:]
+    steps = node["A_Indirection"]["indirection"]
+    return strings(step for step in steps if "String" in step)
+
+
+def _stepped(row: Row | None, step: Node) -> Row | None:
+    """Return what a field or a subscript of the row is."""
+    if row is None or "A_Star" in step:
+        return None
+    if "A_Indices" not in step:
+        return None if row.is_array else row.value(step["String"]["sval"])
+    if not row.is_array:
+        return None
+    is_slice = step["A_Indices"].get("is_slice", False)
+    return Row(row.columns, row.is_open, is_slice)
+
+
+def _default_name(kind: str, node: Node) -> str:
+    if kind == "RangeVar":
+        return str(node["relname"])
+    if kind == "RangeFunction":
+        return _called_function(node["functions"][0]["List"]["items"][0])
+    return {"RangeTableFunc": "xmltable", "JsonTable": "json_table"}.get(kind, "")
+
+
+def _called_function(value: Node) -> str:
+    """Return the name of the function that the expression calls; empty for other expressions."""
+    call = value.get("FuncCall")
+    return strings(call["funcname"])[-1] if call else ""
+
+
+def _json_columns(columns: Iterable[Node]) -> Iterator[str]:
+    for item in columns:
+        column = item["JsonTableColumn"]
+        if column.get("columns"):
+            yield from _json_columns(column["columns"])
+        elif "name" in column:
+            yield column["name"]

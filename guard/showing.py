@@ -1,0 +1,157 @@
+"""Reduces a catalogue to what statements may read: prompts, rules, examples and suggestions are
+made of the result.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from common.meanings import ColumnMeaning, Metric, TableMeaning
+from common.text import Text
+from common.values import Catalog, Column, Table
+from guard.access import AccessCheck
+from guard.closure import RunningColumns
+from guard.columns import Read
+
+_HIDDEN = "…"  # stands for a closed name in a comment
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+
+
+def visible(catalog: Catalog, check: AccessCheck, running: RunningColumns | None = None) -> Catalog:
+    """Return the tables and columns that `check` lets statements read.
+
+    Comments and keys that name others are left out.
+
+    Args:
+        running: closes what runs harmful code when it is read.
+    """
+    if running is not None:
+        catalog = _harmless(catalog, running)
+    if not check.rules:
+        return catalog
+    tables = []
+    for table in catalog.tables:
+        if check.refusal(Read(table.key)) is not None:
+            continue
+        reduced = _visible_columns(table, check)
+        if reduced.columns:
+            tables.append(reduced)
+    names = _Names.of(_hidden_names(catalog, tables, check))
+    return replace(
+        catalog,
+        tables=tuple(_without_names(table, names) for table in tables),
+        metrics=tuple(_with_meaning(metric, names) for metric in catalog.metrics),
+    ).coherent()
+
+
+def _hidden_names(catalog: Catalog, shown: list[Table], check: AccessCheck) -> set[str]:
+    """Return the names of relations that may not be read."""
+    hidden = {table.name for table in catalog.tables}
+    for key in check.facts.relations:
+        if check.rules.denies(key):
+            hidden.add(key[1])
+    return hidden - {table.name for table in shown}
+
+
+def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
+    """Return the catalogue without what runs harmful code; the same object if there is nothing
+    such.
+    """
+    tables = []
+    for table in catalog.tables:
+        read = Read(table.key)
+        if running.refusal(read) is not None:
+            continue
+        columns = tuple(
+            column for column in table.columns if running.may_read_column(read, column.name)
+        )
+        if len(columns) == len(table.columns):
+            tables.append(table)
+        elif columns:
+            tables.append(replace(table, columns=columns))
+    if len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables)):
+        return catalog
+    return replace(catalog, tables=tuple(tables)).coherent()
+
+
+def _is(one: Table, other: Table) -> bool:
+    return one is other
+
+
+def _visible_columns(table: Table, check: AccessCheck) -> Table:
+    read = Read(table.key)
+    if not check.has_secrets(read):
+        return table
+    shown = []
+    closed = set()
+    for column in table.columns:
+        if check.may_read_column(read, column.name):
+            shown.append(column)
+        else:
+            closed.add(column.name)
+    return _without_names(replace(table, columns=tuple(shown)), _Names.of(closed))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Names to find in texts: those of Latin letters as whole words, others anywhere."""
+
+    words: frozenset[str]
+    others: frozenset[str]
+    lengths: frozenset[int]
+
+    @classmethod
+    def of(cls, names: Collection[str]) -> "_Names":
+        words = set()
+        others = set()
+        for name in names:
+            if len(name) <= 1:
+                continue
+            if _WORD.fullmatch(name):
+                words.add(name.lower())
+            else:
+                others.add(name)
+        return cls(frozenset(words), frozenset(others), frozenset(map(len, others)))
+
+    def taken_out_of(self, text: str) -> str:
+        text = _WORD.sub(
+            lambda match: _HIDDEN if match[0].lower() in self.words else match[0], text
+        )
+        pieces = {text[at : at + length] for length in self.lengths for at in range(len(text))}
+        for name in sorted(pieces & self.others, key=len, reverse=True):
+            text = text.replace(name, _HIDDEN)
+        return text
+
+
+_Meaning = TypeVar("_Meaning", TableMeaning, ColumnMeaning, Metric)
+
+
+def _without_names(table: Table, names: _Names) -> Table:
+    if not names.words and not names.others:
+        return table
+    return replace(
+        table,
+        columns=tuple(_with_comment(column, names) for column in table.columns),
+        comment=table.comment and names.taken_out_of(table.comment),
+        meaning=table.meaning and _with_meaning(table.meaning, names),
+    )
+
+
+def _with_comment(column: Column, names: _Names) -> Column:
+    if not column.comment and not column.meaning:
+        return column
+    return replace(
+        column,
+        comment=column.comment and names.taken_out_of(column.comment),
+        meaning=column.meaning and _with_meaning(column.meaning, names),
+    )
+
+
+def _with_meaning(meaning: _Meaning, names: _Names) -> _Meaning:
+    """Return the meaning without the names in its description; what things are called stays,
+    being the operator's words.
+    """
+    if meaning.description is None:
+        return meaning
+    return replace(meaning, description=Text(*map(names.taken_out_of, meaning.description)))

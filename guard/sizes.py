@@ -1,0 +1,455 @@
+"""Bounds for values: between which numbers one lies, how long its text is, and where it comes from.
+
+A value is *small* where the statement's text proves it. What is *stored* in tables counts as 1, so
+a bound says by how much the statement itself multiplies it. What is *gathered* from many rows is
+as long as the plan says, which is held against a limit before the statement runs; until then it
+counts as `GATHERED_CHARS`. Anything else is unbounded. Moments are numbers, too: days since 2000.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+TEXT_OF_NUMBER = 32
+QUOTES = 8  # characters around a value in JSON, XML or an array
+LONG_CHARS = 1_000
+"""Characters or elements up to which a value is short: whatever a built-in does, it ends soon."""
+GATHERED_CHARS = 10_000_000
+"""What a value counts that is gathered from rows of tables."""
+_INTEGER_CHARS = 20
+MOST_DIGITS = 150_000  # of a numeric
+_MOST_TEXT = (
+    2_000  # characters of which the numbers in a text are known, or what it is put together of
+)
+_ROUNDS = 20_000  # of a recursive query, for what grows by the same amount in each
+_LARGEST_FLOAT = 1e300
+_EPOCH = date(2000, 1, 1).toordinal()
+_NUMBER = re.compile(r"[-+]?(\d++(?:\.\d*+)?|\.\d++)(?:e([-+]?\d++))?", re.IGNORECASE)
+_NUMBERS = re.compile(
+    r"0x[0-9a-f]++|0o[0-7]++|0b[01]++|(?:\d++(?:\.\d++)?|\.\d++)(?:e\+?\d++)?", re.IGNORECASE
+)
+_DATE = re.compile(
+    r"(\d{4})-?(\d{2})-?(\d{2})(?:[ T]\d{2}(?::?\d{2}){0,2}(?:\.\d+)?)?(?:[-+]\d+|Z)?"
+)
+_CLOCK = re.compile(r"(\d{1,3}):(\d{2})(?::(\d{2}(?:\.\d+)?))?")
+_SPAN = re.compile(r"(?<![\d.])([-+]?\d++(?:\.\d++)?)\s*+([a-z]++)", re.IGNORECASE)
+_HOUR = 1 / 24
+_UNIT_DAYS = {
+    "us": _HOUR / 3.6e9,
+    "microsecond": _HOUR / 3.6e9,
+    "ms": _HOUR / 3.6e6,
+    "millisecond": _HOUR / 3.6e6,
+    "s": _HOUR / 3600,
+    "sec": _HOUR / 3600,
+    "second": _HOUR / 3600,
+    "m": _HOUR / 60,
+    "min": _HOUR / 60,
+    "minute": _HOUR / 60,
+    "h": _HOUR,
+    "hr": _HOUR,
+    "hour": _HOUR,
+    "d": 1.0,
+    "day": 1.0,
+    "w": 7.0,
+    "week": 7.0,
+    "mon": 31.0,
+    "month": 31.0,
+    "y": 366.0,
+    "year": 366.0,
+}
+
+
+class TooLong(Exception):
+    """A value gets too long, or takes too long to compute; the message is the name of the function
+    or operator.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A bound for one value.
+
+    Attributes:
+        low, high: between which it lies, if it is a number or is read as one; of an array, between
+            which its elements lie.
+        length: characters of its text, or elements.
+        is_stored: whether something stored in a table is in it.
+        is_gathered: whether it grows with the number of rows of tables.
+        is_number: whether it surely is a number, which has a bounded number of digits.
+        is_float: whether it is a number of a type of fixed size.
+        text: the text itself, where it is known.
+        item: characters of one element of an array; None where that is not known.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    length: float = TEXT_OF_NUMBER
+    is_stored: bool = False
+    is_gathered: bool = False
+    is_number: bool = False
+    is_float: bool = False
+    text: str | None = None
+    item: float | None = None
+
+    @property
+    def magnitude(self) -> float:
+        """The largest absolute value of the number."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def constant(self) -> float | None:
+        """The number itself, where it is known."""
+        return self.low if self.low == self.high else None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is not proven to be short."""
+        return self.length > LONG_CHARS
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the statement computes it, so that its text is not known."""
+        return self.text is None and not self.is_stored
+
+
+STORED = Size(-1, 1, 1, is_stored=True)
+TRUTH = Size(0, 1, 5)
+EMPTY = Size(0, 0, 0)
+TODAY = Size(10_000, 10_001)
+
+
+def one_of(sizes: Iterable[Size]) -> Size:
+    """Return the bound of a value that is one of several."""
+    found = list(sizes)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        return EMPTY
+    return Size(
+        min(size.low for size in found),
+        max(size.high for size in found),
+        max(size.length for size in found),
+        any(size.is_stored for size in found),
+        any(size.is_gathered for size in found),
+        all(size.is_number for size in found),
+        all(size.is_float for size in found),
+        item=_longest_item(found),
+    )
+
+
+def _longest_item(sizes: list[Size]) -> float | None:
+    longest = 0.0
+    for size in sizes:
+        if size.item is None:
+            return None
+        longest = max(longest, size.item)
+    return longest
+
+
+def element_of(size: Size) -> Size:
+    """Return the bound of an array's element or a row's field: no larger than all of it."""
+    if size.item is None:
+        return inexact(size)
+    is_gathered = size.item >= GATHERED_CHARS
+    return replace(size, length=size.item, is_gathered=is_gathered, text=None, item=None)
+
+
+def together(sizes: Iterable[Size]) -> Size:
+    """Return the bound of several values put together into one, of which no number is known."""
+    found = list(sizes)
+    if len(found) == 1:
+        return found[0]
+    length = sum(size.length for size in found)
+    is_gathered = any(size.is_gathered for size in found)
+    return Size(
+        length=length, is_stored=any(size.is_stored for size in found), is_gathered=is_gathered
+    )
+
+
+def inexact(size: Size) -> Size:
+    """Return the bound without the known text."""
+    return size if size.text is None else replace(size, text=None)
+
+
+def unnumbered(size: Size) -> Size:
+    """Return the bound of something that is no number, or whose number is not known."""
+    return replace(size, low=-math.inf, high=math.inf, is_number=False, is_float=False, text=None)
+
+
+def between(low: float, high: float, like: Size, *, length: float | None = None) -> Size:
+    """Return the bound of a number from `low` to `high` that comes from where `like` does."""
+    has_no_end = math.isnan(low) or math.isnan(high)
+    if has_no_end or low == math.inf or high == -math.inf:
+        low, high = -math.inf, math.inf
+    if length is None:
+        length = like.length
+    if like.is_float:
+        length = min(length, TEXT_OF_NUMBER)
+    return replace(like, low=low, high=high, length=length)
+
+
+def of_number(value: float) -> Size:
+    """Return the bound of a known number."""
+    return Size(value, value, len(f"{value:.17g}"), is_number=True)
+
+
+def of_text(value: str) -> Size:
+    """Return the bound of a known text.
+
+    As a number it counts as the one it spells, or as the largest one in it.
+    """
+    plain = value.strip().replace("_", "")
+    is_number = len(plain) < LONG_CHARS and _NUMBER.fullmatch(plain) is not None
+    if is_number:
+        number = _float(plain)
+        length = len(value) if abs(number) < _LARGEST_FLOAT else _digits_spelled(plain)
+        return between(number, number, Size(length=length, text=value))
+    may_spell_others = "\\" in value or "&" in value
+    if may_spell_others or len(value) > _MOST_TEXT:
+        return Size(length=len(value), text=value)
+    numbers = [_float(number) for number in _NUMBERS.findall(value)]
+    most = max((*numbers, 1.0))
+    huge = [number for number in numbers if number > _LARGEST_FLOAT]
+    return Size(-most, most, len(value) + MOST_DIGITS * len(huge), text=value)
+
+
+def of_digits(value: str) -> Size:
+    """Return the bound of a number that is written with a point or an exponent."""
+    found = of_text(value)
+    return replace(
+        found, length=max(found.length, _digits(found.magnitude)), text=None, is_number=True
+    )
+
+
+def days_of(size: Size) -> Size:
+    """Return the bound of a text that is read as a moment or a span of time; others are what
+    they are.
+    """
+    if size.text is None or _NUMBER.fullmatch(size.text.strip()):
+        return size
+    days = _days(size.text.strip())
+    known = replace(size, text=None)
+    return unnumbered(size) if days is None else replace(known, low=days, high=days)
+
+
+def _days(text: str) -> float | None:
+    match = _DATE.fullmatch(text)
+    if match is not None:
+        return _days_of_date(int(match[1]), int(match[2]), int(match[3]))
+    clock = _CLOCK.fullmatch(text)
+    if clock is not None:
+        hours, minutes, seconds = int(clock[1]), int(clock[2]), float(clock[3] or 0)
+        return hours * _HOUR + minutes * _HOUR / 60 + seconds / 86_400
+    if text.lower() in ("now", "today", "tomorrow", "yesterday"):
+        return TODAY.high
+    return _days_of_span(text)
+
+
+def _days_of_date(year: int, month: int, day: int) -> float | None:
+    try:
+        return float(date(year, month, day).toordinal() - _EPOCH)
+    except ValueError:
+        return None
+
+
+def _days_of_span(text: str) -> float | None:
+    """Return the length of `3 days 2 hours` in days; None if it is no span."""
+    spans = _SPAN.findall(text)
+    if not spans or _SPAN.sub("", text).strip():
+        return None
+    days = 0.0
+    for amount, unit in spans:
+        name = unit.lower()
+        unit_days = _UNIT_DAYS.get(name) or _UNIT_DAYS.get(name[:-1])
+        if unit_days is None:
+            return None
+        days += float(amount) * unit_days
+    return days
+
+
+def _float(text: str) -> float:
+    if text[:2].lower() in ("0x", "0o", "0b"):
+        return float(int(text, 0))
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
+
+
+def _digits_spelled(plain: str) -> int:
+    """Return how many digits a number has that is beyond floats, such as 1e310."""
+    try:
+        return min(max(len(plain), abs(Decimal(plain).adjusted()) + 1), MOST_DIGITS)
+    except InvalidOperation:  # hexadecimal, or an exponent without end
+        return MOST_DIGITS
+
+
+def outgrown(history: list[Size]) -> Size:
+    """Return the bound of a column of a recursive query, from what its rounds gave.
+
+    What grows by the same amount in each round grows on for `_ROUNDS` more; what grows faster has
+    no bound: only numbers may.
+    """
+    last = history[-1]
+    low = -_grown([-size.low for size in history])
+    high = _grown([size.high for size in history])
+    length = _grown([size.length for size in history])
+    if last.is_float:
+        length = last.length
+    elif last.is_number:
+        digits = _digits(max(-low, high))
+        length = last.length + digits if math.isfinite(high - low) else min(length, digits)
+    if length == math.inf:
+        raise TooLong("||")
+    return inexact(between(low, high, last, length=length))
+
+
+def _grown(values: list[float]) -> float:
+    before, after = values[-2] - values[-3], values[-1] - values[-2]
+    if not math.isfinite(values[-1]) or after > before * 1.01 + 1e-9:
+        return math.inf
+    return values[-1] + max(after, 0) * _ROUNDS
+
+
+# ------------------------------------------------------------------------------
+# operators
+
+
+def product(left: float, right: float) -> float:
+    """Return `left * right`, where nothing times infinity is nothing."""
+    if left == 0 or right == 0:
+        return 0.0
+    return left * right
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(max(base, 1.0), exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _digits(number: float) -> float:
+    """Return how many characters a number up to `number` may be written with, without a long
+    fraction.
+    """
+    if number == math.inf:
+        return MOST_DIGITS
+    return max(_INTEGER_CHARS, 2 + math.log10(max(number, 1)))
+
+
+def _sum(left: Size, right: Size) -> Size:
+    return between(left.low + right.low, left.high + right.high, _added(left, right))
+
+
+def _difference(left: Size, right: Size) -> Size:
+    return between(left.low - right.high, left.high - right.low, _added(left, right))
+
+
+def _added(left: Size, right: Size) -> Size:
+    """Return where a sum comes from; one of numbers has about as many digits as the longer one."""
+    both = _numeric(left, right)
+    most = left.magnitude + right.magnitude
+    if not math.isfinite(most):
+        return both
+    return replace(both, length=max(left.length, right.length, _digits(most)))
+
+
+def _numeric(left: Size, right: Size) -> Size:
+    """Return what an operation of two numbers comes from. A number of fixed size makes the
+    result one.
+    """
+    return replace(
+        together((left, right)),
+        is_number=left.is_number or right.is_number,
+        is_float=left.is_float or right.is_float,
+    )
+
+
+def _times(left: Size, right: Size) -> Size:
+    ends = [product(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    return between(min(ends), max(ends), _numeric(left, right))
+
+
+def _divided(left: Size, right: Size) -> Size:
+    """Return what is stored counts as at most 1, but is no fraction: it makes nothing larger."""
+    smallest = min(abs(right.low), abs(right.high))
+    if right.low <= 0 <= right.high:
+        smallest = right.magnitude if right.is_stored else 0.0
+    whole = _numeric(left, right)
+    length = whole.length + TEXT_OF_NUMBER
+    if not smallest:
+        return replace(unnumbered(whole), length=length)
+    if left.low >= 0 and right.low > 0:
+        return between(0.0, left.high / smallest, whole, length=length)
+    most = left.magnitude / smallest
+    return between(-most, most, whole, length=length)
+
+
+def _remainder(left: Size, right: Size) -> Size:
+    most = min(left.magnitude, right.magnitude)
+    return between(0.0 if left.low >= 0 else -most, most, _numeric(left, right))
+
+
+def _raised(left: Size, right: Size) -> Size:
+    whole = _numeric(left, right)
+    exponent = max(abs(right.low), abs(right.high))
+    base = left.magnitude
+    if right.low < 0 and not left.is_stored:
+        smallest = 0.0 if left.low <= 0 <= left.high else min(abs(left.low), abs(left.high))
+        base = max(base, 1 / smallest if smallest else math.inf)
+    most = _power(base, exponent)
+    return between(-most, most, whole, length=max(whole.length, _digits(most)))
+
+
+def _shifted(left: Size, right: Size) -> Size:
+    most = product(left.magnitude, _power(2, right.magnitude))
+    return between(-most, most, together((left, right)))
+
+
+def _no_larger(left: Size, right: Size) -> Size:
+    most = max(left.magnitude, right.magnitude)
+    return between(-most, most, together((left, right)))
+
+
+def _united(left: Size, right: Size) -> Size:
+    most = left.magnitude + right.magnitude
+    return between(-most, most, together((left, right)))
+
+
+def concatenated(left: Size, right: Size) -> Size:
+    """Return the bound of `left || right`."""
+    first = constant_text(left)
+    second = constant_text(right)
+    is_short = left.length + right.length <= _MOST_TEXT
+    if first is not None and second is not None and is_short:
+        return of_text(first + second)
+    return unnumbered(together((left, right)))
+
+
+def constant_text(size: Size) -> str | None:
+    """Return the text of a known text or whole number; None where it is not known."""
+    number = size.constant
+    if size.text is not None or number is None:
+        return size.text
+    is_exact = number.is_integer() and abs(number) < 1e15  # noqa: PLR2004 - of a float
+    return f"{number:.0f}" if is_exact else None
+
+
+OPERATORS: dict[str, Callable[[Size, Size], Size]] = {
+    "+": _sum,
+    "-": _difference,
+    "*": _times,
+    "/": _divided,
+    "%": _remainder,
+    "^": _raised,
+    "<<": _shifted,
+    ">>": _no_larger,
+    "&": _no_larger,
+    "|": _united,
+    "||": concatenated,
+}
+"""What operators give whose result may be a number or longer than both sides."""

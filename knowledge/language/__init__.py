@@ -1,0 +1,1 @@
+"""How names and questions are written: words, spelling, inflection, and what means the same."""

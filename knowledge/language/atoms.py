@@ -1,0 +1,170 @@
+"""A question cut into the smallest pieces the other modules look at: words, Han characters,
+numbers, quotations.
+
+Names and stored values of the catalogue are cut by the same rules, so that both sides of every
+comparison agree about case, plurals, separators and full-width characters.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from knowledge.language.cutting import ALONE, pieces
+from knowledge.language.inflection import stem
+from knowledge.words import SIMPLIFIED
+
+AtomKind = Literal["word", "han", "number", "quote", "mark"]
+
+_QUOTES = {'"': '"', "“": "”", "「": "」", "『": "』", "‘": "’", "《": "》", "`": "`"}
+_PIECES = re.compile(
+    r"(?P<number>\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    rf"|(?P<word>[^\W\d_{ALONE}]+(?:'[a-z]{{1,2}}(?![a-z]))?)"
+    rf"|(?P<han>[{ALONE}])"
+    r"|(?P<space>[\s_]+)"
+    r"|(?P<mark>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
+_PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
+
+
+def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
+    """The words of a list that is written as one string, because it is easier to read."""
+    return tuple(text.split(separator))
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One piece of text.
+
+    Attributes:
+        text: as written (after full-width folding); the inside of a quotation.
+        key: what is compared exactly: lower case, simplified characters.
+        stem: what is compared loosely: lower case, without inflection.
+        start, end: character offsets into the normalised text.
+        glued: whether nothing separates it from the atom before.
+    """
+
+    kind: AtomKind
+    text: str
+    key: str
+    stem: str
+    start: int
+    end: int
+    glued: bool
+
+
+def normalise(text: str) -> str:
+    """Full-width letters, digits and punctuation as half-width, one kind of apostrophe, no control
+    characters.
+    """
+    if (text.isalnum() and text.isascii()) or _PLAIN_HAN.fullmatch(text):
+        return text
+    text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u02bc", "'")
+    text = re.sub(r"(?<=\d)'s\b", "", text)
+    return "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text).strip()
+
+
+@lru_cache(
+    maxsize=256
+)  # a question is cut for its marks, its values and its likeness to earlier ones
+def atoms_of(text: str) -> tuple[Atom, ...]:
+    """The atoms of a normalised text, in order; separators are dropped, punctuation is kept as
+    `mark`.
+    """
+    atoms: list[Atom] = []
+    position = 0
+    separated = True
+    while position < len(text):
+        quoted = _quotation(text, position)
+        if quoted is not None:
+            atoms.append(quoted)
+            position, separated = quoted.end, True
+            continue
+        match = _PIECES.match(text, position)
+        assert match is not None
+        kind = match.lastgroup
+        position = match.end()
+        if kind == "space":
+            separated = True
+            continue
+        atoms.extend(_atoms_of_piece(str(kind), match.group(), match.start(), glued=not separated))
+        separated = False
+    return tuple(atoms)
+
+
+def _quotation(text: str, position: int) -> Atom | None:
+    opening = text[position]
+    closing = _QUOTES.get(opening)
+    if opening == "'" and (position == 0 or not text[position - 1].isalnum()):
+        closing = "'"
+    if closing is None:
+        return None
+    end = text.find(closing, position + 1)
+    inside = text[position + 1 : end].strip()
+    if end < 0 or not inside:
+        return None
+    return Atom("quote", inside, inside.lower(), inside.lower(), position, end + 1, glued=False)
+
+
+def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[Atom]:
+    if kind == "number":
+        plain = text.replace(",", "")
+        return [Atom("number", plain, plain, plain, start, start + len(text), glued)]
+    if kind == "word":
+        base = re.sub("'s$", "", text, flags=re.IGNORECASE)
+        key = base.lower()
+        return [Atom("word", base, key, stem(key), start, start + len(text), glued)]
+    key = SIMPLIFIED.get(ord(text), text) if kind == "han" else text
+    return [
+        Atom("han" if kind == "han" else "mark", text, key, key, start, start + len(text), glued)
+    ]
+
+
+def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
+    """The comparison key of a run of atoms: Latin words and numbers apart by one blank, Han
+    characters together.
+
+    Glue between letters and digits is ignored (`G15`, `g 15` and `G-15` are one key), punctuation
+    vanishes.
+    """
+    parts: list[str] = []
+    previous = "han"
+    for atom in atoms:
+        if atom.kind == "mark":
+            continue
+        if parts and atom.kind != "han" and previous != "han":
+            parts.append(" ")
+        parts.append(atom.stem if stems else atom.key)
+        previous = atom.kind
+    return "".join(parts)
+
+
+@lru_cache(maxsize=16384)
+def key_of(text: str, *, stems: bool = False) -> str:
+    """The comparison key of a whole phrase."""
+    # Most names of a catalogue are cut like this; the long way finds the same.
+    if not text.isascii():
+        if _PLAIN_HAN.fullmatch(text):
+            return text.translate(SIMPLIFIED)
+    elif _PLAIN_WORDS.fullmatch(text):
+        return " ".join(map(stem, text.split(" "))) if stems else text
+    return join(
+        [atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text),
+        stems=stems,
+    )
+
+
+def _as_quote(text: str) -> list[Atom]:
+    folded = normalise(text).lower()
+    return [Atom("quote", folded, folded, folded, 0, len(folded), glued=False)]
+
+
+@lru_cache(maxsize=16384)
+def words_of(identifier: str) -> tuple[str, ...]:
+    """The words of a database identifier as `pieces` cuts it, by their keys: lower case, simplified
+    characters.
+    """
+    return tuple(word.lower().translate(SIMPLIFIED) for word in pieces(normalise(identifier)))

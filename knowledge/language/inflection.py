@@ -1,0 +1,101 @@
+"""Inflection of English words: the one place, since two sides that are compared must agree.
+
+`stem`, `singular` and `root` make keys to compare by, each coarser or finer on purpose; `plural`
+and `lemma` make words that can be shown or looked up in a dictionary.
+"""
+
+import re
+import threading
+from functools import lru_cache
+
+import snowballstemmer
+
+from knowledge.language.cutting import has_han
+from knowledge.words import WORDS
+
+_IRREGULAR = {
+    form: base for base, forms in WORDS.english.under("irregular").items() for form in forms
+}
+_SHORT = 3  # letters of a word that is too short to lose an ending
+_LONG_PLURAL = re.compile("(sses|shes|ches|xes|zzes)$")
+_NO_PLURAL = ("ss", "us", "is")
+_VERB_ENDINGS = ("ing", "ed")
+_VOWEL = re.compile("[aeiouy]")
+_KEPT_DOUBLE = "lsz"  # letters that end words twice: sell, pass
+_STEMMERS = threading.local()  # one keeps the word it works on, so that two threads can't share it
+_DICTIONARY = threading.Lock()
+
+
+@lru_cache(maxsize=16384)
+def stem(word: str) -> str:
+    """Return the key of a lower-case word without inflection: `hire`, `hired` and `hires` share it.
+
+    It is mild, because it tells which column is named: `enrolled` and `enrollment` stay apart.
+    """
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) <= _SHORT or not word.isascii():
+        return word
+    base = _without_verb_ending(singular(word))
+    if len(base) <= _SHORT:
+        return base
+    if base.endswith("y"):
+        return base[:-1] + "i"
+    return base.removesuffix("e")
+
+
+def _without_verb_ending(word: str) -> str:
+    ending = next((one for one in _VERB_ENDINGS if word.endswith(one)), "")
+    base = word.removesuffix(ending)
+    if not ending or len(base) < _SHORT or not _VOWEL.search(base):
+        return word
+    is_doubled = base[-1] == base[-2] and base[-1] not in _KEPT_DOUBLE
+    return base[:-1] if is_doubled and len(base) > _SHORT else base
+
+
+def singular(word: str) -> str:
+    """Return a lower-case word without its plural ending; verbs keep theirs.
+
+    The result is a word in most cases, so that names of tables and columns may be made of it.
+    """
+    if len(word) <= _SHORT or not word.endswith("s") or word.endswith(_NO_PLURAL):
+        return word
+    if word.endswith("ies") and len(word) > len("ties"):
+        return word[:-3] + "y"
+    return word[:-2] if _LONG_PLURAL.search(word) else word[:-1]
+
+
+@lru_cache(maxsize=50_000)
+def root(word: str) -> str:
+    """Return what the words of one family share, by Snowball's English stemmer.
+
+    It is bold (`enrolled` and `enrollment` share it), because it only ranks what is found. It
+    begins with `~`, so that it is never taken for a word.
+    """
+    stemmer = getattr(_STEMMERS, "english", None)
+    if stemmer is None:
+        stemmer = _STEMMERS.english = snowballstemmer.stemmer("english")
+    return f"~{stemmer.stemWord(word)}"
+
+
+def plural(name: str) -> str:
+    """Return an English name in the plural; Chinese ones and abbreviations without vowels have none."""
+    last = name.split(" ")[-1].lower()
+    if has_han(name) or not _VOWEL.search(last):
+        return name
+    if re.search("(?<!s)s$", last) and stem(last) != last:
+        return name
+    if re.search("[^aeiou]y$", name):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+
+
+@lru_cache(maxsize=4096)
+def lemma(word: str) -> str:
+    """Return the form under which dictionaries list an English word: `buy` of `bought`."""
+    if not word:
+        return ""
+    with _DICTIONARY:  # the first look-up reads it
+        import simplemma
+
+        return simplemma.lemmatize(word.lower(), lang="en")

@@ -1,0 +1,1 @@
+"""Describe the columns of a result, and write its values for a reader."""

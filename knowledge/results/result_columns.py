@@ -1,0 +1,326 @@
+"""What the columns of a result are to a reader: their names in the reader's language, their units,
+and their roles.
+
+It is worked out from the SQL and the catalogue, so it is the same whoever wrote the SQL.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Literal
+
+from common.meanings import Metric
+from common.text import Lang, Text
+from common.values import Catalog, Column, QueryResult, Table
+from knowledge.index import IndexPart
+from knowledge.language.cutting import has_han
+from knowledge.language.inflection import plural, stem
+from knowledge.language.spoken_names import english_words, spoken_name
+from knowledge.semantic.guesses import unit_of
+from knowledge.values.identity import identifies
+from knowledge.words import WORDS
+from sqltree.outputs import OutputColumn, outputs
+
+Role = Literal["time", "measure", "category", "rank", "other"]
+"""`time`: when something was; `measure`: how much; `category`: what or who it is about; `other`:
+keys, documents.
+"""
+
+NUMBERS = frozenset(("int2", "int4", "int8", "numeric", "float4", "float8", "money"))
+"""PostgreSQL's types of numbers."""
+MOST_READ = 100
+"""Columns of a result whose labels, units and roles are worked out."""
+_LONGEST_LABEL = 200  # characters
+_TIMES = ("date", "timestamp")
+_NAMES = frozenset(("text", "varchar", "bpchar", "name", "bool", "char"))
+_DAY = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?", re.ASCII)
+_WRITTEN_PERIOD = re.compile(r"\d{4}(-?\d{2}){0,2}|\d{4}-?Q[1-4]")
+_FUNCTIONS = {
+    "count": Text("{}数量", "number of {}"),
+    "sum": Text("{}合计", "total {}"),
+    "avg": Text("平均{}", "average {}"),
+    "min": Text("最低{}", "lowest {}"),
+    "max": Text("最高{}", "highest {}"),
+    "percentile_cont": Text("{}分位数", "percentile of {}"),
+    "stddev": Text("{}标准差", "standard deviation of {}"),
+    "mode": Text("最常见的{}", "most common {}"),
+}
+_OF_TIMES = {"min": Text("最早{}", "first {}"), "max": Text("最晚{}", "last {}")}
+_PERIODS = {
+    "year": Text("年份", "year"),
+    "quarter": Text("季度", "quarter"),
+    "month": Text("月份", "month"),
+    "week": Text("周", "week"),
+    "day": Text("日期", "day"),
+    "hour": Text("小时", "hour"),
+    "dow": Text("星期", "weekday"),
+    "isodow": Text("星期", "weekday"),
+}
+_COUNT = Text("数量", "count")
+_RANK = Text("排名", "rank")
+_SHARE = Text("占比", "share")
+_SAID = {
+    function: (
+        WORDS.chinese.pattern(f"results.{function}"),
+        WORDS.english.one_of(f"results.{function}"),
+    )
+    for function in ("sum", "avg")
+}
+
+
+@dataclass(frozen=True)
+class ResultColumn:
+    """One column of a result as a reader sees it.
+
+    Attributes:
+        label: what it is called.
+        unit: of its numbers, None when it has none or it isn't known.
+        period: the unit that its times are cut to.
+    """
+
+    output: OutputColumn
+    label: str
+    unit: str | None
+    role: Role
+
+    @property
+    def period(self) -> str | None:
+        """The unit that its times are cut to: a month is the time of its first day."""
+        return self.output.period if self.role == "time" else None
+
+
+_OUTPUTS = IndexPart(lambda index: lru_cache(maxsize=64)(partial(outputs, catalog=index.catalog)))
+"""What statements of a catalogue give, read once for an answer's sentence, its labels and its
+files.
+"""
+
+
+def result_columns(
+    sql: str, result: QueryResult, catalog: Catalog, lang: Lang
+) -> tuple[ResultColumn, ...]:
+    """The columns of `result`, which `sql` gave, in their order.
+
+    Of a very wide result the first `MOST_READ` are worked out; the others are called as in the SQL.
+    """
+    found = _OUTPUTS.of(catalog)(sql, result.columns)
+    others = (ResultColumn(one, _cut(one.name), None, "other") for one in found[MOST_READ:])
+    return (*_read(found[:MOST_READ], result, catalog, lang), *others)
+
+
+def _read(
+    found: Sequence[OutputColumn], result: QueryResult, catalog: Catalog, lang: Lang
+) -> Iterator[ResultColumn]:
+    """Work the first columns of a result out."""
+    types = result.column_types[: len(found)]
+    metrics = {metric.name: metric for metric in catalog.metrics}
+    figures = [metrics.get(one.name) if one.is_named and one.function else None for one in found]
+    labels = [label_of(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
+    labels = [_cut(label) for label in _told_apart(labels, found, lang)]
+    for number, (one, metric, label, kind) in enumerate(
+        zip(found, figures, labels, types, strict=True)
+    ):
+        unit = _unit(one, metric, kind, lang)
+        values = [row[number] for row in result.rows] if kind not in NUMBERS else ()
+        yield ResultColumn(one, label, unit, _role(one, kind, values))
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+
+
+# ------------------------------------------------------------------------------
+# labels
+
+
+def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
+    """Return the column's label; `metric` is the semantic file's figure that the query names."""
+    meant = metric.names.label(lang) if metric is not None else None
+    if meant:
+        return meant
+    given = _given_name(output, lang)
+    if given is not None:
+        return given
+    if output.is_rank:
+        return _RANK.to(lang)
+    if output.is_share or output.is_computed:
+        return _written(output, lang)
+    if output.column is not None:
+        return _composed(output, lang)
+    return _count_label(output, lang) if output.function == "count" else _written(output, lang)
+
+
+def _count_label(output: OutputColumn, lang: Lang) -> str:
+    """Rows of which table are counted; of several that are joined, the one that the query's own
+    name says.
+    """
+    said = {stem(word) for word in english_words(output.name)}
+    named = [one for one in output.counted if said.issuperset(map(stem, english_words(one.name)))]
+    counted = (named if len(named) == 1 else output.counted) or ()
+    if len(counted) != 1:
+        return _written(output, lang)
+    return _FUNCTIONS["count"].to(lang).format(_counted(counted[0], lang))
+
+
+def _given_name(output: OutputColumn, lang: Lang) -> str | None:
+    """Return the query's own name for the column if it is in the reader's language."""
+    is_identifier = "_" in output.name or (" " not in output.name and output.name.isascii())
+    if not output.is_named or is_identifier:
+        return None
+    is_chinese = has_han(output.name)
+    return output.name if is_chinese == (lang == "zh") else None
+
+
+def _written(output: OutputColumn, lang: Lang) -> str:
+    """The column's name, read as words; in Chinese what it is, where the name is an identifier."""
+    if not output.is_named or lang == "zh":
+        if output.is_share:
+            return _SHARE.to(lang)
+        if output.function == "count":
+            return _COUNT.to(lang)
+    return " ".join(english_words(output.name)) or output.name
+
+
+def _composed(output: OutputColumn, lang: Lang) -> str:
+    """Return what is done to which column, in words."""
+    if output.period or output.part in _PERIODS:
+        return _PERIODS[output.period or output.part or ""].to(lang)
+    assert output.column is not None
+    name = spoken_name(output.column, lang)
+    if output.function is None or _says(name, output.function):
+        return name
+    return _applied(output.function, output.column, output.table, lang)
+
+
+def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> str:
+    form = _FUNCTIONS[function]
+    if function == "count" and table is not None:
+        return form.to(lang).format(_counted_by(table, column, lang))
+    if _is_time(column):
+        form = _OF_TIMES.get(function, form)
+    return form.to(lang).format(spoken_name(column, lang))
+
+
+def _says(name: str, function: str) -> bool:
+    """Whether the name says itself that it is a sum, or an average."""
+    if function not in _SAID:
+        return False
+    chinese, english = _SAID[function]
+    return bool(chinese.search(name) or english.intersection(name.lower().split()))
+
+
+def _counted(table: Table, lang: Lang) -> str:
+    name = spoken_name(table, lang)
+    return plural(name) if lang == "en" else name
+
+
+def _counted_by(table: Table, column: Column, lang: Lang) -> str:
+    """Return what is counted by the column: the table's things by its key, else its values."""
+    if table.primary_key == (column.name,):
+        return _counted(table, lang)
+    name = spoken_name(column, lang)
+    return plural(name) if lang == "en" else name
+
+
+def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
+    """The labels, those that occur twice with their tables' names before them."""
+    often = Counter(labels)
+
+    def told(label: str, output: OutputColumn) -> str:
+        if often[label] == 1 or output.table is None:
+            return label
+        owner = spoken_name(output.table, lang)
+        return (
+            label
+            if label.startswith(owner)
+            else Text(f"{owner}{label}", f"{owner} {label}").to(lang)
+        )
+
+    return [told(label, output) for label, output in zip(labels, found, strict=True)]
+
+
+# ------------------------------------------------------------------------------
+# units
+
+
+def _unit(output: OutputColumn, metric: Metric | None, kind: str, lang: Lang) -> str | None:
+    if kind not in NUMBERS or output.is_rank or output.part:
+        return None
+    if metric is not None and metric.unit is not None:
+        return metric.unit.to(lang)
+    if output.is_percent:
+        return "%"
+    has_own_unit = output.is_share or output.is_computed or output.function == "count"
+    if output.column is None or has_own_unit:
+        return None
+    meaning = output.column.meaning
+    return meaning.unit.to(lang) if meaning and meaning.unit else unit_of(output.column)
+
+
+# ------------------------------------------------------------------------------
+# roles
+
+
+def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> Role:
+    if output.is_rank:
+        return "rank"
+    if output.part == "year" or _is_period(output, kind, values):
+        return "time"
+    if output.part is not None:
+        return "category"
+    if kind in NUMBERS:
+        return _role_of_number(output)
+    has_few_values = output.column is not None and output.column.allowed
+    return "category" if kind in _NAMES or has_few_values else "other"
+
+
+def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> bool:
+    if kind.startswith(_TIMES) or (output.period and kind in _NAMES):
+        return True
+    return _are_written_periods(output, values)
+
+
+def _role_of_number(output: OutputColumn) -> Role:
+    if output.function or output.is_share or output.column is None or output.table is None:
+        return "measure"
+    table, name = output.table, output.column.name
+    is_key = name in table.primary_key or any(name in key.columns for key in table.foreign_keys)
+    if is_key or output.column.allowed or identifies(table, output.column):
+        return "category"
+    return "measure"
+
+
+def _are_written_periods(output: OutputColumn, values: Sequence[object]) -> bool:
+    """Tell whether all values are years or months as text, such as 2026-10."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return False
+    for value in present:
+        if not isinstance(value, str) or not _WRITTEN_PERIOD.fullmatch(value):
+            return False
+    if output.table is None or output.column is None:
+        return True
+    return not identifies(output.table, output.column)
+
+
+def _is_time(column: Column) -> bool:
+    return column.type.startswith(_TIMES)
+
+
+def as_period(value: object, period: str | None) -> object:
+    """A time as the period it begins: `2026-10`, `2026-Q4`, `2026`; others, and what is no time, as
+    they are.
+
+    Years before Christ and after 9999 stay whole, because their times are longer and would be cut
+    to other years.
+    """
+    if not isinstance(value, str) or not _DAY.fullmatch(value) or value.endswith("BC"):
+        return value
+    if period == "year":
+        return value[:4]
+    if period == "quarter":
+        return f"{value[:4]}-Q{(int(value[5:7]) + 2) // 3}"
+    if period == "month":
+        return value[:7]
+    return value[:10] if period in ("day", "week") else value

@@ -1,0 +1,153 @@
+"""Values of a result as people write them: money with two decimals, digits in groups, units, months
+as such.
+
+The figure of a sentence never has digits that the value has not, except the noughts of money.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Literal
+
+from common.text import Lang, Text
+from knowledge.language.cutting import has_han
+from knowledge.results.result_columns import NUMBERS, ResultColumn, as_period
+from knowledge.words import WORDS
+
+_MAX_DECIMALS = 4
+_MAX_DIGITS = 18  # beyond, figures stay in scientific notation
+_MOST_SPOKEN = 500  # characters; a longer text is read in the table
+_ABOUT = Text("约 {}", "about {}")
+_CENTS = ",2)"  # how the types of columns with two decimals end
+_CURRENCIES = frozenset(
+    (*WORDS.english.phrases("results.currencies"), *WORDS.chinese.phrases("results.currencies"))
+)
+_SIGNS = frozenset(WORDS.english.phrases("results.currency_signs"))
+_WEEKDAYS = (
+    *(
+        Text("周日", "Sunday"),
+        Text("周一", "Monday"),
+        Text("周二", "Tuesday"),
+        Text("周三", "Wednesday"),
+    ),
+    *(Text("周四", "Thursday"), Text("周五", "Friday"), Text("周六", "Saturday")),
+)
+_PARTS = {
+    "quarter": Text("第{}季度", "Q{}"),
+    "month": Text("{}月", "month {}"),
+    "hour": Text("{}时", "{}:00"),
+}
+_AND = Text("、", " and ")
+_COMMA = Text("、", ", ")
+
+
+def written(value: Any, column: ResultColumn, lang: Lang) -> str:
+    """A value of the column for a sentence, with its unit."""
+    if not is_number(value):
+        return _plain(as_period(value, column.period), lang, is_time=column.role == "time")
+    if column.role not in ("measure", "other"):  # years, places, keys
+        return _part(value, column.output.part, lang)
+    if column.output.is_percent and _is_short(value):
+        value = round(Decimal(str(value)), 2)
+    text = (
+        f"{round(Decimal(str(value)), 2):,f}"
+        if is_money(column) and _is_short(value)
+        else _figure(value, lang)
+    )
+    return _with_unit(text, column.unit)
+
+
+Format = Literal["money", "number", "percent", "plain"]
+"""How numbers are written. `money`: in groups, with two decimals; `number`: in groups; `percent`:
+in groups, with two decimals at most; `plain`: as they are, because
+they are years, keys and other names of things.
+"""
+
+
+def format_of(column: ResultColumn, column_type: str) -> Format | None:
+    """How the column's numbers are written; None for a column of other values."""
+    if column_type not in NUMBERS:
+        return None
+    if column.role != "measure":
+        return "plain"
+    if column.output.is_percent:
+        return "percent"
+    return "money" if is_money(column) else "number"
+
+
+def is_money(column: ResultColumn) -> bool:
+    """Whether its figures are amounts of a currency, or kept with two decimals."""
+    output = column.output
+    if output.is_share or output.function in ("count", "stddev"):
+        return False
+    if column.unit is not None:
+        return column.unit.lower() in _CURRENCIES or column.unit in _SIGNS
+    return (
+        output.column is not None and not output.is_computed and output.column.type.endswith(_CENTS)
+    )
+
+
+def joined(names: Sequence[str], lang: Lang) -> str:
+    """Several names in one sentence: `A, B and C`."""
+    if len(names) < 2:
+        return "".join(names)
+    return _COMMA.to(lang).join(names[:-1]) + _AND.to(lang) + names[-1]
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number that can be compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return False
+    return not value.is_nan() if isinstance(value, Decimal) else value == value
+
+
+def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
+    """A part of a date by its name; other numbers as they are."""
+    if part in ("dow", "isodow"):
+        return _WEEKDAYS[int(value) % 7].to(lang)
+    return _PARTS[part].to(lang).format(value) if part in _PARTS else str(value)
+
+
+def _with_unit(text: str, unit: str | None) -> str:
+    if unit is None:
+        return text
+    if unit in _SIGNS:
+        return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
+    return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+
+
+def _clock(text: str) -> str:
+    """A date and time as it is read; midnight is only the date."""
+    return text.replace("T", " ", 1).removesuffix(" 00:00:00")
+
+
+def _plain(value: Any, lang: Lang, *, is_time: bool) -> str:
+    if value is None:
+        return Text("空", "none").to(lang)
+    if isinstance(value, bool):
+        return Text("是" if value else "否", "yes" if value else "no").to(lang)
+    text = _clock(str(value)) if is_time else str(value)
+    return text if len(text) <= _MOST_SPOKEN else f"{text[:_MOST_SPOKEN]}…"
+
+
+def _is_short(value: float | Decimal) -> bool:
+    number = Decimal(str(value))
+    return number.is_finite() and abs(number.adjusted()) <= _MAX_DIGITS
+
+
+def _figure(value: float | Decimal, lang: Lang) -> str:
+    """Digits in groups; a long fraction shortened, and marked as such."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not _is_short(value):
+        return str(value)
+    number = Decimal(str(value))
+    shortened = round(number, _MAX_DECIMALS)
+    text = f"{shortened:,f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return _ABOUT.to(lang).format(text) if shortened != number else text
+
+
+def about_apart(text: str, lang: Lang) -> tuple[str, bool]:
+    """A written figure without the word that says it is shortened, and whether it had it."""
+    about = _ABOUT.to(lang).format("")
+    return text.removeprefix(about), text.startswith(about)

@@ -1,0 +1,1 @@
+"""Find the tables and columns of a question, and show a schema."""

@@ -1,0 +1,164 @@
+"""References between tables that nobody declared but their columns' names tell: `customer_id` and a
+table `customer`.
+
+Many warehouses and older databases declare no keys at all. What is found here brings tables and
+columns together that are probably joined. The rules join by a name that fits one table alone;
+others join nothing because of it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from common.values import Table
+from knowledge.language.cutting import HAN
+from knowledge.language.terms import is_han, spelled_out
+from knowledge.words import WORDS
+
+_MOST_OWNERS = 5  # a key's name that more tables share refers to none of them
+_LONGEST_NAME = 60  # characters of a name that are looked at
+_NOISE = WORDS.english.one_of("relevance.table_words")
+_KEYS = WORDS.english.one_of("relevance.keys")
+_BARE_KEYS = _KEYS | WORDS.chinese.one_of("relevance.keys")
+_HAN_KEY = re.compile(f"^(.+?)({'|'.join(WORDS.chinese.phrases('relevance.keys'))}|)$")
+_HAN_TABLE = re.compile(f"^(.+?)(?:{'|'.join(WORDS.chinese.phrases('names.table_ends'))}|)$")
+_RUNS = re.compile(rf"[{HAN}]+|[^{HAN}]+")
+
+_Words = tuple[str, ...]
+
+
+class Implied(NamedTuple):
+    """A reference by a column's name.
+
+    Attributes:
+        column: of the table that refers.
+        target: number of the table that is referred to.
+        candidates: how many tables the name fits, of which this is one.
+        is_role: whether the first words of the name were left out (`ship_customer_id`).
+    """
+
+    column: str
+    target: int
+    candidates: int = 1
+    is_role: bool = False
+
+
+def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
+    """For each table, what it refers to by its columns' names alone, in the same schema, itself
+    left out.
+
+    `customer_id`, `customer_key` and 客户编号 refer to a table whose primary key is called so, else
+    to one called `customer`, `dim_customer` or 客户表, else to the one whose name ends so, one of
+    the same module (`crm_customer` for `crm_visit`) before others, else to one without a declared
+    key that begins with such a column. `ship_customer_id` is taken for `customer_id` when nothing
+    else is called so. A name that fits more than five tables is left out.
+    """
+    owners = _Owners(tables)
+    return [list(_of_table(number, table, owners)) for number, table in enumerate(tables)]
+
+
+def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]:
+    declared = {name for key in table.foreign_keys for name in key.columns}
+    own = table.primary_key if len(table.primary_key) == 1 else ()
+    for column in table.columns:
+        if column.name not in declared and column.name not in own:
+            found, is_role = owners.of(number, table, column.name)
+            for target in found:
+                yield Implied(column.name, target, len(found), is_role)
+
+
+class _Owners:
+    """Which tables a column's name may refer to."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._keys: defaultdict[tuple[str, _Words], list[int]] = defaultdict(
+            list
+        )  # of the tables' primary keys
+        self._names: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
+        self._ends: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
+        self._firsts: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
+        self._cores = [_core(table.name) for table in tables]
+        for number, (table, core) in enumerate(zip(tables, self._cores, strict=True)):
+            if len(table.primary_key) == 1:
+                self._add(self._keys, table, _words(table.primary_key[0]), number)
+            elif not table.primary_key and table.columns:
+                self._add(self._firsts, table, _words(table.columns[0].name), number)
+            self._add(self._names, table, core, number)
+            for start in range(1, len(core)):
+                self._add(self._ends, table, core[start:], number)
+
+    def _add(
+        self,
+        places: "defaultdict[tuple[str, _Words], list[int]]",
+        table: Table,
+        words: _Words,
+        number: int,
+    ) -> None:
+        if words and not _BARE_KEYS.issuperset(words):
+            known = places[table.schema, words]
+            if len(known) <= _MOST_OWNERS:  # one more than count
+                known.append(number)
+
+    def of(self, number: int, table: Table, column: str) -> tuple[Sequence[int], bool]:
+        """The numbers of the tables to which `column` of that table probably refers; whether by a
+        part of its name.
+        """
+        words = _words(column)
+        thing = words[:-1] if words[-1:] and words[-1] in _BARE_KEYS else ()
+        found = self._found(self._keys, number, table, words)
+        if found or not thing:
+            return found, False
+        for start in range(len(thing)):
+            found = self._called(number, table, thing[start:], words[start:])
+            if found:
+                return found, start > 0
+        return self._found(self._firsts, number, table, words), False
+
+    def _called(self, number: int, table: Table, thing: _Words, words: _Words) -> Sequence[int]:
+        return (
+            self._found(self._keys, number, table, words)
+            or self._found(self._names, number, table, thing)
+            or self._near(number, table, thing)
+        )
+
+    def _near(self, number: int, table: Table, thing: _Words) -> Sequence[int]:
+        """Tables whose names end so; those that begin as the table's own does before others."""
+        ending = self._ends.get((table.schema, thing), [])
+        module = self._cores[number][:1]
+        within = [other for other in ending if other != number and self._cores[other][:1] == module]
+        return within or self._found(self._ends, number, table, thing)
+
+    def _found(
+        self,
+        places: "defaultdict[tuple[str, _Words], list[int]]",
+        number: int,
+        table: Table,
+        words: _Words,
+    ) -> Sequence[int]:
+        known = places.get((table.schema, words), ())
+        return [other for other in known if other != number] if len(known) <= _MOST_OWNERS else ()
+
+
+@lru_cache(maxsize=65_536)
+def _words(name: str) -> _Words:
+    """The words of a column's name, the one that says that it is a key by itself: 客户编号 is 客户
+    and 编号.
+    """
+    words: list[str] = []
+    for run in _RUNS.findall(name[:_LONGEST_NAME]):
+        match = _HAN_KEY.match(run)
+        words += (
+            spelled_out(run) if match is None or not is_han(run) else filter(None, match.groups())
+        )
+    return tuple(words)
+
+
+def _core(name: str) -> _Words:
+    """The words of a table's name without those that only say that it is a table."""
+    words: list[str] = []
+    for run in _RUNS.findall(name[:_LONGEST_NAME]):
+        match = _HAN_TABLE.match(run)
+        words += spelled_out(run) if match is None or not is_han(run) else [match[1]]
+    return tuple(word for word in words if word not in _NOISE) or tuple(words)

@@ -1,0 +1,370 @@
+"""Which tables a question is about, when there are too many to show a model all of them: BM25 over
+words, then along the foreign keys, declared or told by names.
+
+Chinese is cut into pairs of characters, Latin at case, digits and underscores into words without
+their plural endings. Words also match by their stem (`enrolled`, `enrollment`), by their usual
+abbreviation (`emp`) and by what the other language calls them, for less; of all the ways in which a
+table says one word only the best counts. A table that can be joined to good ones and says further
+words of the question rises. Of many tables that say the same words, all but the first few give way
+to others, because a question rarely needs more than one of them. A table that joins or is joined by
+good ones is good as well, also when the question has no word for it.
+"""
+
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nlargest, nsmallest
+from itertools import chain
+from math import log
+
+from common.meanings import TableKey
+from common.values import Catalog, Table
+from knowledge.language.question_terms import Form, forms
+from knowledge.language.terms import called, has_root, is_han, roots_of, spelled_out, terms
+from knowledge.tables.table_graph import TableGraph
+from knowledge.tables.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
+from knowledge.words import WORDS
+
+_K1, _B = (
+    1.2,
+    0.3,
+)  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
+_WEIGHTS = {
+    "name": 3,
+    "comment": 3,
+    "meaning": 3,
+    "metric": 2,
+}  # a table's own names say more than its columns'
+_WHOLE_NAME = (
+    0.5  # added to the score, as a share of it, when the question says the whole name of the table
+)
+_MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
+_RANK_OFFSET = 60  # of the reciprocal ranks by which two rankings become one
+_MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = (
+    5,
+    0.25,
+)  # whose tables are favoured, each by less than the one before
+# Of a table that holds a value which the question names, for each unit of the value's rarity
+_VALUE_WEIGHT = 1.0
+_PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = (
+    0.35,
+    0.1,
+    0.4,
+)  # of a table's score that those joined to it get
+_BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
+_MOST_LEADING = 3  # tables that are named as the reason for another one
+_SPREADING = 12  # best tables whose score is passed on
+_ALIKE, _ALIKE_SHARE = (
+    4,
+    0.6,
+)  # tables that say the same words, and what the others of them keep of their score
+_LOOKED_AT = 60  # best tables among which those are found, at least
+_ANCHORS, _NEAR_SHARE = (
+    3,
+    1.0,
+)  # best tables, and what those within a few joins of them gain, as a share of their own
+_COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
+_BRIDGED = 6  # best tables between which the shortest way is looked for
+
+_NOWHERE = array("I")
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A table that has to do with a question.
+
+    Attributes:
+        score: only means something beside those of the same question.
+        led_by: tables it can be joined to that say the question's words better, at most three, the
+            best first; each with whether this table refers to it, rather than it to this one.
+    """
+
+    table: Table
+    score: float
+    led_by: tuple[tuple[Table, bool], ...]
+
+
+@dataclass(frozen=True)
+class Hints:
+    """Hints beside a question's words at the tables it needs. Tables that are not there are
+    ignored.
+
+    Attributes:
+        first: lead whatever their words, and lead others with them.
+        alike: the tables of what answered similar questions, the most similar question first.
+        holding: tables with a value that the question names → how many tables have it.
+        held: columns with such a value, with their tables.
+        near: tables that mean what the question means, the nearest first.
+    """
+
+    first: tuple[TableKey, ...] = ()
+    alike: tuple[tuple[TableKey, ...], ...] = ()
+    holding: Mapping[TableKey, int] = field(default_factory=dict)
+    held: tuple[tuple[TableKey, str], ...] = ()
+    near: tuple[TableKey, ...] = ()
+
+    def also_holding(self, holding: Mapping[TableKey, int]) -> "Hints":
+        """With further tables that hold values."""
+        return replace(self, holding={**holding, **self.holding})
+
+
+NO_HINTS = Hints()
+
+
+class TableIndex:
+    """Ranks the tables of one catalogue."""
+
+    def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
+        self._tables = catalog.tables
+        self._shown, self._metrics = shown, metrics_of(catalog)
+        self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
+        self._postings: dict[
+            str, array[int]
+        ] = {}  # term → a table's number, its count there, the next table's …
+        self._lengths = []
+        self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
+        for number, table in enumerate(catalog.tables):
+            counts = _counted(self.texts_of(table))
+            self._has_han[number] = any(map(is_han, counts))
+            self._has_latin[number] = any(map(has_root, counts))
+            self._lengths.append(sum(counts.values()))
+            for term, count in counts.items():
+                self._postings.setdefault(term, array("I")).extend((number, count))
+        self._mean_length = sum(self._lengths) / max(1, len(self._lengths)) or 1.0
+        self._damping = [
+            _K1 * (1 - _B + _B * length / self._mean_length) for length in self._lengths
+        ]
+        self._names = [_name_terms(table) for table in catalog.tables]
+        self._graph = TableGraph(catalog.tables)
+
+    def texts_of(self, table: Table) -> Iterator[Said]:
+        """The texts by which the table is found."""
+        return texts_of(table, self._shown, self._metrics.get(table.key, ()))
+
+    def joining(self, key: TableKey) -> Collection[str]:
+        """The columns by which the table is joined to others."""
+        return self._graph.joining[self._numbers[key]] if key in self._numbers else ()
+
+    def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
+        """The tables for the question, at most `most`, the most relevant first.
+
+        When fewer have anything to do with it, the others follow, those that most tables refer to
+        first.
+        """
+        scores, said = self._scores(question, hints.holding)
+        self._favour_hinted(scores, hints)
+        found = [number for number, _ in self._expanded(scores, said, most)]
+        if hints.near:
+            leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
+            shares = self._fused(found, hints.near)
+            found = sorted(
+                shares,
+                key=lambda number: (self._tables[number].key not in leading, -shares[number]),
+            )[:most]
+        if len(found) < most:
+            known = set(found)
+            others = (number for number in range(len(self._tables)) if number not in known)
+            found += nsmallest(
+                most - len(found),
+                others,
+                key=lambda number: (-len(self._graph.referring(number)), number),
+            )
+        return [self._tables[number] for number in found]
+
+    def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Ranked]:
+        """The tables that have to do with the question, at most `most`, the most relevant first."""
+        scores, said = self._scores(question, hints.holding)
+        by_words = dict(scores)
+        self._favour_hinted(scores, hints)
+        expanded = self._expanded(scores, said, max(most, len(hints.near)))
+        if hints.near:
+            shares = self._fused([number for number, _ in expanded], hints.near)
+            expanded = sorted(shares.items(), key=lambda share: -share[1])
+        return [
+            Ranked(self._tables[number], score, self._led_by(number, by_words))
+            for number, score in expanded[:most]
+        ]
+
+    def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
+        """Rank tables by words and by meaning together, by their reciprocal ranks in both."""
+        nearest = [self._numbers[key] for key in near if key in self._numbers]
+        shares: defaultdict[int, float] = defaultdict(float)
+        for ranking in (found, nearest):
+            for rank, number in enumerate(ranking):
+                shares[number] += 1 / (_RANK_OFFSET + rank)
+        return shares
+
+    def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
+        above, own = self._graph.above[number], by_words.get(number, 0.0)
+        joined = {*above, *self._graph.referring(number)}
+        better = (other for other in joined if by_words.get(other, 0.0) > own)
+        leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
+        return tuple((self._tables[other], other in above) for other in leading)
+
+    def _expanded(
+        self, scores: dict[int, float], said: Mapping[int, int], most: int
+    ) -> list[tuple[int, float]]:
+        """The best tables by their own scores, which are changed, and by those of tables they can
+        be joined to.
+        """
+        best = max(scores.values(), default=1.0)
+        self._favour_near(scores, said)
+        spread = self._spread(scores)
+        for number, of_linked in self._bridges(scores).items():
+            spread[number] = max(spread.get(number, 0.0) + best * _LINK_SHARE, of_linked)
+        return _without_many_alike(spread, said, most)
+
+    def _scores(
+        self, question: str, holding: Mapping[TableKey, int]
+    ) -> tuple[dict[int, float], dict[int, int]]:
+        """Each table's score by words, and the words that it says as bits of a number."""
+        asked = forms(question)
+        scores: defaultdict[int, float] = defaultdict(float)
+        said: defaultdict[int, int] = defaultdict(int)
+        counted: dict[str, dict[int, float]] = {}
+        places = [(self._postings.get(term, _NOWHERE), form) for term, form in asked.items()]
+        for found, form in sorted(places, key=lambda each: len(each[0])):
+            if scores and len(found) > 2 * _COMMON:
+                break
+            of_word = counted.setdefault(form.word, {})
+            bit = 0 if form.is_faint else 1 << list(counted).index(form.word)
+            for number, score in self._matches(found, form):
+                before = of_word.get(number, 0.0)
+                if score > before:
+                    of_word[number] = score
+                    scores[number] += score - before
+                    said[number] |= bit
+        for key, count in holding.items():
+            if key in self._numbers:
+                scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+        shares = {term: form.share for term, form in asked.items()}
+        alone = {term: min(1.0, form.alone) for term, form in asked.items()}
+        for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
+            counting = shares if self._has_han[number] else alone
+            scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
+        return scores, said
+
+    def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
+        """The tables of one term's postings with their scores."""
+        rarity = self._rarity(len(found) // 2) * (_K1 + 1)
+        shares = (rarity * form.alone, rarity * form.share)
+        speaks = self._has_han if is_han(form.word) else self._has_latin
+        for number, count in zip(found[::2], found[1::2], strict=True):
+            yield number, shares[speaks[number]] * count / (count + self._damping[number])
+
+    def _rarity(self, containing: int) -> float:
+        return log(1 + (len(self._tables) - containing + 0.5) / (containing + 0.5))
+
+    def _favour_hinted(self, scores: dict[int, float], hints: Hints) -> None:
+        best = max(scores.values(), default=1.0)
+        gains: defaultdict[TableKey, float] = defaultdict(float)
+        for rank, keys in enumerate(hints.alike[:_MOST_ALIKE_QUESTIONS]):
+            for key in keys:
+                gains[key] = max(gains[key], best / (1 + rank * _ALIKE_DECAY))
+        for key in hints.first:
+            gains[key] += 2 * best
+        for number, gain in (
+            (self._numbers[key], gain) for key, gain in gains.items() if key in self._numbers
+        ):
+            scores[number] = scores.get(number, 0.0) + gain
+
+    def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
+        """Raises tables that can be joined to the best and say words of the question that those
+        don't say.
+        """
+        gains: dict[int, float] = {}
+        for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
+            for number, way in self._graph.ways_from(start).items():
+                if way.joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
+                    gains[number] = max(
+                        _NEAR_SHARE * way.sureness / way.joins, gains.get(number, 0.0)
+                    )
+        for number, gain in gains.items():
+            scores[number] *= 1 + gain
+
+    def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """The scores with what the best tables give to those that are joined to them."""
+        leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
+        given: defaultdict[int, list[float]] = defaultdict(list)
+        for number in leading:
+            for target, sure in self._graph.above[number].items():
+                given[target].append(scores[number] * _PARENT_SHARE * sure)
+                for beyond, as_sure in self._graph.above[target].items():
+                    given[beyond].append(scores[number] * _PARENT_SHARE**2 * sure * as_sure)
+            for child, sure in self._graph.referring(number).items():
+                given[child].append(scores[number] * _CHILD_SHARE * sure)
+        total = dict(scores)
+        for number, shares in given.items():
+            total[number] = total.get(number, 0.0) + sum(sorted(shares)[-2:])
+        return total
+
+    def _bridges(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """The tables over which the best can be joined, by the shortest ways, and the score that
+        links bring them.
+
+        A table that alone links two others comes right behind them; those of longer ways are less
+        sure to be meant.
+        """
+        best = nlargest(_BRIDGED, scores, key=scores.__getitem__)
+        over: dict[int, float] = {}
+        for position, start in enumerate(best):
+            ways = self._graph.ways_from(start)
+            for end in best[position + 1 :]:
+                if end not in ways:
+                    continue
+                is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
+                score = _BETWEEN * scores[end] * ways[end].sureness if is_link else 0.0
+                step = ways[end].before
+                while step != start:
+                    over[step] = max(score, over.get(step, 0.0))
+                    step = ways[step].before
+        return over
+
+
+def _without_many_alike(
+    scores: Mapping[int, float], said: Mapping[int, int], most: int
+) -> list[tuple[int, float]]:
+    """The best tables with their scores, those lowered that say the same words as several better
+    ones.
+    """
+
+    def best(count: int, known: Mapping[int, float]) -> list[int]:
+        return nlargest(count, known, key=lambda number: (known[number], -number))
+
+    alike = Counter[int]()
+    lowered = {}
+    for number in best(max(most, _LOOKED_AT), scores):
+        words = said.get(number, 0)
+        alike[words] += 1
+        lowered[number] = scores[number] * (_ALIKE_SHARE if words and alike[words] > _ALIKE else 1)
+    return [(number, lowered[number]) for number in best(most, lowered)]
+
+
+def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
+    """The share of a table's name or comment that the question says; of both, the greater."""
+    return max(
+        (sum(asked[term] for term in name if term in asked) / len(name) for name in names),
+        default=0.0,
+    )
+
+
+_TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
+_TABLE = WORDS.chinese.phrases("tables.ends")[0]
+
+
+def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
+    said = called(table.comment).removesuffix(_TABLE)
+    meant = table.meaning.names.all if table.meaning else ()
+    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said, *meant))
+    return tuple(name for name in names if name)
+
+
+def _counted(said: Iterable[Said]) -> Counter[str]:
+    """The terms of a table's texts, by what they count."""
+    counts = Counter[str]()
+    for kind, text, _ in said:
+        weight = _WEIGHTS.get(kind, 1)
+        for term in terms(text) if kind == "value" else roots_of(text):
+            counts[term] += weight
+    return counts

@@ -1,0 +1,63 @@
+"""What the semantic file says, as JSON holds it: for the endpoints that describe the schema."""
+
+from typing import Any
+
+from common.meanings import BilingualNames, ColumnMeaning, Metric, TableMeaning
+from common.text import Text
+
+
+def table_meaning(meaning: TableMeaning | None) -> dict[str, Any] | None:
+    """Return the semantic file's meaning of a table; None without one."""
+    if meaning is None:
+        return None
+    return {
+        "names": _names(meaning.names),
+        "description": _text(meaning.description),
+        "label_columns": list(meaning.label_columns),
+        "date_column": meaning.date_column,
+        "filter": meaning.default_filter,
+        "joins": [
+            {
+                "columns": list(join.columns),
+                "schema": join.target[0],
+                "table": join.target[1],
+                "target_columns": list(join.target_columns),
+            }
+            for join in meaning.joins
+        ],
+    }
+
+
+def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
+    """Return the semantic file's meaning of a column, without values of a sensitive one."""
+    if meaning is None:
+        return None
+    values = () if meaning.is_sensitive else meaning.values
+    return {
+        "names": _names(meaning.names),
+        "description": _text(meaning.description),
+        "unit": _text(meaning.unit),
+        "values": [{"value": one.value, "names": _names(one.names)} for one in values],
+    }
+
+
+def metric(said: Metric) -> dict[str, Any]:
+    """A metric of a table."""
+    return {
+        "name": said.name,
+        "names": _names(said.names),
+        "description": _text(said.description),
+        "unit": _text(said.unit),
+        "expression": said.expression,
+        "filter": said.filter,
+        "date_column": said.date_column,
+        "grain": list(said.grain),
+    }
+
+
+def _names(names: BilingualNames) -> dict[str, list[str]]:
+    return {"zh": list(names.zh), "en": list(names.en)}
+
+
+def _text(text: Text | None) -> dict[str, str] | None:
+    return {"zh": text.zh, "en": text.en} if text else None

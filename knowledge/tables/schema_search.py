@@ -1,0 +1,184 @@
+"""Tables for a question, with the reasons: which words said which name, comment or value, which
+example reads them, and which table led there.
+
+The tables are ranked without the values that may not be shown, so that neither a reason nor the
+order of the tables tells whether such a value is stored. The same ranking serves prompts.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from common.learning import Example
+from common.meanings import TableKey
+from common.values import Column, Table
+from knowledge.index import IndexPart
+from knowledge.language.question_terms import Form, forms
+from knowledge.language.terms import terms_with_roots
+from knowledge.tables.relevance import Hints, Ranked, TableIndex
+from knowledge.tables.table_texts import Kind, Said
+from knowledge.values.personal_data import open_values
+
+_MOST_REASONS = 12  # of one table
+_MOST_EXAMPLES = 3  # whose tables are found by the examples' questions
+_LEAST_SAID = 0.5  # of a question's words, what the question of such an example says at least
+
+
+@dataclass(frozen=True)
+class WordReason:
+    """Words of the question that something of a table says.
+
+    Attributes:
+        words: singular and in lower case; of Chinese, pairs of characters.
+        kind: what says them: a name, comment or stored value, or what the semantic file says.
+        text: what says them.
+        column: the column, if it is one of a column.
+        is_literal: whether all of them stand there; else as words of the same stem, abbreviated or
+            in other words.
+    """
+
+    words: tuple[str, ...]
+    kind: Kind
+    text: str
+    column: str | None
+    is_literal: bool
+
+
+@dataclass(frozen=True)
+class LinkReason:
+    """A better table that this one can be joined to.
+
+    Attributes:
+        is_declared: whether a foreign key says so; else names of columns do.
+        points_to_it: whether this table refers to the other, not the other to this one.
+    """
+
+    table: Table
+    is_declared: bool
+    points_to_it: bool
+
+
+@dataclass(frozen=True)
+class TableMatch:
+    """A table that has to do with a question, and why.
+
+    Attributes:
+        score: only means something beside those of the same answer.
+        examples: those of similar questions that read the table.
+        is_near: whether a model's vectors say that it means what the question means.
+    """
+
+    table: Table
+    score: float
+    words: tuple[WordReason, ...]
+    examples: tuple[Example, ...]
+    links: tuple[LinkReason, ...]
+    is_near: bool
+
+
+class SchemaSearch:
+    """Searches the tables of one catalogue.
+
+    Args:
+        ranking: `RANKING`, or `RANKING_WITHOUT_VALUES` where stored values may be no reasons.
+    """
+
+    def __init__(self, ranking: TableIndex) -> None:
+        self._ranking = ranking
+
+    def matches(
+        self,
+        question: str,
+        most: int,
+        near: Sequence[TableKey] = (),
+        examples: Sequence[Example] = (),
+    ) -> list[TableMatch]:
+        """The tables that have to do with the question, at most `most`, the most relevant first.
+
+        Args:
+            near: those that mean what it means, the nearest first.
+            examples: those of similar questions, the most alike first; the questions are a further
+                text of the tables that the examples read.
+        """
+        asked = forms(question)
+        alike = _alike(asked, examples)
+        return [
+            _match(
+                one, self._ranking.texts_of(one.table), asked, alike, is_near=one.table.key in near
+            )
+            for one in self._ranking.found(question, most, _hints(alike, near))
+        ]
+
+    def tables(
+        self,
+        question: str,
+        most: int,
+        near: Sequence[TableKey] = (),
+        examples: Sequence[Example] = (),
+    ) -> list[Table]:
+        """The same tables without the reasons, which take longer to find than the tables."""
+        alike = _alike(forms(question), examples) if examples else ()
+        found = self._ranking.found(question, most, _hints(alike, near))
+        return [one.table for one in found]
+
+
+def _no_values(_table: Table, _column: Column) -> tuple[str, ...]:
+    return ()
+
+
+RANKING = IndexPart(lambda index: TableIndex(index.catalog, open_values), ignores_row_counts=True)
+"""Finds tables also by their stored values, but by none that may not be shown."""
+
+RANKING_WITHOUT_VALUES = IndexPart(
+    lambda index: TableIndex(index.catalog, _no_values), ignores_row_counts=True
+)
+
+
+def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:
+    """The first of the examples whose questions say enough of what is asked."""
+    words = {form.word for form in asked.values() if not form.is_faint}
+    least = max(1.0, _LEAST_SAID * len(words))
+    saying = (one for one in examples if len(words & _said_by(one, asked)) >= least)
+    return tuple(islice(saying, _MOST_EXAMPLES))
+
+
+def _said_by(example: Example, asked: Mapping[str, Form]) -> set[str]:
+    return {asked[term].word for term in asked.keys() & terms_with_roots(example.question)}
+
+
+def _hints(alike: Iterable[Example], near: Sequence[TableKey]) -> Hints:
+    return Hints(alike=tuple(example.tables for example in alike), near=tuple(near))
+
+
+def _match(
+    ranked: Ranked,
+    texts: Iterable[Said],
+    asked: Mapping[str, Form],
+    alike: Iterable[Example],
+    *,
+    is_near: bool,
+) -> TableMatch:
+    telling = {term: form for term, form in asked.items() if not form.is_faint}
+    texts = list(texts)
+    said = list(_word_reasons(texts, telling)) or _word_reasons(texts, asked)
+    reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
+    links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
+    reading = tuple(example for example in alike if ranked.table.key in example.tables)
+    return TableMatch(
+        ranked.table, ranked.score, tuple(reasons[:_MOST_REASONS]), reading, links, is_near
+    )
+
+
+def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[WordReason]:
+    for kind, text, column in texts:
+        said = [(term, asked[term]) for term in asked.keys() & terms_with_roots(text)]
+        if said:
+            words = tuple(dict.fromkeys(sorted(form.word for _, form in said)))
+            literal = {form.word for term, form in said if term == form.word}
+            yield WordReason(words, kind, text, column, literal.issuperset(words))
+
+
+def _link(table: Table, other: Table, *, points: bool) -> LinkReason:
+    pointing, pointed_at = (table, other) if points else (other, table)
+    is_declared = any(key.target == pointed_at.key for key in pointing.foreign_keys)
+    return LinkReason(other, is_declared, points)

@@ -1,0 +1,99 @@
+"""Which tables can be joined: by foreign keys, by what the semantic file says, and by columns'
+names.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from common.values import Table
+from knowledge.tables.implied_references import Implied, implied_references
+
+_MOST_CHILDREN = (
+    60  # a table that more tables refer to says nothing about which of them belong together
+)
+_LONGEST_WAY = 3  # joins
+_ROLE = 0.7
+
+
+class JoinStep(NamedTuple):
+    """The last step of a way to a table.
+
+    Attributes:
+        before: number of the table from which it leads.
+        joins: of the whole way.
+        sureness: of all of them, from 0 to 1.
+    """
+
+    before: int
+    joins: int
+    sureness: float
+
+
+class TableGraph:
+    """The references between tables, which go by their numbers.
+
+    Attributes:
+        above: for each table, those it refers to, and how sure that is: 1 when it is declared, a
+            third when names fit three tables.
+        below: for each table, those that refer to it, likewise.
+        joining: for each table, the columns by which it is joined to others.
+    """
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        numbers = {table.key: number for number, table in enumerate(tables)}
+        implied = implied_references(tables)
+        self.above: list[dict[int, float]] = [
+            dict(_references(table, implied[number], numbers))
+            for number, table in enumerate(tables)
+        ]
+        self.below: defaultdict[int, dict[int, float]] = defaultdict(dict)
+        for number, targets in enumerate(self.above):
+            for target, sureness in targets.items():
+                self.below[target][number] = sureness
+        self.joining: list[set[str]] = [{reference.column for reference in one} for one in implied]
+        for number, table in enumerate(tables):
+            for key in table.foreign_keys:
+                self.joining[number].update(key.columns)
+                if key.target in numbers:
+                    self.joining[numbers[key.target]].update(key.target_columns)
+
+    def referring(self, number: int) -> Mapping[int, float]:
+        """The tables that refer to one."""
+        return self.below.get(number, {})
+
+    def ways_from(self, start: int) -> dict[int, JoinStep]:
+        """The tables within three joins of `start`, itself as well, with the last step of the
+        shortest way there.
+        """
+        ways, edge = {start: JoinStep(start, 0, 1.0)}, [start]
+        for joins in range(1, _LONGEST_WAY + 1):
+            reached: dict[int, JoinStep] = {}
+            for number in edge:
+                for other, sureness in self._beside(number):
+                    sure = ways[number].sureness * sureness
+                    if other not in ways and (
+                        other not in reached or reached[other].sureness < sure
+                    ):
+                        reached[other] = JoinStep(number, joins, sure)
+            ways |= reached
+            edge = list(reached)
+        return ways
+
+    def _beside(self, number: int) -> Iterator[tuple[int, float]]:
+        yield from self.above[number].items()
+        below = self.referring(number)
+        if len(below) <= _MOST_CHILDREN:
+            yield from below.items()
+
+
+def _references(
+    table: Table, implied: Iterable[Implied], numbers: Mapping[tuple[str, str], int]
+) -> Iterator[tuple[int, float]]:
+    """Implied references first, so that those that are declared count."""
+    for reference in implied:
+        yield reference.target, (_ROLE if reference.is_role else 1.0) / reference.candidates
+    said = table.meaning.joins if table.meaning else ()
+    for target in (*(join.target for join in said), *(key.target for key in table.foreign_keys)):
+        if target in numbers:
+            yield numbers[target], 1.0

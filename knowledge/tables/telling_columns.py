@@ -1,0 +1,113 @@
+"""Which columns of a table matter to a question, when there is no room for all of them."""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from common.values import Column, Table
+from knowledge.language.question_terms import Form
+from knowledge.language.terms import terms_with_roots
+from knowledge.words import WORDS
+
+_MAX_COMMENT = 160  # characters that are looked at
+_MOST_SAID, _MOST_LABELS, _MOST_DATES, _MOST_MEASURES = (
+    12,
+    2,
+    2,
+    3,
+)  # columns of each sort that are usually enough
+# As types begin in PostgreSQL.
+_DATES, _MEASURES, _TEXTS = (
+    WORDS.english.phrases(f"types.{one}") for one in ("dates", "measures", "texts")
+)
+_LABELS = frozenset(
+    term for phrase in WORDS.both("relevance.labels") for term in terms_with_roots(phrase)
+)
+
+
+class Telling(NamedTuple):
+    """The columns of a table by what they tell.
+
+    Attributes:
+        order: positions of all of them: those of keys, then those that the question says, what
+            names and dates a row, what is measured, then the others.
+        keys: how many of them are keys, or join the table to others.
+        usual: how many are enough unless there is room for more.
+    """
+
+    order: tuple[int, ...]
+    keys: int
+    usual: int
+
+
+def telling(
+    table: Table, joining: Collection[str], asked: Mapping[str, Form], held: Collection[str] = ()
+) -> Telling:
+    """The columns of `table` that matter.
+
+    Args:
+        joining: columns by which it is joined to others.
+        asked: the forms of the question's words.
+        held: columns with a value that the question names.
+    """
+    keys = _keys(table, joining)
+    said = [_said(column, asked) + (column.name in held) for column in table.columns]
+    key_positions = [at for at, column in enumerate(table.columns) if column.name in keys]
+    most_said = sorted(range(len(said)), key=lambda at: -said[at])
+    usual = dict.fromkeys(
+        (
+            *key_positions,
+            *[at for at in most_said if said[at]][:_MOST_SAID],
+            *_labels(table)[:_MOST_LABELS],
+            *_dates(table)[:_MOST_DATES],
+            *_measures(table)[:_MOST_MEASURES],
+        )
+    )
+    order = dict.fromkeys((*usual, *most_said))
+    return Telling(tuple(order), len(key_positions), len(usual))
+
+
+def _keys(table: Table, joining: Collection[str]) -> set[str]:
+    keys = {*table.primary_key, *joining}
+    for key in table.foreign_keys:
+        keys.update(key.columns)
+    return keys
+
+
+def _said(column: Column, asked: Mapping[str, Form]) -> float:
+    """How much of the question the column's names say; each word counts once."""
+    best: dict[str, float] = {}
+    names = column.meaning.names.all if column.meaning else ()
+    for text in (column.name, (column.comment or "")[:_MAX_COMMENT], *names):
+        for term in _terms(text) & asked.keys():
+            form = asked[term]
+            if not form.is_faint:
+                best[form.word] = max(form.share, best.get(form.word, 0.0))
+    return sum(best.values())
+
+
+@lru_cache(maxsize=50_000)
+def _terms(text: str) -> frozenset[str]:
+    return terms_with_roots(text)
+
+
+def _labels(table: Table) -> list[int]:
+    """Return positions of columns that name a row: those of the semantic file, else name or title."""
+    meant = table.meaning.label_columns if table.meaning else ()
+    columns = list(enumerate(table.columns))
+    return [at for at, column in columns if column.name in meant] or [
+        at
+        for at, column in columns
+        if column.type.startswith(_TEXTS) and _terms(column.name) & _LABELS
+    ]
+
+
+def _measures(table: Table) -> list[int]:
+    return [at for at, column in enumerate(table.columns) if column.type.startswith(_MEASURES)]
+
+
+def _dates(table: Table) -> list[int]:
+    """The dates and times, first the one that the semantic file says periods are about."""
+    meant = table.meaning.date_column if table.meaning else None
+    found = [at for at, column in enumerate(table.columns) if column.type.startswith(_DATES)]
+    return sorted(found, key=lambda at: table.columns[at].name != meant)

@@ -1,0 +1,1 @@
+"""Find stored values that a question names; tell which are personal."""

@@ -1,0 +1,167 @@
+"""Which of the values that were found in a column the words of a question mean, and which only
+resemble them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from common.inquiry import StoredValue
+from common.values import Column, Table
+from knowledge.language.spelling import alike, edits, folded, same, unaccented
+from knowledge.values.identity import Nearness, allowed, near_value
+from knowledge.values.personal_data import Privacy, is_private_value, privacy_of
+from knowledge.values.value_patterns import Stretch
+
+_MOST_OFFERED = 3
+
+Place = tuple[tuple[str, str], str]
+"""A column: its table's (schema, name), and its own name."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A column that is searched, with its table."""
+
+    table: Table
+    column: Column
+
+    @property
+    def place(self) -> Place:
+        return self.table.key, self.column.name
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A value that a span of a stretch names, or that resembles it.
+
+    Attributes:
+        part_of: the longer span that may be a name; then the value counts only beside others (see
+            `joined`).
+    """
+
+    stretch: Stretch
+    span: tuple[int, int]
+    value: StoredValue
+    part_of: tuple[int, int] | None = None
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether the words stand for the value, as it is."""
+        return self.value.is_meant and self.part_of is None
+
+    def is_apart(self, other: "Hit") -> bool:
+        """Whether they have no word in common."""
+        return self.span[1] <= other.span[0] or other.span[1] <= self.span[0]
+
+
+def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[Hit]:
+    """Return what the stretches name of the column; nothing when its values turn out personal."""
+    privacy = privacy_of(held.table, held.column)
+    if privacy is Privacy.PRIVATE:
+        return
+    tests = allowed(held.table, held.column)
+    is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
+    keys = {value: unaccented(folded(value)) for value in values if not is_private_value(value)}
+    for stretch in stretches:
+        for span in stretch.spans:
+            yield from _named(
+                held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open
+            )
+
+
+def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
+    """Whether a model may see a value that was looked up: of a column of names, only what is said
+    itself.
+    """
+    privacy = privacy_of(table, column)
+    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
+    return found.is_meant and is_said and not is_private_value(found.value)
+
+
+def _is_near(one: str, other: str) -> bool:
+    """Whether comparing is worth its time."""
+    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
+
+
+def _named(
+    held: Held,
+    stretch: Stretch,
+    span: tuple[int, int],
+    values: Mapping[str, str],
+    tests: Iterable[Nearness],
+    *,
+    is_open: bool,
+) -> Iterator[Hit]:
+    """Yield the values that a span names; `values` have the form in which texts are compared."""
+    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
+    near = [value for value, form in values.items() if _is_near(key, form)]
+    meant = _meant(said, near, tests)
+    is_part = not is_open and wide != span  # a part of a person's name is another's
+    if meant is not None:
+        is_exact = same(said, meant)
+        stored = StoredValue(said, held.table.key, held.column.name, meant, is_exact=is_exact)
+        yield Hit(stretch, span, stored, part_of=wide if is_part else None)
+        offers_others = is_part
+    else:
+        offers_others = wide == span and stretch.is_unknown(*span)
+    if offers_others:
+        yield from _offered(held, stretch, wide, values)
+
+
+def _offered(
+    held: Held, stretch: Stretch, span: tuple[int, int], values: Mapping[str, str]
+) -> Iterator[Hit]:
+    said = stretch.said(*span)
+    for value in alike(said, values)[:_MOST_OFFERED]:
+        stored = StoredValue(
+            said, held.table.key, held.column.name, value, is_exact=False, is_meant=False
+        )
+        yield Hit(stretch, span, stored)
+
+
+def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
+    """The value that is meant: the one written so, else the only one that the words may stand for."""
+    return said if said in values else near_value(said, values, tests)
+
+
+def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
+    """Yield parts that make up a whole name in several columns of a table: first and last name."""
+    parts_of: dict[tuple[int, tuple[int, int] | None, object], list[Hit]] = {}
+    for hit in hits:
+        name = (id(hit.stretch), hit.part_of, hit.value.table)
+        parts_of.setdefault(name, []).append(hit)
+    for (_, whole, _), parts in parts_of.items():
+        if whole is not None:
+            yield from (replace(part, part_of=None) for part in _filling(whole, parts))
+
+
+def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
+    """Return parts of different columns that follow one another through the whole; else none."""
+    chosen: dict[str, Hit] = {}
+    at, end = whole
+    while at < end:
+        free = (hit for hit in parts if hit.span[0] == at and hit.value.column not in chosen)
+        part = next(free, None)
+        if part is None:
+            return []
+        chosen[part.value.column] = part
+        at = part.span[1]
+    return list(chosen.values()) if at == end else []
+
+
+def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
+    """Yield the hits that count: meant before similar ones, long ones before those they touch."""
+    taken: list[Hit] = []
+    for hit in sorted((hit for hit in hits if hit.stretch is stretch), key=_rank):
+        if all(_may_stand_beside(hit, other) for other in taken):
+            taken.append(hit)
+            yield hit
+
+
+def _may_stand_beside(hit: Hit, other: Hit) -> bool:
+    is_as_good = hit.span == other.span and _rank(hit) == _rank(other)
+    return is_as_good or hit.is_apart(other)
+
+
+def _rank(hit: Hit) -> tuple[bool, int, bool]:
+    return (not hit.value.is_meant, hit.span[0] - hit.span[1], not hit.value.is_exact)

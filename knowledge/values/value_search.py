@@ -1,0 +1,373 @@
+"""Finds the stored values that a question names, in columns of too many values to be known: looked
+up in the database.
+
+Nothing is looked up where all words of a question are explained. What is looked up is bounded: few
+columns, cheap plans only, few rows, and a time after which the question goes on without. A
+statement compares a column with a pattern where reading the whole column is cheap, else with the
+likeliest writings, for which an index serves.
+
+What comes back is compared again by the rules that hold for every stored value
+(`knowledge.values.identity.allowed`): one person or code never stands for another. Values of personal
+columns are dropped here, before anybody sees them.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from common.errors import CituError, CostExceeded, QueryTimeout, StatementRejected
+from common.inquiry import StoredValue
+from common.ports import Database
+from common.values import Catalog
+from knowledge.index import IndexPart
+from knowledge.values.personal_data import Privacy, privacy_of
+from knowledge.values.value_matching import Held, Hit, Place, hits_in, joined, longest
+from knowledge.values.value_patterns import (
+    Stretch,
+    ValuePattern,
+    exact_pattern,
+    misspelt_pattern,
+    writings,
+)
+from postgres.identifiers import quoted
+
+_log = logging.getLogger(__name__)
+
+MOST_COLUMNS = 12
+"""Columns searched for one question."""
+_AT_ONCE = 4  # columns of one statement
+_MOST_ROWS = 20  # of one column
+_MOST_WRITINGS = 60  # compared with a column that is too large for a pattern
+_MOST_RANGES = 12  # the same, of parts of an index
+_MOST_FOUND = 12
+_LONGEST = 200  # characters of a value that a question may name
+_MOST_BYTES = 4 * _LONGEST
+_SURELY_SMALL = 100_000  # rows; a pattern is tried on so many without asking the planner
+# Of a plan, in the planner's units: to read about 200,000 short rows, or to use an index
+_CHEAP = 8_000.0
+_SAMPLE_ROWS = 40  # rows from which is judged what a column holds
+_KEPT_S = 60.0  # what was found is used again for so long
+_LEFT_ALONE_S = 10.0  # a table that took too long
+_MOST_KEPT = 500  # answers for callers who see the same rows
+_MOST_VIEWERS = 50  # kinds of such callers, of one catalogue
+_IS_TEXT = re.compile(
+    r"\A(text|character|varchar|char|citext|name|bpchar)\b(?!.*\[\])", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class ValueRequest:
+    """Parts of a question to be looked up, and where.
+
+    Attributes:
+        stretches: parts of the question that nothing known explains.
+        places: the columns that may hold it, the likeliest first.
+    """
+
+    stretches: tuple[Stretch, ...] = ()
+    places: Callable[[], Iterable[Place]] = tuple
+
+
+@dataclass
+class _Known:
+    """Facts about one catalogue's columns, and values found in them."""
+
+    rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(
+        default_factory=OrderedDict
+    )
+    ways: dict[tuple[Place, str], bool] = field(
+        default_factory=dict
+    )  # whether a way of comparing is cheap
+    samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
+    slow: dict[tuple[str, str], float] = field(
+        default_factory=dict
+    )  # tables, until when they are left alone
+
+    def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
+        kept = self.rows.get(sql)
+        return kept[1] if kept is not None and kept[0] > time.monotonic() else None
+
+    def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
+        self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
+        while len(self.rows) > _MOST_KEPT:
+            self.rows.popitem(last=False)
+
+    def is_slow(self, held: Held) -> bool:
+        return self.slow.get(held.table.key, 0.0) > time.monotonic()
+
+
+class _Viewers:
+    """Facts about one catalogue's columns, by the callers who see the same rows."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Hashable | None, _Known] = OrderedDict()
+
+    def who_see(self, rows: Hashable | None) -> _Known:
+        """Return what is known to callers who see these rows, and to nobody else."""
+        known = self._known.setdefault(rows, _Known())
+        self._known.move_to_end(rows)
+        while len(self._known) > _MOST_VIEWERS:
+            self._known.popitem(last=False)
+        return known
+
+
+_VIEWERS = IndexPart(lambda _: _Viewers())
+"""Kept with the catalogue object, which callers with other rights don't share."""
+
+
+class ValueSearch:
+    """Looks values up in the asked database.
+
+    What is found is kept for a minute.
+
+    Args:
+        timeout_s: seconds for all lookups of one question together; 0 switches lookups off.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is looked up at all."""
+        return self._timeout_s > 0
+
+    async def find(
+        self, wanted: ValueRequest, catalog: Catalog, database: Database
+    ) -> tuple[StoredValue, ...]:
+        """The stored values that are named; what was found in time when the time is over or the
+        database fails.
+
+        Cancelling it stops the statement in the server.
+        """
+        if not (wanted.stretches and self.is_on):
+            return ()
+        lookup = _Lookup(
+            wanted, catalog, database, _VIEWERS.of(catalog).who_see(database.rows_seen)
+        )
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await lookup.run()
+        except TimeoutError:
+            lookup.give_up()
+            _log.info("looking up stored values took too long; the question goes on without")
+        except CituError as error:
+            if isinstance(error, QueryTimeout):
+                lookup.give_up()
+            _log.info("stored values could not be looked up: %s", error.error_type)
+        return lookup.found()
+
+
+class _Lookup:
+    """The lookups of one question."""
+
+    def __init__(
+        self, wanted: ValueRequest, catalog: Catalog, database: Database, known: _Known
+    ) -> None:
+        self._wanted, self._database, self._known = wanted, database, known
+        likely = (held for held in searched(wanted.places(), catalog) if not known.is_slow(held))
+        self._columns = list(islice(likely, MOST_COLUMNS))
+        self._asked: Sequence[Held] = ()
+        self._hits: list[Hit] = []
+
+    async def run(self) -> None:
+        """Looks for values as they are said; for what is still unexplained then, for misspelt ones."""
+        await self._search(exact_pattern(self._wanted.stretches), self._wanted.stretches)
+        rest = tuple(
+            stretch
+            for stretch in self._wanted.stretches
+            if not (stretch.is_quoted or self._explains(stretch))
+        )
+        pattern = misspelt_pattern(rest)
+        if pattern is not None:
+            await self._search(pattern, rest)
+
+    def found(self) -> tuple[StoredValue, ...]:
+        """Return the values found so far."""
+        hits = [*(hit for hit in self._hits if hit.part_of is None), *joined(self._hits)]
+        chosen = (hit.value for stretch in self._wanted.stretches for hit in longest(hits, stretch))
+        return tuple(dict.fromkeys(chosen))[:_MOST_FOUND]
+
+    def give_up(self) -> None:
+        """Leaves the tables alone for a while that took too long."""
+        until = time.monotonic() + _LEFT_ALONE_S
+        self._known.slow |= {held.table.key: until for held in self._asked}
+
+    def _explains(self, stretch: Stretch) -> bool:
+        """Whether all that nothing explained names values that were found."""
+        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.is_meant]
+        return all(
+            not unexplained or any(start <= at < end for start, end in explained)
+            for at, unexplained in enumerate(stretch.unexplained)
+        )
+
+    async def _search(self, pattern: ValuePattern | None, stretches: Sequence[Stretch]) -> None:
+        if pattern is None:
+            return
+        for first in range(0, len(self._columns), _AT_ONCE):
+            if all(map(self._explains, stretches)):
+                break
+            self._asked = self._columns[first : first + _AT_ONCE]
+            branches = [
+                await self._branch(number, held, pattern, stretches)
+                for number, held in enumerate(self._asked)
+            ]
+            cheap = [branch for branch in branches if branch is not None]
+            rows = await self._rows(_united(cheap, pattern)) if cheap else ()
+            for number, held in enumerate(self._asked):
+                values = [
+                    value for at, value in rows if at == number and value and len(value) <= _LONGEST
+                ]
+                if values:
+                    self._hits += hits_in(await self._judged(held), values, stretches)
+        self._asked = ()
+
+    async def _branch(
+        self, number: int, held: Held, pattern: ValuePattern, stretches: Sequence[Stretch]
+    ) -> str | None:
+        is_small = 0 < held.table.row_estimate <= _SURELY_SMALL and held.table.kind == "table"
+        for way, condition in (
+            ("pattern", _matches(held, pattern)),
+            ("folded", _equals_folded(held, stretches)),
+            ("ordered", _equals_ordered(held, stretches)),
+            ("written", _equals_written(held, stretches)),
+        ):
+            if is_small or await self._is_cheap(held, condition, way):
+                return _branch(number, held, condition, f"LIMIT {_MOST_ROWS}")
+        return None
+
+    async def _is_cheap(self, held: Held, condition: str, way: str) -> bool:
+        """Whether the planner finds this way of comparing cheap: the table is small, or an index
+        serves.
+        """
+        kind = (held.place, way)
+        if kind not in self._known.ways:
+            try:
+                # Without a limit: the planner may hope to find that many soon.
+                plan = await self._database.explain(
+                    _united([_branch(0, held, condition)], ValuePattern((), ""))
+                )
+                self._known.ways[kind] = plan.total_cost <= _CHEAP
+            except (CostExceeded, StatementRejected):
+                self._known.ways[kind] = False
+        return self._known.ways[kind]
+
+    async def _judged(self, held: Held) -> Held:
+        """The column with some of its values, by which is judged whether it is personal."""
+        if held.place not in self._known.samples:
+            sql = f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)} WHERE {_is_there(held)}"
+            rows = await self._rows(f"{sql} LIMIT {_SAMPLE_ROWS}")
+            self._known.samples[held.place] = tuple(
+                sorted({value for _, value in rows if len(value) <= _LONGEST})
+            )
+        sample = (*self._known.samples[held.place], *held.column.values)
+        return Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
+
+    async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
+        rows = self._known.found(sql)
+        if rows is None:
+            result = await self._database.run(sql)
+            rows = tuple((int(row[0]), str(row[1])) for row in result.rows if row[1] is not None)
+            self._known.keep(sql, rows)
+        return rows
+
+
+def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
+    """Yield the columns of text that have more values than are known, and none that look personal.
+
+    A search looks into the first `MOST_COLUMNS` of them.
+    """
+    seen: set[Place] = set()
+    for key, name in places:
+        table = catalog.by_key.get(key)
+        column = table.column(name) if table is not None else None
+        if table is None or column is None or (key, name) in seen:
+            continue
+        seen.add((key, name))
+        is_known = column.is_complete or bool(column.allowed)
+        if (
+            not is_known
+            and _IS_TEXT.match(column.type)
+            and privacy_of(table, column) is not Privacy.PRIVATE
+        ):
+            yield Held(table, column)
+
+
+# ------------------------------------------------------------------------------
+# statements
+
+
+def _united(branches: Sequence[str], pattern: ValuePattern) -> str:
+    return f"WITH said(pattern) AS (SELECT {_literal(pattern.expression)}) {' UNION ALL '.join(branches)}"
+
+
+def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
+    """The values of one column that meet the condition, each once."""
+    # OFFSET 0 keeps the limit from changing how the rows are found.
+    rows = f"SELECT {_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
+    return f"(SELECT DISTINCT {number} AS place, found{number}.value FROM ({rows}) AS found{number} {limit})"
+
+
+def _matches(held: Held, pattern: ValuePattern) -> str:
+    # With the collation of bytes a pattern needs no locale, and works on columns whose collation
+    # allows none. The size is known without reading a long text, which no question names.
+    text = _text(held)
+    begins = [
+        f'left({text}, {size}) COLLATE "C" IN ({", ".join(map(_literal, some))})'
+        for size in (1, 2)
+        if (some := [beginning for beginning in pattern.beginnings if len(beginning) == size])
+    ]
+    return (
+        f"octet_length({text}) <= {_MOST_BYTES} AND CASE WHEN {' OR '.join(begins)}"
+        f' THEN {text} COLLATE "C" ~ (SELECT said.pattern FROM said) ELSE false END'
+    )
+
+
+def _equals_folded(held: Held, stretches: Sequence[Stretch]) -> str:
+    """For an index on the column in lower case."""
+    lowered = dict.fromkeys(writing.lower() for writing in writings(stretches, _MOST_WRITINGS))
+    return f"lower({quoted(held.column.name)}) IN ({', '.join(map(_literal, lowered))})"
+
+
+def _equals_written(held: Held, stretches: Sequence[Stretch]) -> str:
+    """For an index on the column itself: the likeliest writings."""
+    return f"{quoted(held.column.name)} IN ({', '.join(map(_literal, writings(stretches, _MOST_WRITINGS)))})"
+
+
+def _equals_ordered(held: Held, stretches: Sequence[Stretch]) -> str:
+    """The same, and whatever stands between all in lower case and all in capitals.
+
+    In the order of a language, only other cases of the same letters do; in that of bytes, nothing.
+    """
+    ranges = dict.fromkeys(
+        (one.lower(), one.upper()) for one in writings(stretches, _MOST_WRITINGS)
+    )
+    column = quoted(held.column.name)
+    between = (
+        f"{column} BETWEEN {_literal(low)} AND {_literal(high)}"
+        for low, high in islice(ranges, _MOST_RANGES)
+    )
+    return f"({' OR '.join((_equals_written(held, stretches), *between))})"
+
+
+def _is_there(held: Held) -> str:
+    return (
+        f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
+    )
+
+
+def _text(held: Held) -> str:
+    return f"CAST({quoted(held.column.name)} AS text)"
+
+
+def _source(held: Held) -> str:
+    return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,438 @@
+"""Describes each column of a query's result: the stored column it comes from, and what was done.
+
+It reads PostgreSQL's own parse tree and follows names through subqueries and CTEs. What it can't
+tell stays unsaid.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Literal, get_args
+
+from common.errors import StatementRejected
+from common.values import Catalog, Column, Table
+from sqltree.parsing import Node, parse
+from sqltree.references import table_named
+
+_MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
+_MAX_DEPTH = 20  # of queries in queries
+
+Unit = Literal["year", "quarter", "month", "week", "day", "hour"]
+Part = Literal["year", "quarter", "month", "week", "day", "hour", "dow", "isodow"]
+Aggregate = Literal["count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "mode"]
+_UNITS: Mapping[str, Unit] = {one: one for one in get_args(Unit)}
+_PARTS: Mapping[str, Part] = {one: one for one in get_args(Part)}
+_AGGREGATES: Mapping[str, Aggregate] = {
+    **{one: one for one in get_args(Aggregate)},
+    "stddev_samp": "stddev",
+}
+# Functions whose result is of the kind of their first argument.
+_PASSING = frozenset(
+    (
+        "round",
+        "coalesce",
+        "nullif",
+        "abs",
+        "ceil",
+        "floor",
+        "trunc",
+        "trim",
+        "btrim",
+        "upper",
+        "lower",
+        "initcap",
+        "greatest",
+    )
+)
+_FORMATS: Mapping[str, Unit] = {
+    "YYYY": "year",
+    "YYYY-MM": "month",
+    "YYYYMM": "month",
+    "YYYY-MM-DD": "day",
+}
+# Formats of to_char whose texts are in the order of time: from the year down, all in digits,
+# whatever stands between.
+_IN_ORDER = re.compile(r"YYYY(Q|MM(DD(HH24(MI(SS)?|00(00)?)?)?)?|DDD|WW)?|IYYYIW")
+_BETWEEN = re.compile(r'"[^"]*"|[^A-Z0-9]')
+_DURATIONS = frozenset(
+    ("age", "justify_days", "justify_hours", "justify_interval")
+)  # whose years are no dates
+_SIGNS = frozenset(("+", "-"))
+_FACTORS = frozenset(("*", "/"))
+_OF_ROWS = frozenset(("row_number", "rank", "dense_rank", "ntile"))
+
+
+@dataclass(frozen=True)
+class OutputColumn:
+    """One column of the result.
+
+    Attributes:
+        name: as the result calls it.
+        is_named: whether the query gives it this name, and PostgreSQL doesn't derive it.
+        table, column: where its values come from; None when they come from several columns, or from
+            none.
+        function: the aggregate over them, the outer one of two.
+        counted: the tables whose joined rows are counted, where rows are.
+        period: the unit that its dates are cut to.
+        part: the part of a date that it is.
+        is_share: a quotient of figures of the same kind, or one over the whole.
+        is_percent: it is multiplied by 100.
+        is_rank: a position among the rows.
+        is_total: a sum or a count, whose figures of several rows may be added up.
+        is_computed: more was done to the values than that.
+    """
+
+    name: str
+    is_named: bool = False
+    table: Table | None = None
+    column: Column | None = None
+    function: Aggregate | None = None
+    counted: tuple[Table, ...] = ()
+    period: Unit | None = None
+    part: Part | None = None
+    is_share: bool = False
+    is_percent: bool = False
+    is_rank: bool = False
+    is_total: bool = False
+    is_computed: bool = False
+
+
+def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputColumn, ...]:
+    """Describe the columns of the result of `sql`, which PostgreSQL names `columns`."""
+    unknown = tuple(OutputColumn(name, is_computed=True) for name in columns)
+    if len(sql) > _MAX_CHARS:
+        return unknown
+    try:
+        statements = parse(sql)
+    except StatementRejected:
+        return unknown
+    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+        return unknown
+    found = _Reader(catalog).select(statements[0].node, _Names())
+    if len(found) != len(columns):
+        return unknown
+    return tuple(replace(one, name=name) for one, name in zip(found, columns, strict=True))
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The columns that names lead to in one query.
+
+    Attributes:
+        ctes: columns of the CTEs that can be seen.
+        sources: columns of what stands in FROM, by its name.
+    """
+
+    ctes: Mapping[str, tuple[OutputColumn, ...]] = field(default_factory=dict)
+    sources: Mapping[str, tuple[OutputColumn, ...]] = field(default_factory=dict)
+    depth: int = 0
+
+    def column(self, parts: Sequence[str]) -> OutputColumn | None:
+        """Return the column that a reference leads to, if that is certain."""
+        if len(parts) == 1:
+            visible = self.all(())
+        elif len(parts) > 1:
+            visible = self.sources.get(parts[-2], ())
+        else:
+            return None
+        found = [column for column in visible if column.name == parts[-1]]
+        return found[0] if len(found) == 1 else None
+
+    def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
+        """Return the columns of `*` or `name.*`."""
+        if parts:
+            return self.sources.get(parts[-1], ())
+        return tuple(chain.from_iterable(self.sources.values()))
+
+
+class _Reader:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def select(self, select: Node, around: _Names) -> tuple[OutputColumn, ...]:
+        """Describe the columns of a SELECT; none when it can't be told."""
+        if around.depth > _MAX_DEPTH:
+            return ()
+        names = self._with_ctes(select, replace(around, depth=around.depth + 1, sources={}))
+        if "larg" in select:  # a UNION has the columns of its first part
+            return self.select(select["larg"], names)
+        names = replace(names, sources=dict(self._sources(select.get("fromClause", []), names)))
+        found: list[OutputColumn] = []
+        for target in select.get("targetList", []):
+            node = target.get("ResTarget", {})
+            value = node.get("val", {})
+            fields = value.get("ColumnRef", {}).get("fields", ())
+            if fields and "A_Star" in fields[-1]:
+                found += names.all(_texts(fields))
+                continue
+            described = self._described(value, names)
+            found.append(
+                replace(described, name=node.get("name", described.name), is_named="name" in node)
+            )
+        return tuple(found)
+
+    def _with_ctes(self, select: Node, names: _Names) -> _Names:
+        for cte in select.get("withClause", {}).get("ctes", ()):
+            node = cte["CommonTableExpr"]
+            query = node.get("ctequery", {}).get("SelectStmt", {})
+            renamed = _texts(node.get("aliascolnames", ()))
+            columns = _renamed(self.select(query, names), renamed)
+            names = replace(names, ctes={**names.ctes, node["ctename"]: columns})
+        return names
+
+    def _sources(
+        self, nodes: Sequence[Node], names: _Names
+    ) -> Iterator[tuple[str, tuple[OutputColumn, ...]]]:
+        for wrapped in nodes:
+            ((kind, node),) = wrapped.items()
+            alias = node.get("alias", {})
+            renamed = _texts(alias.get("colnames", ()))
+            if kind == "RangeVar":
+                columns = self._columns_of(node, names)
+                yield alias.get("aliasname") or node["relname"], _renamed(columns, renamed)
+            elif kind == "JoinExpr":
+                yield from self._sources([node["larg"], node["rarg"]], names)
+            elif kind == "RangeSubselect":
+                columns = self.select(node.get("subquery", {}).get("SelectStmt", {}), names)
+                yield alias.get("aliasname", ""), _renamed(columns, renamed)
+
+    def _columns_of(self, node: Node, names: _Names) -> tuple[OutputColumn, ...]:
+        parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
+        if len(parts) == 1 and parts[0] in names.ctes:
+            return names.ctes[parts[0]]
+        table = table_named(parts, self._catalog)
+        if table is None:
+            return ()
+        return tuple(OutputColumn(one.name, table=table, column=one) for one in table.columns)
+
+    def _described(self, value: Node, names: _Names) -> OutputColumn:
+        """Describe what the expression gives, without its name in the result."""
+        if not value:
+            return OutputColumn("", is_computed=True)
+        ((kind, node),) = value.items()
+        match kind:
+            case "TypeCast":
+                return self._described(node.get("arg", {}), names)
+            case "ColumnRef":
+                return _referred(node, names)
+            case "FuncCall":
+                return self._called(node, names)
+            case "CoalesceExpr":
+                return self._described(next(iter(node.get("args", ())), {}), names)
+            case "A_Expr":
+                return self._calculated(node, names)
+            case "SubLink":
+                return self._subquery(node, names)
+        return OutputColumn("", is_computed=True)
+
+    def _subquery(self, node: Node, names: _Names) -> OutputColumn:
+        columns = self.select(node.get("subselect", {}).get("SelectStmt", {}), names)
+        if not columns:
+            return OutputColumn("", is_computed=True)
+        return replace(columns[0], is_total=False)
+
+    def _called(self, node: Node, names: _Names) -> OutputColumn:
+        function = _texts(node.get("funcname", ()))[-1]
+        arguments = node.get("args", [])
+        if function in _OF_ROWS:
+            return OutputColumn(function, is_rank=True)
+        if len(arguments) > 1:
+            if function in ("date_trunc", "extract", "date_part"):
+                return self._part_of_time(function, arguments, names)
+            if function == "to_char":
+                inner = self._described(arguments[0], names)
+                period = _written_period(_text(arguments[1]), inner.period)
+                return replace(inner, name=function, period=period)
+        aggregate = _AGGREGATES.get(function)
+        if aggregate is not None:
+            return self._aggregated(aggregate, node, names)
+        if function in _PASSING and arguments:
+            return replace(self._described(arguments[0], names), name=function)
+        inners = [self._described(argument, names) for argument in arguments]
+        return OutputColumn(function, function=_first_function(inners), is_computed=True)
+
+    def _part_of_time(
+        self, function: str, arguments: Sequence[Node], names: _Names
+    ) -> OutputColumn:
+        inner = self._described(arguments[1], names)
+        unit = _text(arguments[0]).lower()
+        if inner.name in _DURATIONS:
+            return OutputColumn(function, function=inner.function, is_computed=True)
+        if function == "date_trunc":
+            return replace(inner, name=function, period=_UNITS.get(unit, inner.period))
+        return replace(
+            inner,
+            name=function,
+            part=_PARTS.get(unit),
+            period=None,
+            is_computed=unit not in _PARTS,
+        )
+
+    def _aggregated(self, function: Aggregate, node: Node, names: _Names) -> OutputColumn:
+        arguments = node.get("args", [])
+        ordered = node.get("agg_order", []) if node.get("agg_within_group") else []
+        if ordered:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x)
+            arguments = [ordered[0].get("SortBy", {}).get("node", {})]
+        is_total = _adds_up(function, node)
+        if not arguments:
+            counted = _tables_of(names)
+            return OutputColumn(function, function=function, counted=counted, is_total=is_total)
+        inner = self._described(arguments[0], names)
+        if "over" in node and inner.function:  # figures of groups, put together over all of them
+            return replace(inner, name=function, is_total=False)
+        counts_again = inner.function == "count"  # a sum of counts is no count of values
+        return replace(
+            inner,
+            name=function,
+            function=function,
+            period=None,
+            is_computed=inner.is_computed or counts_again,
+            is_total=is_total,
+        )
+
+    def _calculated(self, node: Node, names: _Names) -> OutputColumn:
+        if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
+            return self._described(node.get("lexpr", {}), names)
+        operator = "".join(_texts(node.get("name", ()))[-1:])
+        sides = self._sides(node, names)
+        if len(sides) == 1 and operator in _SIGNS:
+            return replace(sides[0], is_total=False)
+        if len(sides) == 1 and operator in _FACTORS:
+            return _multiple(sides[0], is_percent=operator == "*" and _has_hundred(node))
+        if len(sides) == 2 and operator == "/":
+            return _quotient(*sides)
+        return _sum(sides) if operator in _SIGNS else _mixture(sides)
+
+    def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
+        """Describe the operands that aren't constants."""
+        operands = [node[side] for side in ("lexpr", "rexpr") if side in node]
+        return [self._described(each, names) for each in operands if not _is_constant(each)]
+
+
+def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
+    """Return a column that is multiplied or divided by a constant."""
+    is_computed = column.is_computed or not is_percent
+    return replace(column, is_percent=is_percent, is_computed=is_computed)
+
+
+def _referred(node: Node, names: _Names) -> OutputColumn:
+    """Return the column that the reference leads to."""
+    parts = _texts(node.get("fields", ()))
+    found = names.column(parts)
+    if found is None:
+        return OutputColumn(parts[-1] if parts else "", is_computed=True)
+    return replace(found, is_named=False)
+
+
+def _quotient(left: OutputColumn, right: OutputColumn) -> OutputColumn:
+    is_of_counts = left.function == right.function == "count"
+    is_of_column = left.column is not None and left.column == right.column
+    is_share = is_of_counts or (is_of_column and left.function == right.function)
+    return OutputColumn(
+        "",
+        function=_first_function([left, right]),
+        is_share=is_share,
+        is_percent=left.is_percent,
+        is_computed=not is_share,
+    )
+
+
+def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
+    """Return a sum or a difference: one of values of a single column stays that column's."""
+    is_total = bool(sides) and all(side.is_total for side in sides)
+    sources = set()
+    for side in sides:
+        if side.table and side.column:
+            sources.add((side.table.key, side.column))
+    if len(sources) == 1:
+        return replace(sides[0], name="", is_computed=True, is_total=is_total)
+    return replace(_mixture(sides), is_total=is_total)
+
+
+def _mixture(sides: Sequence[OutputColumn]) -> OutputColumn:
+    return OutputColumn("", function=_first_function(sides), is_computed=True)
+
+
+def _first_function(columns: Iterable[OutputColumn]) -> Aggregate | None:
+    for column in columns:
+        if column.function:
+            return column.function
+    return None
+
+
+def _written_period(form: str, cut_to: Unit | None) -> Unit | None:
+    """Return the unit of times that `to_char` writes.
+
+    None where the texts, such as `2025 June`, are in no order of time.
+
+    Args:
+        form: the format of `to_char`.
+        cut_to: the unit that the times are cut to before they are written.
+    """
+    is_in_order = _IN_ORDER.fullmatch(_BETWEEN.sub("", form.upper())) is not None
+    return _FORMATS.get(form, cut_to if is_in_order else None)
+
+
+def _adds_up(function: Aggregate, node: Node) -> bool:
+    """Tell whether the figures of several rows may be added up.
+
+    Distinct values and running totals would count twice.
+    """
+    return function in ("sum", "count") and not node.get("agg_distinct") and "over" not in node
+
+
+def _tables_of(names: _Names) -> tuple[Table, ...]:
+    """Return the tables of FROM, each once."""
+    tables: dict[tuple[str, str], Table] = {}
+    for columns in names.sources.values():
+        table = _table_of(columns)
+        if table is not None:
+            tables[table.key] = table
+    return tuple(tables.values())
+
+
+def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
+    """Return the table whose rows these columns are; None for those of a subquery."""
+    table = columns[0].table if columns else None
+    if table is None or len(columns) != len(table.columns):
+        return None
+    return table
+
+
+def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[OutputColumn, ...]:
+    renamed = [
+        replace(one, name=name, is_named=True) for one, name in zip(columns, names, strict=False)
+    ]
+    return (*renamed, *columns[len(renamed) :])
+
+
+def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
+    return tuple(node["String"]["sval"] for node in nodes if "String" in node)
+
+
+def _text(node: Node) -> str:
+    while "TypeCast" in node:
+        node = node["TypeCast"].get("arg", {})
+    return str(node.get("A_Const", {}).get("sval", {}).get("sval", ""))
+
+
+def _is_constant(node: Node) -> bool:
+    while "TypeCast" in node:
+        node = node["TypeCast"].get("arg", {})
+    return "A_Const" in node
+
+
+_HUNDRED = re.compile(r"100(\.0*)?")
+
+
+def _has_hundred(node: Node) -> bool:
+    """Tell whether one side is the number 100."""
+    for side in ("lexpr", "rexpr"):
+        constant = node.get(side, {}).get("A_Const", {})
+        whole = constant.get("ival", {}).get("ival", "")
+        decimal = constant.get("fval", {}).get("fval", "")
+        number = str(whole) or str(decimal)
+        if _HUNDRED.fullmatch(number):
+            return True
+    return False

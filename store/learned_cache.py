@@ -1,0 +1,127 @@
+"""Keeps what is learnt in memory: a question costs one small read while nothing has changed."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from common.after_fork import restart_after_fork
+from common.learning import Document, Example, Lesson
+from store.learned import Item, LearnedItems, Visible
+from store.learned_json import item_of, own_set, shared_set
+from store.records import RecordRepository, RecordSet
+
+_SHARED = ("example", "lesson", "document")
+_OWN = ("example", "lesson")
+_MAX_OWN_ITEMS = 20_000  # remembered of all users together, about 1 KB each
+_MAX_USERS = 1_000
+_MANY = 200  # records that would block the loop for too long if they were read on it
+
+_Part = tuple[str, tuple[Item, ...]]  # the revision and items of a record set
+_NOTHING: _Part = ("", ())
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Learned items, and the parts they are made of."""
+
+    parts: tuple[_Part, ...]
+    learned: LearnedItems
+
+    @property
+    def size(self) -> int:
+        return sum(len(items) for _, items in self.parts)
+
+
+class LearnedCache:
+    """Keeps the shared items, and those of the users who asked last; for the event loop only."""
+
+    def __init__(self, record_sets: RecordRepository) -> None:
+        self._record_sets = record_sets
+        self.start_anew()
+        restart_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Forget everything; a forked child reads it again."""
+        self._shared: dict[str, _Held] = {}
+        # Who asked last is at the end.
+        self._own: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+        self._own_items = 0
+
+    async def visible(self, datasource: str, user_id: str) -> Visible:
+        record_sets = [shared_set(datasource, kind) for kind in _SHARED]
+        record_sets += [own_set(datasource, kind, user_id) for kind in _OWN]
+        user = (datasource, user_id)
+        shared_before = _parts(self._shared.get(datasource), len(_SHARED))
+        own_before = _parts(self._own.get(user), len(_OWN))
+        parts = await self._current(record_sets, shared_before + own_before)
+        # Another question may have read them meanwhile; what it keeps is used if it is the same.
+        shared = _held(self._shared.get(datasource), parts[: len(_SHARED)])
+        own = _held(self._own.get(user), parts[len(_SHARED) :])
+        self._shared[datasource] = shared
+        self._remember(user, own)
+        return Visible(shared.learned, own.learned)
+
+    async def _current(
+        self, record_sets: Sequence[bytes], before: Sequence[_Part]
+    ) -> tuple[_Part, ...]:
+        parts = {}
+        revisions = await self._record_sets.revisions(record_sets)
+        for record_set, part, revision in zip(record_sets, before, revisions, strict=True):
+            if part[0] == revision:
+                parts[record_set] = part
+            elif not revision:  # the store has lost it
+                parts[record_set] = _NOTHING
+        changed = [record_set for record_set in record_sets if record_set not in parts]
+        if changed:
+            read = await self._record_sets.read(changed)
+            for record_set, found in zip(changed, read, strict=True):
+                parts[record_set] = await _part(found)
+        return tuple(parts[record_set] for record_set in record_sets)
+
+    def _remember(self, user: tuple[str, str], own: _Held) -> None:
+        known = self._own.pop(user, None)
+        self._own_items += own.size - (known.size if known else 0)
+        self._own[user] = own
+        while len(self._own) > 1 and self._holds_too_much():
+            _, oldest = self._own.popitem(last=False)
+            self._own_items -= oldest.size
+
+    def _holds_too_much(self) -> bool:
+        return self._own_items > _MAX_OWN_ITEMS or len(self._own) > _MAX_USERS
+
+
+def _parts(held: _Held | None, count: int) -> tuple[_Part, ...]:
+    return held.parts if held else (_NOTHING,) * count
+
+
+def _held(before: _Held | None, parts: tuple[_Part, ...]) -> _Held:
+    revision = ".".join(part_revision for part_revision, _ in parts)
+    if before is not None and before.learned.revision == revision:
+        return before
+    items = list(chain.from_iterable(items for _, items in parts))
+    learned = LearnedItems(
+        revision=revision,
+        examples=tuple(item for item in items if isinstance(item, Example)),
+        lessons=tuple(item for item in items if isinstance(item, Lesson)),
+        documents=tuple(item for item in items if isinstance(item, Document)),
+    )
+    return _Held(parts, learned)
+
+
+async def _part(record_set: RecordSet) -> _Part:
+    if len(record_set.records) > _MANY:
+        items = await asyncio.to_thread(_items, record_set)
+    else:
+        items = _items(record_set)
+    return record_set.revision, items
+
+
+def _items(record_set: RecordSet) -> tuple[Item, ...]:
+    items = []
+    for record in record_set.records:
+        item = item_of(record)
+        if isinstance(item, Document) or not item.is_rejected:
+            items.append(item)
+    return tuple(items)

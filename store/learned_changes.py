@@ -1,0 +1,194 @@
+"""What feedback and reviews change of what is learnt: the rules, without a store."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from common.learning import SHARED, Example, Feedback, Lesson, Trust, same_question
+from store.learned import Item, Learning, ReviewOutcome, Verdict
+from store.learned_json import Noted, item_id, trust_of
+
+_ORDER: tuple[Trust, ...] = ("candidate", "personal", "reviewed", "certified")
+_REJECTED: Trust = "candidate"  # the trust of what is rejected
+_TRUSTS: Mapping[Verdict, Trust] = {
+    "approve": "reviewed",
+    "certify": "certified",
+    "reject": _REJECTED,
+}
+_MADE_BY_FEEDBACK = ("feedback", "correction")
+_CALLED_WRONG = ("unsatisfied", "need_modification")
+
+Changes = dict[str, Item | None]
+"""Items as they are to be, by their ids; None: it goes."""
+
+
+def learnt(
+    learning: Learning,
+    before: Noted | None,
+    own: Collection[Example | Lesson],
+    known: Mapping[str, Item],
+) -> tuple[Noted, Changes]:
+    """Return what to note of the feedback, and what changes with it.
+
+    Args:
+        before: what was noted of the same user's feedback for the same run.
+        own: all that is the user's own.
+        known: whatever has the ids of the new example and the new lesson, by id.
+    """
+    if not learning.teaches:
+        noted = Noted(learning.feedback)
+        if before is not None:
+            noted = replace(before, feedback=learning.feedback)
+        return noted, {}
+    if _brings_rejected(learning, known):
+        learning = replace(learning, example=None)
+    example = _kept_example(learning.example, known)
+    lesson = _kept_lesson(learning.lesson, known)
+    changes: Changes = dict.fromkeys(_withdrawn(learning, before, own))
+    for item in (example, lesson):
+        if item is not None:
+            changes[item_id(item)] = item
+    return _noted(learning.feedback, example, lesson), _without_known(changes, known)
+
+
+def _noted(feedback: Feedback, example: Example | None, lesson: Lesson | None) -> Noted:
+    example_id = None
+    if example is not None and example.source in _MADE_BY_FEEDBACK:
+        example_id = example.example_id
+    lesson_id = lesson.lesson_id if lesson else None
+    return Noted(feedback, example_id, lesson_id)
+
+
+def _without_known(changes: Changes, known: Mapping[str, Item]) -> Changes:
+    """Return the changes without items that are there already as they are to be."""
+    left: Changes = {}
+    for changed, item in changes.items():
+        if item is None or item != known.get(changed):
+            left[changed] = item
+    return left
+
+
+def _brings_rejected(learning: Learning, known: Mapping[str, Item]) -> bool:
+    if learning.example is None:
+        return False
+    there = known.get(learning.example.example_id)
+    return isinstance(there, Example) and there.is_rejected
+
+
+def _withdrawn(
+    learning: Learning, before: Noted | None, own: Iterable[Example | Lesson]
+) -> Iterator[str]:
+    """Yield the ids of the user's own items that go with new feedback."""
+    made_before = {before.example_id, before.lesson_id} if before else set()
+    for item in own:
+        if item.is_rejected:
+            continue
+        if item_id(item) in made_before or _is_settled(item, learning):
+            yield item_id(item)
+
+
+def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
+    """Tell whether the feedback says something else about the item's question or statement."""
+    if same_question(item.question) != same_question(learning.question):
+        return False
+    if isinstance(item, Lesson):
+        is_newer = learning.feedback.rating == "satisfied" or learning.lesson is not None
+        return is_newer and item.sql == learning.sql
+    is_called_wrong = learning.feedback.rating in _CALLED_WRONG and item.sql == learning.sql
+    return learning.example is not None or is_called_wrong
+
+
+def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example | None:
+    """Return the example to keep; None when the same is shared already."""
+    there = known.get(example.example_id) if example else None
+    if example is None or not isinstance(there, Example):
+        return example
+    if there.is_shared:
+        return None
+    return replace(
+        example,
+        trust=_higher(there.trust, example.trust),
+        source=there.source,
+        created_at=there.created_at,
+        uses=there.uses,
+        question=there.question,  # a reviewer may have read it as it is
+        lang=there.lang,
+    )
+
+
+def _kept_lesson(lesson: Lesson | None, known: Mapping[str, Item]) -> Lesson | None:
+    there = known.get(lesson.lesson_id) if lesson else None
+    if lesson is None or not isinstance(there, Lesson):
+        return lesson
+    if there.is_shared or there.is_rejected:
+        return None
+    return replace(lesson, created_at=there.created_at)
+
+
+def _higher(one: Trust, other: Trust) -> Trust:
+    return max(one, other, key=_ORDER.index)
+
+
+def added(item: Item, there: Item | None) -> Item | None:
+    """Return the item as a load leaves it; None when it is there with no less trust.
+
+    What a reviewer has rejected comes back only with shared trust.
+    """
+    if isinstance(item, Example) and isinstance(there, Example):
+        return _raised(item, there)
+    if isinstance(item, Lesson) and there is not None:
+        return None
+    return item if item != there else None
+
+
+def _raised(item: Example, there: Example) -> Example | None:
+    is_higher = _ORDER.index(item.trust) > _ORDER.index(there.trust)
+    may_change = item.is_shared if there.is_rejected else is_higher
+    if not may_change:
+        return None
+    return replace(item, created_at=there.created_at, uses=there.uses)
+
+
+def decided(
+    item: Example | Lesson, reviewer: str, verdict: Verdict, seen: Trust | None
+) -> tuple[ReviewOutcome, Example | Lesson | None]:
+    """Return the outcome of the verdict, and the item as it then is; None: it does not change."""
+    if item.author == reviewer:
+        return "own", None
+    if verdict == "certify" and isinstance(item, Lesson):
+        return "unknown", None
+    if _is_so(item, verdict):
+        return ("done" if item.reviewer == reviewer else "changed"), None
+    if _was_decided_otherwise(item, verdict, seen):
+        return "changed", None
+    is_rejected = verdict == "reject"
+    if isinstance(item, Lesson):
+        return "done", replace(
+            item, is_shared=not is_rejected, is_rejected=is_rejected, reviewer=reviewer
+        )
+    return "done", replace(item, trust=_TRUSTS[verdict], is_rejected=is_rejected, reviewer=reviewer)
+
+
+def _was_decided_otherwise(item: Example | Lesson, verdict: Verdict, seen: Trust | None) -> bool:
+    if seen is not None and trust_of(item) != seen:
+        return True
+    return verdict == "approve" and trust_of(item) in SHARED
+
+
+def _is_so(item: Example | Lesson, verdict: Verdict) -> bool:
+    if verdict == "reject":
+        return item.is_rejected
+    if item.is_rejected:
+        return False
+    return trust_of(item) == _TRUSTS[verdict]
+
+
+def is_same_state(one: Example | Lesson, other: Example | Lesson) -> bool:
+    """Tell whether nobody has decided on an item between two looks at it.
+
+    A proof that came or went is no decision.
+    """
+    return _decision(one) == _decision(other)
+
+
+def _decision(item: Example | Lesson) -> tuple[Trust, bool, str | None]:
+    return trust_of(item), item.is_rejected, item.reviewer

@@ -1,0 +1,162 @@
+"""Writes and reads what is learnt as records: their keys, texts, record sets and positions."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from common.learning import SHARED, Document, Example, Feedback, Lesson, Trust
+from store.learned import Item, Kind, State
+from store.record_json import key, plain_from_text, to_text
+from store.records import KeptRecord, Record
+
+_KINDS: Mapping[str, Any] = {"example": Example, "lesson": Lesson, "document": Document}
+_FIELDS = {
+    kind: frozenset(field.name for field in fields(kind))
+    for kind in (Example, Lesson, Document, Feedback)
+}
+# Positions are microseconds since 1970, which are less than 2**52 until the year 2112. What has one
+# of the trusts in `_UPPER` stands before all others of its record set.
+_UPPER_HALF = 2**52
+_UPPER: tuple[Trust, ...] = ("personal", "certified")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Feedback as it is kept, with what was learnt from it."""
+
+    feedback: Feedback
+    example_id: str | None = None
+    lesson_id: str | None = None
+
+
+def item_id(item: Item) -> str:
+    if isinstance(item, Example):
+        return item.example_id
+    if isinstance(item, Lesson):
+        return item.lesson_id
+    return item.document_id
+
+
+def item_key(known: str) -> bytes:
+    """Return the key of the record of the item with this id."""
+    return key("learned", known)
+
+
+def note_key(user_id: str, run_id: str) -> bytes:
+    """Return the key of the record of what a user said of a run."""
+    return key("feedback", user_id, run_id)
+
+
+def notes_set(user_id: str) -> bytes:
+    """Return the key of the record set of what one user said of runs."""
+    return key("feedback", user_id)
+
+
+def shared_set(datasource: str, kind: str) -> bytes:
+    """Return the key of the record set that everybody sees."""
+    return key("shared", datasource, kind)
+
+
+def own_set(datasource: str, kind: str, user_id: str) -> bytes:
+    """Return the key of the record set of what a user has that is not shared."""
+    return key("own", datasource, kind, user_id)
+
+
+def all_set(datasource: str, kind: str) -> bytes:
+    """Return the key of the record set of all users' items."""
+    return key("all", datasource, kind)
+
+
+def list_set(datasource: str, kind: str, trust: Trust, state: State) -> bytes:
+    """Return the key of the record set of all users' items in one state."""
+    return key("list", datasource, kind, trust, state)
+
+
+def kind_of(item: Item) -> str:
+    return next(name for name, kind in _KINDS.items() if isinstance(item, kind))
+
+
+def trust_of(item: Example | Lesson) -> Trust:
+    """Return an example's trust; a lesson's is `reviewed` when it is shared, else `personal`."""
+    if isinstance(item, Example):
+        return item.trust
+    return "reviewed" if item.is_shared else "personal"
+
+
+def state_of(item: Example | Lesson) -> State:
+    if item.is_rejected:
+        return "rejected"
+    if isinstance(item, Example) and item.is_stale:
+        return "stale"
+    return "active"
+
+
+def listed_at(item: Example | Lesson) -> int:
+    """Return the item's position in lists: microseconds since 1970."""
+    return round(datetime.fromisoformat(item.created_at).timestamp() * 1_000_000)
+
+
+def record_of(item: Item, position: int = 0) -> Record:
+    """Write the item as a record in all its record sets; `position` is that of a document."""
+    kind = kind_of(item)
+    places: dict[bytes, int]
+    if isinstance(item, Document):
+        places = {shared_set(item.datasource, kind): position}
+    else:
+        trust, at = trust_of(item), listed_at(item)
+        owned = shared_set(item.datasource, kind)
+        if trust not in SHARED:
+            owned = own_set(item.datasource, kind, item.author)
+        is_upper = isinstance(item, Example) and trust in _UPPER
+        places = {
+            owned: at + _UPPER_HALF if is_upper else at,
+            all_set(item.datasource, kind): at,
+            list_set(item.datasource, kind, trust, state_of(item)): at,
+        }
+    kept = {name: value for name, value in vars(item).items() if name != "uses"}
+    return Record(item_key(item_id(item)), to_text({"item": kind, **kept}), places)
+
+
+def item_of(found: KeptRecord) -> Item:
+    """Read the item that a record keeps."""
+    values = plain_from_text(found.text)
+    kind = _KINDS[values["item"]]
+    known = _known(kind, values)
+    if kind is Example:
+        known |= {
+            "tables": tuple((schema, name) for schema, name in known["tables"]),
+            "uses": found.uses,
+        }
+    item: Item = kind(**known)
+    return item
+
+
+def note_record(noted: Noted) -> Record:
+    """Write feedback as a record."""
+    said = noted.feedback
+    at = round(datetime.fromisoformat(said.given_at).timestamp() * 1_000_000)
+    text = to_text(
+        {"feedback": vars(said), "example_id": noted.example_id, "lesson_id": noted.lesson_id}
+    )
+    return Record(note_key(said.user_id, said.run_id), text, {notes_set(said.user_id): at})
+
+
+def note_of(found: KeptRecord) -> Noted:
+    """Read the feedback that a record keeps."""
+    values = plain_from_text(found.text)
+    return Noted(
+        Feedback(**_known(Feedback, values["feedback"])), values["example_id"], values["lesson_id"]
+    )
+
+
+def lists(
+    datasource: str, kind: Kind, trusts: Collection[Trust], states: Collection[State]
+) -> tuple[bytes, ...]:
+    """Return the keys of the record sets of all users' items in these states."""
+    return tuple(list_set(datasource, kind, trust, state) for trust in trusts for state in states)
+
+
+def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `values` without fields that a newer version may have added."""
+    return {name: value for name, value in values.items() if name in _FIELDS[kind]}

@@ -1,0 +1,402 @@
+"""What is learnt, over the record sets of any adapter: reads what is there, decides, and changes it if
+it is still so.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from common.errors import StoreUnavailable
+from common.learning import SHARED, Document, Example, Feedback, Lesson, Trust
+from store import Retention
+from store.learned import (
+    Added,
+    Item,
+    Kept,
+    Kind,
+    LearnedFilter,
+    LearnedPage,
+    Learning,
+    Reviewed,
+    Verdict,
+    Visible,
+)
+from store.learned_cache import LearnedCache
+from store.learned_changes import added, decided, is_same_state, learnt
+from store.learned_json import (
+    all_set,
+    item_id,
+    item_key,
+    item_of,
+    kind_of,
+    listed_at,
+    lists,
+    note_key,
+    note_of,
+    note_record,
+    notes_set,
+    own_set,
+    record_of,
+    shared_set,
+    state_of,
+    trust_of,
+)
+from store.record_json import parse_place_cursor, place_cursor
+from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordRepository
+from store.trouble import BUSY
+
+_TRIES = 20  # of a change whose items others change at the same moment
+_PAUSE_S = 0.05  # at most, before the next one
+_BATCH = 100  # items of a load that are added at once
+_NEWEST = (2**62, b"\xff" * 16)  # before every position and key
+_KINDS: tuple[Kind, ...] = ("example", "lesson")
+
+
+class LearnedRepository:
+    """Implements `store.Learned` over `record_sets`."""
+
+    def __init__(self, record_sets: RecordRepository, retention: Retention) -> None:
+        self._record_sets = record_sets
+        self._retention = retention
+        self._stocks = LearnedCache(record_sets)
+
+    async def visible(self, datasource: str, user_id: str) -> Visible:
+        return await self._stocks.visible(datasource, user_id)
+
+    # --------------------------------------------------------------------------
+    # feedback
+
+    async def feedback(self, user_id: str, run_id: str) -> Feedback | None:
+        key = note_key(user_id, run_id)
+        found = (await self._record_sets.find([key])).get(key)
+        return note_of(found).feedback if found else None
+
+    async def keep(self, learning: Learning) -> Kept:
+        """Keep feedback with what is learnt from it."""
+        kept: Kept = "kept"
+        for _ in range(_TRIES):
+            applied = await self._keep_once(learning)
+            if applied == "done":
+                return kept
+            if applied == "full":
+                learning, kept = replace(learning, example=None, lesson=None), "full"
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    async def _keep_once(self, learning: Learning) -> Applied:
+        said, datasource = learning.feedback, learning.datasource
+        note = note_key(said.user_id, said.run_id)
+        there = dict(await self._record_sets.find([note, *_brought(learning)]))
+        own_sets = {kind: own_set(datasource, kind, said.user_id) for kind in _KINDS}
+        read = await self._record_sets.read(list(own_sets.values()))
+        own = [found for record_set in read for found in record_set.records]
+        before = there.pop(note, None)
+        there |= {found.key: found for found in own}
+        items = {item_id(item): item for item in map(item_of, there.values())}
+        noted_before = note_of(before) if before else None
+        own_items = _decidable(map(item_of, own))
+        noted, changed = learnt(learning, noted_before, own_items, items)
+        changes = _changes(changed, there)
+        record = note_record(noted)
+        if before is None or before.text != record.text:
+            changes.append(RecordChange(note, before.text if before else None, record))
+        if not changes:
+            return "done"
+        retention = self._retention
+        latest = {
+            notes_set(said.user_id): retention.feedback,
+            own_sets["example"]: retention.own_examples,
+            own_sets["lesson"]: retention.own_lessons,
+        }
+        return await self._record_sets.apply(changes, RecordLimits(self._most(datasource), latest))
+
+    def _most(self, datasource: str) -> dict[bytes, int]:
+        retention = self._retention
+        return {
+            all_set(datasource, "example"): retention.all_examples,
+            all_set(datasource, "lesson"): retention.all_lessons,
+            shared_set(datasource, "example"): retention.shared_examples,
+            shared_set(datasource, "lesson"): retention.shared_lessons,
+            shared_set(datasource, "document"): retention.documents,
+        }
+
+    # --------------------------------------------------------------------------
+    # loads
+
+    async def add(self, datasource: str, items: Sequence[Item]) -> Mapping[str, Added]:
+        """Add examples, lessons and documents as they are."""
+        outcomes: dict[str, Added] = {}
+        for start in range(0, len(items), _BATCH):
+            batch = {item_id(item): item for item in items[start : start + _BATCH]}
+            outcomes |= await self._add(datasource, batch)
+        return outcomes
+
+    async def _add(self, datasource: str, items: Mapping[str, Item]) -> dict[str, Added]:
+        """Add all of them at once, or as many as there is room for."""
+        for _ in range(_TRIES):
+            there = await self._found(items)
+            changed = _additions(items, there)
+            outcomes: dict[str, Added] = {
+                known: "added" if known in changed else "known" for known in items
+            }
+            if not changed:
+                return outcomes
+            most = self._most(datasource) | self._own_most(datasource, changed.values())
+            applied = await self._record_sets.apply(_changes(changed, there), RecordLimits(most))
+            if applied == "done":
+                return outcomes
+            if applied == "full":
+                return await self._add_singly(datasource, items)
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    async def _add_singly(self, datasource: str, items: Mapping[str, Item]) -> dict[str, Added]:
+        """Add as many as there is room for, when there is none for all of them."""
+        if len(items) == 1:
+            return dict.fromkeys(items, "full")
+        outcomes: dict[str, Added] = {}
+        for known, item in items.items():
+            outcomes |= await self._add(datasource, {known: item})
+        return outcomes
+
+    def _own_most(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
+        most = {"example": self._retention.own_examples, "lesson": self._retention.own_lessons}
+        return {
+            own_set(datasource, kind_of(item), item.author): most[kind_of(item)]
+            for item in _decidable(items)
+            if trust_of(item) not in SHARED
+        }
+
+    async def replace_documents(
+        self, datasource: str, source: str, documents: Sequence[Document]
+    ) -> Mapping[str, Added]:
+        """Add documents of `source`, and remove its others."""
+        new = {each.document_id: each for each in documents}
+        record_set = shared_set(datasource, "document")
+        for _ in range(_TRIES):
+            (read,) = await self._record_sets.read([record_set])
+            there = {found.key: found for found in read.records}
+            gone = _documents_of(source, there.values()) - new.keys()
+            # The new ones come last and in their order, which decides on their positions.
+            changed: dict[str, Item | None] = {**dict.fromkeys(sorted(gone)), **new}
+            if not changed:
+                return {}
+            room = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes(changed, there), room)
+            if applied != "changed":
+                return dict.fromkeys(new, "added" if applied == "done" else "full")
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    # --------------------------------------------------------------------------
+    # reviews
+
+    async def find(self, datasource: str, item_id: str) -> Example | Lesson | None:
+        """Return the example or lesson of this id."""
+        return _decidable_item(await self._found([item_id]), datasource, item_id)
+
+    async def review(
+        self,
+        datasource: str,
+        item_id: str,
+        reviewer: str,
+        verdict: Verdict,
+        *,
+        seen: Trust | None = None,
+    ) -> Reviewed:
+        """Decide on an example or a lesson."""
+        first: Example | Lesson | None = None
+        for _ in range(_TRIES):
+            there = await self._found([item_id])
+            item = _decidable_item(there, datasource, item_id)
+            if item is None:
+                return Reviewed("unknown")
+            outcome, new = decided(item, reviewer, verdict, seen)
+            if outcome != "done" or new is None:
+                return Reviewed(outcome, item)
+            if first is not None and not is_same_state(first, item):
+                return Reviewed("changed", item)
+            room = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes({item_id: new}, there), room)
+            if applied == "done":
+                return Reviewed("done", new)
+            if applied == "full":
+                return Reviewed("full", item)
+            first = first or item
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    async def delete(self, datasource: str, item_id: str, by: str | None) -> bool:
+        """Forget an example or a lesson."""
+        for tries in range(_TRIES):
+            there = await self._found([item_id])
+            item = _decidable_item(there, datasource, item_id)
+            if item is None:
+                # Gone since the first look, perhaps by a try of which no reply came.
+                return tries > 0
+            if by is not None and (item.author != by or trust_of(item) in SHARED):
+                return False
+            changes = _changes({item_id: None}, there)
+            if await self._record_sets.apply(changes, RecordLimits()) == "done":
+                return True
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    # --------------------------------------------------------------------------
+    # proofs
+
+    async def mark_stale(self, datasource: str, example_ids: Collection[str]) -> None:
+        """Mark examples whose tables have changed."""
+        await self._alter(datasource, example_ids, lambda example: replace(example, is_stale=True))
+
+    async def mark_proven(self, datasource: str, hashes: Mapping[str, str], proven_at: str) -> None:
+        """Mark examples as proven."""
+
+        def proven(example: Example) -> Example:
+            return replace(
+                example, is_stale=False, tables_hash=hashes[example.example_id], proven_at=proven_at
+            )
+
+        await self._alter(datasource, hashes, proven)
+
+    async def _alter(
+        self, datasource: str, example_ids: Collection[str], alter: Callable[[Example], Example]
+    ) -> None:
+        for _ in range(_TRIES):
+            there = await self._found(example_ids)
+            changed: dict[str, Item | None] = {}
+            for item in map(item_of, there.values()):
+                if not isinstance(item, Example) or item.datasource != datasource:
+                    continue
+                new = alter(item)
+                if new != item:
+                    changed[item.example_id] = new
+            if not changed:
+                return
+            if await self._record_sets.apply(_changes(changed, there), RecordLimits()) == "done":
+                return
+            await _pause()
+        raise StoreUnavailable(BUSY)
+
+    async def count_use(self, datasource: str, example_ids: Iterable[str]) -> None:  # noqa: ARG002 - as the port has it
+        """Count an answer for each of the examples."""
+        keys = [item_key(known) for known in dict.fromkeys(example_ids)]
+        if keys:
+            await self._record_sets.count_use(keys)
+
+    # --------------------------------------------------------------------------
+    # lists
+
+    async def page(
+        self,
+        datasource: str,
+        kind: Kind,
+        wanted: LearnedFilter,
+        limit: int,
+        cursor: str | None = None,
+    ) -> LearnedPage:
+        """Return one page of examples or lessons, the newest first."""
+        before = _NEWEST if cursor is None else parse_place_cursor(cursor)
+        found = await self._candidates(datasource, kind, wanted, limit, before)
+        items = []
+        for each in found:
+            for item in _decidable([item_of(each)]):
+                place = (listed_at(item), each.key)
+                if place < before and _is_wanted(item, wanted):
+                    items.append((place, item))
+        items.sort(key=lambda each: each[0], reverse=True)
+        shown = items[:limit]
+        following = place_cursor(*shown[-1][0]) if len(items) > limit else None
+        return LearnedPage(tuple(item for _, item in shown), following)
+
+    async def _candidates(
+        self,
+        datasource: str,
+        kind: Kind,
+        wanted: LearnedFilter,
+        limit: int,
+        before: tuple[int, bytes],
+    ) -> list[KeptRecord]:
+        """Read records among which the page is: `limit` and one more, and all that is the user's."""
+        trusts = [trust for trust in wanted.trusts if wanted.seen_by is None or trust in SHARED]
+        record_sets = lists(datasource, kind, trusts, wanted.states)
+        found: list[KeptRecord] = []
+        if record_sets:
+            found += await self._record_sets.page(record_sets, limit + 1, before)
+        if wanted.seen_by is not None:
+            [own] = await self._record_sets.read([own_set(datasource, kind, wanted.seen_by)])
+            found += own.records
+        return found
+
+    async def _found(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:
+        return await self._record_sets.find([item_key(known) for known in ids])
+
+
+def _item(there: Mapping[bytes, KeptRecord], known: str) -> Item | None:
+    found = there.get(item_key(known))
+    return item_of(found) if found else None
+
+
+def _decidable(items: Iterable[Item]) -> list[Example | Lesson]:
+    return [item for item in items if not isinstance(item, Document)]
+
+
+def _decidable_item(
+    there: Mapping[bytes, KeptRecord], datasource: str, known: str
+) -> Example | Lesson | None:
+    item = _item(there, known)
+    if not isinstance(item, Example | Lesson) or item.datasource != datasource:
+        return None
+    return item
+
+
+def _brought(learning: Learning) -> list[bytes]:
+    """Return the keys of what is learnt."""
+    items = (learning.example, learning.lesson)
+    return [item_key(item_id(item)) for item in items if item is not None]
+
+
+def _documents_of(source: str, records: Iterable[KeptRecord]) -> set[str]:
+    """Return the ids of the documents of this source."""
+    items = map(item_of, records)
+    documents = [item for item in items if isinstance(item, Document)]
+    return {document.document_id for document in documents if document.source == source}
+
+
+def _is_wanted(item: Example | Lesson, wanted: LearnedFilter) -> bool:
+    return trust_of(item) in wanted.trusts and state_of(item) in wanted.states
+
+
+def _additions(items: Mapping[str, Item], there: Mapping[bytes, KeptRecord]) -> dict[str, Item]:
+    """Return the items that a load changes, by their ids."""
+    changed: dict[str, Item] = {}
+    for known, item in items.items():
+        new = added(item, _item(there, known))
+        if new is not None:
+            changed[known] = new
+    return changed
+
+
+def _changes(
+    changed: Mapping[str, Item | None], there: Mapping[bytes, KeptRecord]
+) -> list[RecordChange]:
+    """Return the changes that make each item as it is to be, if it still is as it was found.
+
+    Documents keep their order.
+    """
+    changes = []
+    now = time.time_ns() // 1000
+    for number, (known, item) in enumerate(changed.items()):
+        key = item_key(known)
+        found = there.get(key)
+        before = found.text if found else None
+        after = record_of(item, now - number) if item else None
+        changes.append(RecordChange(key, before, after))
+    return changes
+
+
+async def _pause() -> None:
+    """Wait for a moment, so that others who change the same records get on."""
+    await asyncio.sleep(random.uniform(0, _PAUSE_S))  # noqa: S311 - no secret

@@ -1,0 +1,291 @@
+"""Checkpoints in PostgreSQL, in tables of the schema `citu` that LangGraph's own saver defines.
+
+Each process makes the saver at its first use, on its event loop. Before that psycopg 3 is not
+imported and no connection is opened.
+"""
+
+import asyncio
+import importlib
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+)
+
+from common.after_fork import keep_for_parent, restart_after_fork
+from common.errors import StoreUnavailable
+from common.ports import UrlSource
+from store.checkpoints import Checkpoints, limited
+from store.postgres_access import PostgresAccess
+from store.record_json import key
+from store.trouble import SLOW, UNREACHABLE, Trouble
+
+if TYPE_CHECKING:
+    from store.psycopg_saver import Pool, Saver
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_SAVER = "store.psycopg_saver"
+_POOL_SIZE = 4
+
+_SWEEP_EVERY_S = 30.0
+_SWEPT_AT_ONCE = 500
+_ARE_THERE = "SELECT to_regclass('citu.checkpoints')"
+# Young threads are not idle: a sync run has checkpoints before its first write makes it known to
+# the store.
+_IDLE = """
+SELECT thread_id, max((checkpoint ->> 'ts')::timestamptz) <= now() - %s * interval '1 second'
+FROM citu.checkpoints WHERE thread_id IN (
+    SELECT DISTINCT thread_id FROM citu.checkpoints WHERE thread_id > %s ORDER BY thread_id LIMIT %s
+) GROUP BY thread_id ORDER BY thread_id
+"""
+_NEEDED = """
+SELECT run_key FROM citu.run WHERE run_key = ANY (%s) AND state IN ('running', 'waiting') AND expires_at > now()
+"""
+_DELETE = """
+DELETE FROM citu.checkpoints WHERE thread_id = ANY (%s);
+DELETE FROM citu.checkpoint_blobs WHERE thread_id = ANY (%s);
+DELETE FROM citu.checkpoint_writes WHERE thread_id = ANY (%s)
+"""
+
+
+@dataclass
+class _Opened:
+    """The pool that is opened on one loop."""
+
+    loop: asyncio.AbstractEventLoop
+    pool: "Pool"
+    setting_up: asyncio.Lock
+    is_set_up: bool = False
+
+
+class PostgresCheckpoints(Checkpoints):
+    """Implements LangGraph's asynchronous saver on the database at `source`.
+
+    Args:
+        access: the store's; its connections create the schema.
+        timeout_s: seconds one call may take, connecting included.
+    """
+
+    def __init__(self, access: PostgresAccess, source: UrlSource, *, timeout_s: float) -> None:
+        super().__init__()
+        self._access = access
+        self._source = source
+        self._timeout_s = timeout_s
+        self._trouble = Trouble(_log, "the checkpoints' database")
+        self._held: list[
+            _Opened
+        ] = []  # at most one; a list, because LangGraph's copies of this object share it
+        restart_after_fork(self)
+
+    def start_anew(self) -> None:
+        """Begin without connections, as a forked child does."""
+        keep_for_parent(*self._held)
+        self._held.clear()
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Keeps a checkpoint; returns the config that names it. Raises `StateTooLarge`,
+        `StoreUnavailable`.
+        """
+        with limited():
+            return await self._call(
+                lambda saver: saver.aput(config, checkpoint, metadata, new_versions)
+            )
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Keeps what a task wrote."""
+        with limited():
+            await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        return await self._call(lambda saver: saver.aget_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """Checkpoints, the latest first."""
+
+        async def listed(saver: "Saver") -> list[CheckpointTuple]:
+            return [
+                each
+                async for each in saver.alist(config, filter=filter, before=before, limit=limit)
+            ]
+
+        for each in await self._call(listed):
+            yield each
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> "dict[str, DeltaChannelHistory]":
+        """The stored differences from which LangGraph rebuilds its delta channels."""
+
+        async def history(saver: "Saver") -> dict[str, DeltaChannelHistory]:
+            return dict(await saver.aget_delta_channel_history(config=config, channels=channels))
+
+        return await self._call(history)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Forgets all checkpoints of a thread."""
+        await self._call(lambda saver: saver.adelete_thread(thread_id))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for opened in self._held:
+            if opened.loop is asyncio.get_running_loop():
+                await opened.pool.close(self._timeout_s)
+        self._held.clear()
+
+    async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+        """Runs the operation, and once more if it fails, because the first call after a server
+        restart fails.
+        """
+        await _import()
+        import psycopg
+
+        from store.psycopg_saver import deadline
+
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + self._timeout_s
+        token = deadline.set(ends_at)
+        try:
+            try:
+                found = await self._attempt(operation)
+            except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.ProgrammingError):
+                if clock() >= ends_at:
+                    raise
+                await self._begin_anew()
+                found = await self._attempt(operation)
+        except TimeoutError as exc:
+            self._trouble.fails("no answer in time")
+            raise StoreUnavailable(SLOW) from exc
+        except psycopg.Error as exc:
+            self._trouble.fails(
+                f"{type(exc).__name__} {exc.sqlstate or ''}".strip()
+            )  # its message names hosts
+            raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
+        finally:
+            deadline.reset(token)
+        self._trouble.works()
+        return found
+
+    async def _attempt(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
+        from store.psycopg_saver import Saver
+
+        opened = self._opened()
+        saver = Saver(opened.pool, self.serde)
+        if not opened.is_set_up:
+            await self._set_up(opened, saver)
+        return await operation(saver)
+
+    async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
+        """Creates the tables; other calls wait for that meanwhile, up to their own deadline."""
+        from store.psycopg_saver import deadline
+
+        async with asyncio.timeout_at(deadline.get()):
+            await opened.setting_up.acquire()
+        try:
+            if opened.is_set_up:
+                return
+            async with asyncio.timeout_at(deadline.get()):
+                await opened.pool.open()
+                await self._access.rows(
+                    "SELECT FROM citu.version"
+                )  # opening the connection creates the schema
+            await saver.setup()
+            opened.is_set_up = True
+        finally:
+            opened.setting_up.release()
+
+    async def _begin_anew(self) -> None:
+        """Drops connections that may be broken, so that the next attempt checks the tables again."""
+        for opened in self._held:
+            opened.is_set_up = False
+            await opened.pool.drain()
+
+    def _opened(self) -> _Opened:
+        from store.psycopg_saver import pool_of
+
+        loop = asyncio.get_running_loop()
+        if self._held and self._held[0].loop is not loop:
+            keep_for_parent(self._held.pop())
+        if not self._held:
+            pool = pool_of(self._source, size=_POOL_SIZE, timeout_s=self._timeout_s)
+            self._held.append(_Opened(loop, pool, asyncio.Lock()))
+        return self._held[0]
+
+
+async def _import() -> None:
+    """Imports psycopg 3 in a thread, because that takes long; later imports find it loaded."""
+    if _SAVER not in sys.modules:
+        await asyncio.to_thread(importlib.import_module, _SAVER)
+
+
+class CheckpointSweep:
+    """Deletes checkpoints of runs that are gone or have ended.
+
+    Normally the worker that ends a run deletes them. The sweep deletes those that dead workers and
+    expired runs left.
+
+    Args:
+        idle_s: seconds without a new checkpoint after which a thread without a run is deleted.
+    """
+
+    def __init__(self, access: PostgresAccess, *, idle_s: float) -> None:
+        self._access = access
+        self._idle_s = idle_s
+        self._swept_at = float("-inf")
+        self._after = ""  # the last thread checked
+
+    async def run(self) -> None:
+        """Check the next threads, at most every 30 s; does nothing if called sooner."""
+        now = time.monotonic()
+        if now - self._swept_at < _SWEEP_EVERY_S:
+            return
+        self._swept_at = now
+        if (await self._access.rows(_ARE_THERE))[0][0] is None:
+            return
+        idle = await self._next_idle()
+        if not idle:
+            return
+        rows = await self._access.rows(_NEEDED, (list(idle),))
+        needed = {bytes.fromhex((row[0] or "")[2:]) for row in rows}
+        gone = [thread for run, thread in idle.items() if run not in needed]
+        if gone:
+            await self._access.rows(_DELETE, (gone, gone, gone))
+
+    async def _next_idle(self) -> dict[bytes, str]:
+        """Return the idle ones of the next threads, by the keys of their runs."""
+        found = await self._access.rows(_IDLE, (self._idle_s, self._after, _SWEPT_AT_ONCE))
+        is_last = len(found) < _SWEPT_AT_ONCE
+        self._after = "" if is_last else found[-1][0] or ""
+        return {key(thread): thread for thread, is_idle in found if thread and is_idle == "t"}

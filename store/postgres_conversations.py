@@ -1,0 +1,121 @@
+"""Conversations in PostgreSQL. `PostgresRuns.write` adds their turns."""
+
+from common.values import Turn
+from store import Conversation, ConversationPage, TurnPage
+from store.postgres_access import PostgresAccess, Row
+from store.record_json import (
+    FAILED,
+    from_text,
+    key,
+    parse_place_cursor,
+    parse_turn_cursor,
+    place_cursor,
+    timestamp,
+    to_text,
+    turn_from_text,
+)
+
+_RECENT = f"""
+SELECT data FROM citu.turn JOIN citu.conversation USING (conversation_key)
+WHERE conversation_key = %s AND expires_at > now() AND number > forgotten AND NOT starts_with(data, '{FAILED}')
+ORDER BY number DESC LIMIT %s
+"""
+_CONVERSATION = """
+conversation_id, title, (extract(epoch FROM created_at) * 1000000)::bigint,
+(extract(epoch FROM updated_at) * 1000000)::bigint, last_turn - forgotten
+"""
+_PAGE = f"""
+SELECT {_CONVERSATION}, conversation_key FROM citu.conversation
+WHERE user_key = %s AND expires_at > now()
+AND (updated_at, conversation_key) < (timestamptz 'epoch' + %s * interval '1 microsecond', %s)
+ORDER BY updated_at DESC, conversation_key DESC LIMIT %s
+"""
+_TURNS = f"""
+SELECT {_CONVERSATION}, page.number, page.data FROM citu.conversation AS c LEFT JOIN LATERAL (
+    SELECT number, data FROM citu.turn
+    WHERE turn.conversation_key = c.conversation_key AND number > forgotten AND number < %s
+    ORDER BY number DESC LIMIT %s
+) AS page ON true
+WHERE c.conversation_key = %s AND expires_at > now()
+ORDER BY page.number DESC
+"""
+_RENAME = "UPDATE citu.conversation SET title = %s WHERE conversation_key = %s AND expires_at > now() RETURNING 1"
+_CLEAR = """
+WITH cleared AS (
+    UPDATE citu.conversation SET forgotten = last_turn WHERE conversation_key = %s AND expires_at > now()
+    RETURNING conversation_key, forgotten
+), gone AS (
+    DELETE FROM citu.turn USING cleared
+    WHERE turn.conversation_key = cleared.conversation_key AND number <= forgotten
+)
+SELECT FROM cleared
+"""
+_DELETE = """
+WITH gone AS (DELETE FROM citu.conversation WHERE conversation_key = %s RETURNING expires_at)
+SELECT FROM gone WHERE expires_at > now()
+"""
+_DELETE_ALL = """
+WITH gone AS (DELETE FROM citu.conversation WHERE user_key = %s RETURNING expires_at)
+SELECT count(*) FROM gone WHERE expires_at > now()
+"""
+_LATEST = (9_999_999_999_999_999, b"")  # beyond every (microseconds, key)
+_LAST_NUMBER = 10**15  # beyond every turn
+
+
+class PostgresConversations:
+    """Implements `store.Conversations` in PostgreSQL."""
+
+    def __init__(self, access: PostgresAccess) -> None:
+        self._access = access
+
+    async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
+        rows = await self._access.rows(_RECENT, (key(user_id, conversation_id), limit))
+        return tuple(turn_from_text(row[0] or "") for row in reversed(rows))
+
+    async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
+        updated_us, after = _LATEST if cursor is None else parse_place_cursor(cursor)
+        rows = await self._access.rows(_PAGE, (key(user_id), updated_us, after, limit + 1))
+        found = tuple(map(_conversation, rows[:limit]))
+        if len(rows) <= limit:
+            return ConversationPage(found, None)
+        last = rows[limit - 1]
+        return ConversationPage(
+            found, place_cursor(int(last[3] or 0), bytes.fromhex((last[5] or "")[2:]))
+        )
+
+    async def turns(
+        self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
+    ) -> TurnPage | None:
+        before = _LAST_NUMBER if cursor is None else parse_turn_cursor(cursor)
+        rows = await self._access.rows(_TURNS, (before, limit + 1, key(user_id, conversation_id)))
+        if not rows:
+            return None
+        found = [row for row in rows if row[5] is not None]
+        shown = found[:limit]
+        turns = tuple(turn_from_text(row[6] or "") for row in reversed(shown))
+        following = shown[-1][5] if len(found) > limit else None
+        return TurnPage(_conversation(rows[0]), turns, following)
+
+    async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:
+        renamed = (to_text(title), key(user_id, conversation_id))
+        return bool(await self._access.rows(_RENAME, renamed))
+
+    async def clear(self, user_id: str, conversation_id: str) -> bool:
+        return bool(await self._access.rows(_CLEAR, (key(user_id, conversation_id),)))
+
+    async def delete(self, user_id: str, conversation_id: str) -> bool:
+        return bool(await self._access.rows(_DELETE, (key(user_id, conversation_id),)))
+
+    async def delete_all(self, user_id: str) -> int:
+        return int((await self._access.rows(_DELETE_ALL, (key(user_id),)))[0][0] or 0)
+
+
+def _conversation(row: Row) -> Conversation:
+    conversation_id, title, created_us, updated_us, turn_count = row[:5]
+    return Conversation(
+        conversation_id=from_text(conversation_id or ""),
+        title=from_text(title or ""),
+        created_at=timestamp(int(created_us or 0)),
+        updated_at=timestamp(int(updated_us or 0)),
+        turn_count=int(turn_count or 0),
+    )

@@ -1,0 +1,98 @@
+"""Keeps learned records in PostgreSQL (`postgres_learned_schema`)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from store.postgres_access import PostgresAccess, Row
+from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordSet
+
+_REVISIONS = "SELECT shelf, revision FROM citu.shelf WHERE shelf = ANY (%s)"
+# One statement, so that the records and the revision are of the same moment.
+_READ = """
+SELECT shelf.shelf, revision, record_key, data, uses, position
+FROM citu.shelf LEFT JOIN (citu.place JOIN citu.learned USING (record_key)) ON place.shelf = shelf.shelf
+WHERE shelf.shelf = ANY (%s) ORDER BY position DESC, record_key DESC
+"""
+_FIND = "SELECT record_key, data, uses FROM citu.learned WHERE record_key = ANY (%s)"
+_PAGE = """
+SELECT record_key, data, uses, position FROM unnest(%s) AS wanted (shelf), LATERAL (
+    SELECT record_key, position FROM citu.place WHERE place.shelf = wanted.shelf AND (position, record_key) < (%s, %s)
+    ORDER BY position DESC, record_key DESC LIMIT %s
+) AS next JOIN citu.learned USING (record_key)
+ORDER BY position DESC, record_key DESC LIMIT %s
+"""
+_LEARN = f"SELECT citu.learn({', '.join(['%s'] * 10)})"
+# A record that is just being changed is not waited for: a use that isn't counted does no harm.
+_COUNT_USE = """
+SET LOCAL synchronous_commit = off;
+UPDATE citu.learned SET uses = uses + 1 WHERE record_key IN (
+    SELECT record_key FROM citu.learned WHERE record_key = ANY (%s) ORDER BY record_key FOR UPDATE SKIP LOCKED
+) RETURNING 1
+"""
+_APPLIED: Mapping[str, Applied] = {"done": "done", "changed": "changed", "full": "full"}
+
+
+class PostgresRecords:
+    """Implements `store.records.RecordRepository`."""
+
+    def __init__(self, access: PostgresAccess) -> None:
+        self._access = access
+
+    async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
+        rows = await self._access.rows(_REVISIONS, (list(record_sets),))
+        found = {_bytes(record_set): revision or "" for record_set, revision in rows}
+        return tuple(found.get(record_set, "") for record_set in record_sets)
+
+    async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
+        revisions: dict[bytes, str] = {}
+        records: dict[bytes, list[KeptRecord]] = {record_set: [] for record_set in record_sets}
+        for record_set, revision, *record in await self._access.rows(_READ, (list(record_sets),)):
+            revisions[_bytes(record_set)] = revision or ""
+            if record[0] is not None:
+                records[_bytes(record_set)].append(_found(tuple(record)))
+        return tuple(
+            RecordSet(revisions.get(each, ""), tuple(records[each])) for each in record_sets
+        )
+
+    async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
+        rows = await self._access.rows(_FIND, (list(keys),))
+        found = [_found((*row, "0")) for row in rows]
+        return {record.key: record for record in found}
+
+    async def page(
+        self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
+    ) -> tuple[KeptRecord, ...]:
+        parameters = (list(record_sets), *before, limit, limit)
+        return tuple(map(_found, await self._access.rows(_PAGE, parameters)))
+
+    async def apply(self, changes: Sequence[RecordChange], room: RecordLimits) -> Applied:
+        texts: list[tuple[Any, ...]] = []
+        places: list[tuple[Any, ...]] = []
+        for change in changes:
+            after = change.after
+            texts.append((change.key, change.before, after.text if after else None))
+            if after is not None:
+                places += [(after.key, *place) for place in after.places.items()]
+        columns = (*_columns(3, texts), *_columns(3, places))
+        rooms = (*_columns(2, room.most.items()), *_columns(2, room.latest.items()))
+        rows = await self._access.rows(_LEARN, (*columns, *rooms))
+        return _APPLIED[rows[0][0] or ""]
+
+    async def count_use(self, keys: Collection[bytes]) -> None:
+        await self._access.rows(_COUNT_USE, (list(keys),))
+
+
+def _columns(count: int, rows: Any) -> list[list[Any]]:
+    """Turn rows into one list per column, as `unnest` takes them."""
+    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
+    return columns or [[] for _ in range(count)]
+
+
+def _bytes(text: str | None) -> bytes:
+    """Read PostgreSQL's text form of a `bytea`."""
+    return bytes.fromhex((text or "")[2:])
+
+
+def _found(row: Row) -> KeptRecord:
+    record_key, data, uses, position = row
+    return KeptRecord(_bytes(record_key), data or "", int(uses or 0), int(position or 0))

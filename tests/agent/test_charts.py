@@ -1,0 +1,312 @@
+"""Results of all shapes get the chart that a person would choose, for the reason beside each."""
+
+import datetime
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from agent.answers.chart_image import drawn, figure_of
+from app_config import Settings
+from common.values import Catalog, QueryResult
+from databases.demo import SEMANTIC_FILE
+from knowledge.results.result_columns import result_columns
+from tests.support.asking import Asking
+
+_FIRST = datetime.date.today() - datetime.timedelta(
+    days=30
+)  # the demo has two years up to yesterday
+
+
+def _days(count: int) -> str:
+    return f"revenue_date BETWEEN '{_FIRST}' AND '{_FIRST + datetime.timedelta(days=count - 1)}'"
+
+
+DAY, TWO_DAYS, WEEK = f"revenue_date = '{_FIRST}'", _days(2), _days(7)
+AREA = "JOIN service_area AS a USING (service_area_id)"
+Expected = tuple[str, str | None, str, str | None] | None
+# (SQL, type x y series, why)
+CASES: list[tuple[str, Expected, str]] = [
+    # one figure
+    ("SELECT count(*) AS shops FROM shop", ("number", None, "shops", None), "one figure is read, not drawn"),
+    ("SELECT sum(monthly_rent) FROM shop", ("number", None, "sum", None), "one figure, named by PostgreSQL"),
+    ("SELECT count(*)::float / 3 AS third FROM shop", ("number", None, "third", None), "a computed figure"),
+    ("SELECT 0 AS nothing", ("number", None, "nothing", None), "zero is an answer"),
+    ("SELECT category, count(*) AS n FROM shop WHERE category = '餐饮' GROUP BY 1", ("number", None, "n", None),
+     "one group is one figure"),
+    ("SELECT count(*) AS n, sum(monthly_rent) AS rent FROM shop", None, "two figures of two units share no axis"),
+    ("SELECT max(opened_on) AS latest FROM service_area", None, "a day is no figure"),
+    ("SELECT shop_name FROM shop ORDER BY shop_id LIMIT 1", None, "a name is no figure"),
+    ("SELECT NULL::int AS unknown", None, "nothing to see"),
+    ("SELECT 1e400::numeric AS n", None, "no number of a chart is as large"),
+    # figures by what they belong to
+    ("SELECT category, count(*) AS n FROM shop GROUP BY 1", ("bar", "category", "n", None), "groups are compared"),
+    ("SELECT category, avg(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2 DESC",
+     ("bar", "category", "rent", None), "averages don't add up to a whole"),
+    ("SELECT status, count(*) AS n FROM service_area GROUP BY 1", ("bar", "status", "n", None),
+     "counts are compared, unless shares are asked for"),
+    ("SELECT is_deleted, count(*) AS n FROM shop GROUP BY 1 HAVING count(*) > 0 UNION ALL SELECT NULL, 2",
+     ("bar", "is_deleted", "n", None), "yes and no are groups"),
+    (f"SELECT a.service_area_name, sum(revenue) AS r FROM service_area_daily_revenue {AREA} WHERE {DAY} "
+     "GROUP BY 1 ORDER BY 2 DESC LIMIT 10", ("bar", "service_area_name", "r", None), "a ranking"),
+    (f"SELECT a.service_area_id, a.service_area_name, sum(revenue) AS r FROM service_area_daily_revenue {AREA} "
+     f"WHERE {DAY} GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10", ("bar", "service_area_name", "r", None),
+     "the name tells more than its number"),
+    (f"SELECT service_area_id, sum(revenue) AS r FROM service_area_daily_revenue WHERE {DAY} GROUP BY 1 LIMIT 10",
+     ("bar", "service_area_id", "r", None), "numbers that name things are no figures"),
+    ("SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 3 DESC",
+     ("bar", "category", "rent", None), "of two figures the one it was sorted by"),
+    ("SELECT rank() OVER (ORDER BY count(*) DESC) AS place, category, count(*) AS n FROM shop GROUP BY 2 ORDER BY 1",
+     ("bar", "category", "n", None), "the place in a ranking is no figure"),
+    ("SELECT brand, count(*) AS n FROM (SELECT brand || shop_id AS brand FROM shop) AS s GROUP BY 1", None,
+     "hundreds of bars can't be read"),
+    ("SELECT province, 0 AS n FROM service_area GROUP BY 1", None, "only zeros"),
+    ("SELECT category, NULL::int AS n FROM shop GROUP BY 1", None, "no figures"),
+    ("SELECT extract(dow FROM revenue_date) AS weekday, sum(amount) AS r FROM daily_revenue WHERE "
+     f"{WEEK} GROUP BY 1 ORDER BY 1", ("bar", "weekday", "r", None), "weekdays are groups in an order"),
+    ("SELECT extract(month FROM opened_on) AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
+     ("bar", "month", "n", None), "months of all years together are groups"),
+    ("SELECT CASE WHEN floor_area > 100 THEN 'large' ELSE 'small' END AS size, count(*) AS n FROM shop GROUP BY 1",
+     ("bar", "size", "n", None), "groups made in the query"),
+    ("SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
+     ("bar", "service_area_name", "parking_spaces", None),
+     "a name and its figure"),
+    ("SELECT x AS name, 1.7e308::float8 / x AS n FROM generate_series(1, 5) AS x", None, "no axis reaches as far"),
+    ("SELECT x::text AS name, x * 1e400 AS n, x * 2 AS m FROM generate_series(1, 5) AS x", ("bar", "name", "m", None),
+     "the figure that can be drawn"),
+    # shares
+    ("SELECT category, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM shop GROUP BY 1",
+     ("pie", "category", "share", None), "shares of a whole"),
+    ("SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop GROUP BY 1",
+     ("pie", "category", "percent", None), "shares in percent"),
+    ("SELECT category, count(*) AS n, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop "
+     "GROUP BY 1 ORDER BY 2 DESC", ("pie", "category", "percent", None), "the count explains the share"),
+    ("SELECT province, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM service_area GROUP BY 1",
+     ("bar", "province", "percent", None), "more than six slices"),
+    ("SELECT shop_id % 9 || 'th' AS part, 100.0 * count(*) / sum(count(*)) OVER () AS percent FROM shop GROUP BY 1",
+     ("bar", "part", "percent", None), "nine slices are compared as bars"),
+    ("SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop GROUP BY 1 "
+     "ORDER BY 2 DESC LIMIT 2", ("bar", "category", "percent", None), "two of five shares are no whole"),
+    # over time
+    (f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1 ORDER BY 1",
+     ("line", "revenue_date", "r", None), "a course of days"),
+    ("SELECT date_trunc('month', opened_on) AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
+     ("line", "month", "n", None), "a course of months"),
+    ("SELECT to_char(opened_on, 'YYYY-MM') AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
+     ("line", "month", "n", None), "months written as text"),
+    ("SELECT extract(year FROM opened_on) AS year, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
+     ("line", "year", "n", None), "a course of years"),
+    ("SELECT to_char(opened_on, 'YYYY') AS year, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
+     ("line", "year", "n", None), "years written as text"),
+    ("WITH m AS (SELECT date_trunc('month', opened_on)::date AS m FROM service_area) "
+     "SELECT m, count(*) AS n FROM m GROUP BY 1 ORDER BY 1", ("line", "m", "n", None), "months by way of a CTE"),
+    (f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {TWO_DAYS} GROUP BY 1",
+     ("bar", "revenue_date", "r", None), "two points are no course"),
+    (f"SELECT revenue_date, sum(amount) AS r, sum(order_count) AS n FROM daily_revenue WHERE {WEEK} GROUP BY 1 "
+     "ORDER BY 1", ("line", "revenue_date", "r", None), "the first figure over time"),
+    (f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2",
+     ("line", "revenue_date", "r", "payment_type"), "a line per group"),
+    (f"SELECT payment_type, revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2",
+     ("line", "revenue_date", "r", "payment_type"), "time goes along, wherever it stands"),
+    (f"SELECT revenue_date, shop_id, sum(amount) AS r FROM daily_revenue WHERE {DAY} GROUP BY 1, 2 LIMIT 40", None,
+     "forty lines can't be told apart"),
+    (f"SELECT revenue_date, amount FROM daily_revenue WHERE {DAY} AND shop_id < 1005", None,
+     "several figures of one day, and nothing says which is which"),
+    ("SELECT revenue_date, sum(amount) AS r FROM daily_revenue GROUP BY 1 ORDER BY 1", None,
+     "cut after 200 days, the course would mislead"),
+    (f"SELECT a.service_area_name, revenue_date, revenue FROM service_area_daily_revenue {AREA} WHERE {WEEK} "
+     "AND service_area_id IN (101, 102)", None, "rows as they are stored are listed"),
+    # by two things
+    ("SELECT province, status, count(*) AS n FROM service_area GROUP BY 1, 2",
+     ("bar", "province", "n", "status"), "coloured by the fewer"),
+    ("SELECT status, province, count(*) AS n FROM service_area GROUP BY 1, 2",
+     ("bar", "province", "n", "status"), "whatever stands first"),
+    ("SELECT c.company_name, c.region, count(*) AS n FROM service_area JOIN company AS c USING (company_id) "
+     "GROUP BY 1, 2", ("bar", "company_name", "n", None), "the region only says more of the company"),
+    ("SELECT province, status, category, count(*) AS n FROM service_area JOIN shop USING (service_area_id) "
+     "GROUP BY 1, 2, 3", None, "three groupings are a table"),
+    # two figures of many things
+    ("SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
+     ("scatter", "floor_area", "monthly_rent", None), "how one goes with the other"),
+    ("SELECT shop_name, floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
+     ("scatter", "floor_area", "monthly_rent", None), "the names are the dots"),
+    ("SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 4", None, "four dots show nothing"),
+    # lists
+    ("SELECT * FROM shop ORDER BY shop_id LIMIT 20", None, "a list of things"),
+    ("SELECT shop_id, shop_name, category, monthly_rent FROM shop LIMIT 20", None, "facts about things"),
+    ("SELECT shop_name FROM shop LIMIT 20", None, "names"),
+    ("SELECT shop_id, service_area_id FROM shop LIMIT 20", None, "numbers that name things are no figures"),
+    ("SELECT service_area_name, opened_on FROM service_area LIMIT 20", None, "days are no figures"),
+    ("SELECT category, count(*) AS n FROM shop WHERE false GROUP BY 1", None, "nothing was found"),
+    ("SELECT category AS x, count(*) AS x FROM shop GROUP BY 1", None, "two columns of one name can't be told apart"),
+    ("SELECT category, array_agg(shop_id) AS ids FROM shop GROUP BY 1", None, "lists are no figures"),
+    ("SELECT category, max(monthly_rent) - min(monthly_rent) AS spread FROM shop GROUP BY 1",
+     ("bar", "category", "spread", None), "a difference of figures"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def asking(demo_url: str) -> Iterator[Asking]:
+    with Asking(Settings(database_url=demo_url)) as asking:
+        yield asking
+
+
+def _run(asking: Asking, sql: str, lang: str = "en") -> dict[str, Any]:
+    with asking.client.post("/api/v0/sql/run", json={"sql": sql, "lang": lang}) as response:
+        envelope = json.loads(response.get_data())
+    assert envelope["code"] == 200, (sql, envelope)
+    return dict(envelope["data"])
+
+
+def test_results_of_all_shapes_get_the_chart_that_a_person_would_choose(asking: Asking) -> None:
+    wrong = []
+    for sql, expected, why in CASES:
+        chart = _run(asking, sql).get("chart")
+        got = chart and (chart["type"], chart["x"], chart["y"], chart["series"])
+        if got != expected:
+            wrong.append((sql, got, expected, why))
+    assert len(CASES) >= 60
+    assert wrong == [], "\n".join(map(str, wrong))
+
+
+def test_titles_and_units_are_in_the_reader_s_language(asking: Asking) -> None:
+    sql = f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2"
+    chinese, english = _run(asking, sql, "zh"), _run(asking, sql)
+    assert "合计" in chinese["chart"]["title"]
+    assert english["chart"]["title"].startswith("total ")
+    assert (chinese["chart"]["unit"], chinese["query_result"]["units"]) == (
+        "元",
+        [None, None, "元"],
+    )
+
+
+def test_columns_are_named_for_readers(asking: Asking) -> None:
+    sql = (
+        "SELECT date_trunc('month', revenue_date) AS m, s.shop_name, a.service_area_name, count(*), avg(amount), "
+        "max(revenue_date) FROM daily_revenue AS r JOIN shop AS s USING (shop_id) JOIN service_area AS a "
+        f"USING (service_area_id) WHERE {DAY} GROUP BY 1, 2, 3 LIMIT 3"
+    )
+    result = _run(asking, sql, "zh")["query_result"]
+    assert result["periods"] == ["month", None, None, None, None, None]
+    assert [len(result[key]) for key in ("labels", "units", "periods", "columns")] == [6, 6, 6, 6]
+    assert result["formats"] == [None, None, None, "number", "money", None]
+    assert result["labels"][0] == "月份"
+    assert result["labels"][3] == "数量"
+    assert result["labels"][4].startswith("平均")
+    assert result["labels"][5].startswith("最晚")
+    assert not any(label.isascii() for label in result["labels"])
+    keys = _run(asking, "SELECT shop_id, extract(year FROM updated_at) AS year FROM shop LIMIT 2")[
+        "query_result"
+    ]
+    assert keys["formats"] == ["plain", "plain"]
+    own = _run(asking, 'SELECT count(*) AS "number of open shops" FROM shop')["query_result"]
+    assert own["labels"] == ["number of open shops"]
+
+
+def test_a_figure_of_the_semantic_file_has_its_name_and_its_unit(demo_url: str) -> None:
+    """Also where it is computed from several columns."""
+    sql = (
+        "SELECT payment_type, sum(amount) / nullif(sum(order_count), 0) AS average_order_value, "
+        "round(100.0 * sum(amount) / nullif(sum(sum(amount)) OVER (), 0), 2) AS share "
+        f"FROM daily_revenue WHERE {DAY} GROUP BY 1"
+    )
+    with Asking(Settings(database_url=demo_url, semantic_file=str(SEMANTIC_FILE))) as asking:
+        chinese, english = (_run(asking, sql, lang) for lang in ("zh", "en"))
+    assert english["query_result"]["labels"][1:] == ["average order value", "share"]
+    assert english["query_result"]["units"] == [None, "yuan", "%"]
+    assert chinese["query_result"]["units"] == [None, "元", "%"]
+    assert chinese["query_result"]["labels"][1] != "average order value"
+    assert (english["chart"]["type"], english["chart"]["y"]) == ("pie", "share")
+
+
+# ------------------------------------------------------------------------------
+# pictures
+
+needs_matplotlib = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed (requirements-charts.txt)"
+)
+
+
+def _pictured(kind: str, types: dict[str, str], rows: Sequence[list[Any]], **axes: str) -> Any:
+    """What is drawn of the rows, whose columns have these types; by default of `x` and `y`."""
+    columns = tuple(types)
+    sql = f"SELECT {', '.join(columns)} FROM t"
+    result = QueryResult(columns, tuple(types.values()), tuple(rows), is_limited=False)
+    chart = {"type": kind, "x": "x", "y": "y", "series": None, "title": "t", "unit": None, **axes}
+    described = result_columns(sql, result, Catalog(()), "en")
+    assert drawn(chart, described, result, "en").startswith(b"\x89PNG")
+    return figure_of(chart, described, result, "en").axes[0]
+
+
+NAMED = {"x": "text", "y": "int8"}
+
+
+@needs_matplotlib
+def test_values_that_begin_alike_are_drawn_apart() -> None:
+    units = [f"International Business Unit {part}" for part in ("North", "South", "East")]
+    bars = _pictured("bar", NAMED, [[unit, number] for number, unit in enumerate(units, 1)])
+    assert [bar.get_height() for bar in bars.patches] == [1, 2, 3]
+    assert [tick.get_text() for tick in bars.get_xticklabels()] == ["International Busine…"] * 3
+    lines = _pictured(
+        "line",
+        {**NAMED, "s": "text"},
+        [[x, y, unit] for y, unit in enumerate(units) for x in "ab"],
+        series="s",
+    )
+    assert [list(line.get_ydata()) for line in lines.lines] == [[0, 0], [1, 1], [2, 2]]
+
+
+@needs_matplotlib
+def test_columns_beside_the_chart_are_not_read() -> None:
+    rows = [["a", 1, "-$1.00"], ["b", 2, "NaN"]]
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows).patches) == 2
+    assert len(_pictured("bar", {**NAMED, "rent": "money"}, rows, x="rent").patches) == 2
+
+
+@needs_matplotlib
+@pytest.mark.parametrize("kind", ["bar", "line"])
+def test_the_legend_names_all_series(kind: str) -> None:
+    rows = [
+        [x, y, series]
+        for y, series in enumerate(("_hidden", "$5 to $9", "long " * 9))
+        for x in ("2025", "2026")
+    ]
+    legend = _pictured(kind, {**NAMED, "s": "text"}, rows, series="s").get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "_hidden",
+        "$5 to $9",
+        "long long long long …",
+    ]
+
+
+@needs_matplotlib
+@pytest.mark.parametrize(
+    ("figure", "written"),
+    [
+        (Decimal("12345678901.25"), "12,345,678,901.25"),
+        (98765432109876543, "98,765,432,109,876,543"),
+        (0.1 + 0.2, "about 0.3"),
+    ],
+)
+def test_one_figure_is_written_as_in_the_sentence(figure: Any, written: str) -> None:
+    (text,) = _pictured("number", {"y": "numeric"}, [[figure]]).texts
+    assert text.get_text() == written
+
+
+@needs_matplotlib
+def test_an_axis_says_all_digits_of_large_figures() -> None:
+    bars = _pictured("bar", NAMED, [["a", 12345678901], ["b", 12345678902]])
+    assert bars.yaxis.get_major_formatter()(12345678901) == "12,345,678,901"
+
+
+@needs_matplotlib
+def test_a_pie_is_of_what_is_known() -> None:
+    pie = _pictured(
+        "pie",
+        {"x": "text", "y": "numeric"},
+        [["_a", Decimal("3e200")], ["b", None], ["c", 10**200]],
+    )
+    assert sorted(text.get_text() for text in pie.texts) == ["25.0%", "75.0%", "_a", "c"]

@@ -1,0 +1,223 @@
+"""What may be asked next: every choice, rewrite, follow-up and example that is offered is
+understood and finds rows.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+
+import pytest
+
+from agent.flows.ask.follow_up_offers import offered, said
+from app_config import Settings
+from common.errors import ForbiddenStatement
+from common.inquiry import Inquiry
+from common.text import language_of
+from common.values import NoSql, Offer, Sql, Turn
+from knowledge.values.second_look import looks_empty
+from rules.answering.next_questions import next_questions
+from rules.answering.offers import example_questions
+from rules.skills import OfflineSkills
+from tests.support.asking import Asking
+from tests.support.databases import demo_meant
+from tests.support.offline_questions import FIXTURES, cases_of
+from tests.support.question_databases import QuestionDatabase, foreign_databases
+
+SCHEMAS = ("store", "music", "hr", "clinic", "univ", "lib", "mall", "crm")
+_EACH = 4  # every fourth question, because each of its offers is run
+# Questions that lack something in most databases: figures, years, names.
+VAGUE = (
+    "the best ones",
+    "3月的数量",
+    "how many in March",
+    "按状态的排行",
+    "top 3 by amuont",
+    "orders by zzyzx",
+    "最好的是哪个",
+)
+
+
+@pytest.fixture(scope="module")
+def demo(demo_url: str) -> Iterator[QuestionDatabase]:
+    with closing(QuestionDatabase(demo_url, demo_meant)) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def foreign(offline_database: Callable[[str], str]) -> Iterator[Callable[[str], QuestionDatabase]]:
+    with foreign_databases(offline_database) as databases:
+        yield databases
+
+
+def _drafted(asked: QuestionDatabase, question: str, history: tuple[Turn, ...] = ()) -> Sql | NoSql:
+    inquiry = Inquiry(question, language_of(question), asked.catalog, history=history)
+    return asyncio.run(OfflineSkills().write_sql(inquiry)).value
+
+
+def _finds_rows(asked: QuestionDatabase, sql: str) -> bool:
+    return not looks_empty(asyncio.run(asked.database.run(sql)))
+
+
+def _after(question: str, draft: Sql | NoSql) -> tuple[Turn, ...]:
+    sql = draft.text if isinstance(draft, Sql) else None
+    return (
+        Turn("r", question, "DATABASE", "hybrid", "", "", sql=sql, understood=draft.understood),
+    )
+
+
+def _check_answered(asked: QuestionDatabase, question: str, draft: Sql) -> int:
+    """Asks each follow-up in its conversation; how many there were."""
+    result = asyncio.run(asked.database.run(draft.text))
+    if looks_empty(result):
+        return 0
+    inquiry = Inquiry(question, language_of(question), asked.catalog)
+    found = [
+        one
+        for one in next_questions(inquiry, draft.text)
+        if one and result.row_count >= one.least_rows
+    ]
+    for one in found:
+        written = _drafted(asked, one.offer.question, _after(question, draft))
+        assert isinstance(written, Sql) and written.text == one.offer.sql, (question, one)
+        assert _finds_rows(asked, written.text), (question, one)
+    return len(found)
+
+
+def _check_refused(asked: QuestionDatabase, question: str, draft: NoSql) -> int:
+    """Asks what is offered in place of the question; how much that was."""
+    offers = asyncio.run(offered(draft, asked.database))
+    for one in offers.rewrites:
+        assert one in said(offers.rewrites, "en")
+        written = _drafted(asked, one)
+        assert isinstance(written, Sql) and _finds_rows(asked, written.text), (question, one)
+    for one in offers.choices:
+        resumed = _drafted(asked, one, _after(question, draft))
+        if isinstance(resumed, Sql):
+            assert _finds_rows(asked, resumed.text), (question, one)
+        else:  # something else is asked back, about the same question
+            assert resumed.understood is not None and resumed.understood != draft.understood, (
+                question,
+                one,
+            )
+    return len(offers.rewrites) + len(offers.choices)
+
+
+def _check(asked: QuestionDatabase, questions: Iterable[str]) -> tuple[int, int]:
+    follow_ups = others = 0
+    for question in questions:
+        try:
+            draft = _drafted(asked, question)
+        except ForbiddenStatement:
+            continue
+        if isinstance(draft, Sql):
+            follow_ups += _check_answered(asked, question, draft)
+        else:
+            others += _check_refused(asked, question, draft)
+    return follow_ups, others
+
+
+def _check_examples(asked: QuestionDatabase) -> None:
+    for lang in ("zh", "en"):
+        for example in example_questions(asked.catalog, lang):
+            written = _drafted(asked, example)
+            assert isinstance(written, Sql) and _finds_rows(asked, written.text), example
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_whatever_is_offered_over_foreign_databases_gives_rows(
+    foreign: Callable[[str], QuestionDatabase], name: str
+) -> None:
+    asked = foreign(name)
+    questions = [case.question for case in cases_of(FIXTURES / "offline" / f"{name}_questions.sql")]
+    follow_ups, others = _check(asked, [*questions[::_EACH], *VAGUE])
+    assert follow_ups and others
+    _check_examples(asked)
+
+
+def test_whatever_is_offered_over_the_demo_gives_rows(demo: QuestionDatabase) -> None:
+    questions = [
+        case.question
+        for name in ("zh", "en")
+        for case in cases_of(FIXTURES / f"questions_{name}.sql")
+    ]
+    follow_ups, others = _check(demo, [*questions[::_EACH], *VAGUE])
+    assert follow_ups and others
+    _check_examples(demo)
+
+
+def test_what_finds_nothing_or_takes_long_to_try_is_not_offered(demo: QuestionDatabase) -> None:
+    slow = "SELECT count(*) FROM generate_series(1, 100000000)"
+    draft = NoSql(
+        "ambiguous_question",
+        "?",
+        choices=(
+            Offer("nothing", "SELECT 1 WHERE false"),
+            Offer("something", "SELECT 1"),
+            Offer("asks back"),
+        ),
+        rewrites=(
+            Offer("zero", "SELECT 0"),
+            Offer("broken", "SELECT no_such"),
+            Offer("slow", slow),
+            Offer("a", "SELECT 1"),
+        ),
+    )
+    offers = asyncio.run(offered(draft, demo.database))
+    assert offers.choices == ("something", "asks back")
+    assert offers.rewrites == ("a",)
+    assert said(offers.rewrites, "zh") == "可以这样问：“a”。"
+
+
+@pytest.fixture(scope="module")
+def asking(demo_url: str) -> Iterator[Asking]:
+    with Asking(Settings(database_url=demo_url)) as asking:
+        yield asking
+
+
+def test_a_choice_resumes_the_question_that_asked_back(asking: Asking) -> None:
+    conversation = {"conversation_id": "offers-choice"}
+    _, asked = asking.sync({"question": "3月的营业收入是多少", **conversation})
+    assert asked["data"]["failure_reason"] == "ambiguous_question"
+    choices = asked["data"]["choices"]
+    _, answered = asking.sync({"question": choices[-1], **conversation})
+    assert "amount" in answered["data"]["sql"], choices
+    assert all(one in asked["data"]["response"] for one in asked["data"].get("rewrites", ()))
+
+
+def test_an_answer_offers_follow_ups_that_go_on_from_it(asking: Asking) -> None:
+    conversation = {"conversation_id": "offers-follow-up"}
+    _, first = asking.sync({"question": "total revenue by service area", **conversation})
+    for question in first["data"].get("follow_ups", ()):  # where they were ready in time
+        _, next_one = asking.sync({"question": question, **conversation})
+        assert next_one["data"]["query_result"]["rows"], question
+
+
+@pytest.mark.parametrize(
+    ("first", "about"),
+    [
+        ("revenue per month in 2026", "what is the trend?"),
+        ("total revenue by service area", "why is the first one so high?"),
+        ("2026年每月营业收入", "趋势怎么样"),
+    ],
+)
+def test_an_answer_about_a_result_offers_splits_of_its_figure(
+    asking: Asking, first: str, about: str
+) -> None:
+    conversation = {"conversation_id": f"offers-about-{secrets.token_hex(4)}"}
+    asking.sync({"question": first, **conversation})
+    _, told = asking.sync({"question": about, **conversation})
+    assert told["data"]["response_type"] == "CHAT"
+    assert 0 < len(told["data"]["follow_ups"]) <= 3
+    for question in told["data"]["follow_ups"]:
+        assert question not in told["data"]["response"]
+        _, split = asking.sync({"question": question, **conversation})
+        assert split["data"]["query_result"]["rows"], question
+
+
+def test_talk_about_nothing_shown_offers_no_splits(asking: Asking) -> None:
+    for question in ("hello", "why is the sky blue?"):
+        assert (
+            "follow_ups"
+            not in asking.sync({"question": question, "conversation_id": "offers-talk"})[1]["data"]
+        )

@@ -1,0 +1,280 @@
+"""A worker dies between any two of its writes, while a run asks its user and goes on.
+
+Death is played in this process: from then on nothing of the worker reaches the store. That is what
+the store sees of a kill, and every single write can be tried. Real workers are killed in
+tests/agent/test_runs.py.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+from agent.bootstrap import FlowDependencies
+from agent.flows.ask.context import AskContext, Behaviour
+from agent.progress import Write
+from agent.question import Question
+from agent.runs.run_service import RunService, RunView
+from agent.runs.runner import Runner
+from app_config import Settings
+from common.actor import ANONYMOUS, NOBODY
+from common.errors import Conflict, NotFound
+from rules.skills import OfflineSkills
+from store import RunRecord, Runs, Store
+from store.journal import Journal
+from tests.support.databases import Opener
+from tests.support.live import GAUGES
+from tests.support.store_places import Place
+from tests.support.survey.survey_flow import SURVEY, SurveyFlow
+
+LEASE_S = 0.5
+LONG_LEASE_S = (
+    60.0  # nobody else goes on with a run of a worker that lives, however busy the machine is
+)
+WRITES = {"write", "resume"}
+ANSWERS = {"Which column?": "name", "How many of name?": 2}
+USER = ANONYMOUS
+
+
+@dataclass
+class Fate:
+    """When a worker dies: as soon as the store has done its write number `at`, before it hears of
+    it; 0: before any.
+    """
+
+    at: int | None
+    writes: int = 0
+    dead: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read(self, do: Callable[[], Awaitable[Any]]) -> Any:
+        """What the store says; nothing ever, when the worker is dead."""
+        if self.dead.is_set():
+            await asyncio.Event().wait()
+        return await do()
+
+    async def write(self, do: Callable[[], Awaitable[Any]]) -> Any:
+        """What the store says, unless it is the worker's last write."""
+        if self.at == 0:
+            self.dead.set()
+        found = await self.read(do)
+        self.writes += 1
+        if self.writes == self.at:
+            self.dead.set()
+        return await self.read(partial(_given, found))
+
+
+async def _given(found: Any) -> Any:
+    return found
+
+
+class MortalRuns:
+    """A store's runs as a worker with that fate reaches them; it looks after its own alone."""
+
+    def __init__(self, runs: Runs, fate: Fate) -> None:
+        self._runs = runs
+        self._fate = fate
+
+    async def abandoned(self) -> tuple[RunRecord, ...]:
+        return ()
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        access = self._fate.write if name in WRITES else self._fate.read
+        return lambda *given: access(partial(getattr(self._runs, name), *given))
+
+
+class MortalSaver(BaseCheckpointSaver[Any]):
+    """A checkpointer as a worker with that fate reaches it."""
+
+    def __init__(self, saver: BaseCheckpointSaver[Any], fate: Fate) -> None:
+        super().__init__(serde=saver.serde)
+        self._saver = saver
+        self._fate = fate
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        return self._saver.get_next_version(current, channel)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        found = await self._fate.read(lambda: self._saver.aget_tuple(config))
+        return cast(CheckpointTuple | None, found)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: Any,
+    ) -> RunnableConfig:
+        put = await self._fate.write(
+            lambda: self._saver.aput(config, checkpoint, metadata, new_versions)
+        )
+        return cast(RunnableConfig, put)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await self._fate.write(lambda: self._saver.aput_writes(config, writes, task_id, task_path))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._fate.write(lambda: self._saver.adelete_thread(thread_id))
+
+    async def alist(self, *given: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
+        async for found in self._saver.alist(*given, **more):
+            yield found
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of one run: its last event's data, the number of its frames, and of the answers
+    that were taken.
+    """
+
+    fate: Fate
+    end: dict[str, Any] | None
+    sequence: tuple[int, ...] = ()
+    taken: int = 0
+    turns: int = 0
+    failures: int = 0
+
+
+def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
+    place: Place, opened: Opener, make_database: Callable[[str], str]
+) -> None:
+    database, rules = opened(make_database(GAUGES)), OfflineSkills()
+
+    def desk_of(store: Store, lease_s: float) -> RunService:
+        def new_context(_question: Question, _write: Write) -> AskContext:
+            return AskContext(database, rules, rules, Behaviour())
+
+        flow = SurveyFlow(FlowDependencies(Settings(), new_context, None, store))
+        return RunService(
+            Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s
+        )
+
+    async def play() -> list[Told]:
+        store, patient = place.open(lease_s=LEASE_S), place.open(lease_s=LONG_LEASE_S)
+        survivor = desk_of(store, LEASE_S)
+        survivor.watch_over()
+
+        async def life(fate: Fate, store: Store, lease_s: float) -> Told:
+            runs, saver = MortalRuns(store.runs, fate), MortalSaver(store.checkpoints, fate)
+            mortal = desk_of(replace(store, runs=cast(Runs, runs), checkpoints=saver), lease_s)
+            told = await _one_run(mortal, survivor, store, fate)
+            await mortal.aclose()
+            return told
+
+        whole = await life(Fate(None), patient, LONG_LEASE_S)
+        fates = [Fate(at) for at in range(whole.fate.writes + 1)]
+        try:
+            return [whole, *await asyncio.gather(*(life(fate, store, LEASE_S) for fate in fates))]
+        finally:
+            await survivor.aclose()
+            await store.aclose()
+            await patient.aclose()
+            await _burial()
+
+    whole, *lives = asyncio.run(play())
+    assert whole.end is not None
+    assert whole.end["response"] == "gauge 1, gauge 2"
+    assert len(lives) > 15
+    for told in lives:
+        said = f"died after write {told.fate.at}: {told}"
+        if told.end is None:
+            assert told.taken == 0, said  # nobody has heard of the run yet
+            continue
+        assert told.sequence == tuple(range(1, len(told.sequence) + 1)), said
+        if told.end["type"] == "completed":
+            assert (told.end["response"], told.turns) == ("gauge 1, gauge 2", 1), said
+        else:
+            assert (told.end["error_type"], told.end["retryable"], told.taken) == (
+                "internal_error",
+                True,
+                0,
+            ), said
+            assert (told.turns, told.failures) == (0, 1), said
+
+
+async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate: Fate) -> Told:
+    """Begins at the mortal worker and answers there as long as it lives, then at the survivor."""
+    question = Question(SURVEY, agent="survey")
+    mortal.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+    taken = 0
+    while True:
+        view = await _next_stop(survivor, question.run_id, fate)
+        if view is None or view.last is None:
+            return Told(fate, None)
+        if view.last.is_terminal:
+            break
+        asked = view.last.data
+        for service in (mortal, survivor):
+            with suppress(Conflict):  # the dead one's answer was taken
+                if await _answered(
+                    service, question.run_id, asked, fate if service is mortal else None
+                ):
+                    taken += 1
+                    break
+    frames = await store.runs.frames(USER, question.run_id, 0, 1000)
+    turns = await store.conversations.recent(USER, question.conversation_id, 10)
+    page = await store.conversations.turns(USER, question.conversation_id, 10)
+    failures = len(page.turns) - len(turns) if page else 0
+    return Told(
+        fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns), failures
+    )
+
+
+async def _answered(
+    service: RunService, run_id: str, asked: dict[str, Any], fate: Fate | None
+) -> bool:
+    """Whether the worker has said that it took the answer; one that is dead says nothing."""
+    given = ANSWERS[asked["prompt"]]
+    resuming = asyncio.create_task(
+        service.resume(NOBODY, run_id, asked["interrupt_id"], given, on_end=lambda: None)
+    )
+    if fate is None:
+        await resuming
+        return True
+    dying = asyncio.create_task(fate.dead.wait())
+    done, _ = await asyncio.wait({resuming, dying}, return_when=asyncio.FIRST_COMPLETED)
+    dying.cancel()
+    if resuming in done:
+        await resuming
+        return True
+    resuming.cancel()
+    return False
+
+
+async def _next_stop(service: RunService, run_id: str, fate: Fate) -> RunView | None:
+    """The run when it waits or has ended; None: its worker died before the store knew of it."""
+    async with asyncio.timeout(90):
+        while True:
+            with suppress(NotFound):
+                view = await service.look(USER, run_id)
+                if view.last is not None:
+                    return view
+                async for _ in service.follow(USER, run_id, view.record.last_seq):
+                    pass
+                continue
+            if fate.dead.is_set():
+                return None
+            await asyncio.sleep(0.01)
+
+
+async def _burial() -> None:
+    """Ends what dead workers still wait for; each of their tasks has several things left to try."""
+    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=0.01)

@@ -1,0 +1,319 @@
+"""Imports point downhill, no import is circular, and each name stands for one thing."""
+
+import ast
+import gc
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Each may import itself and what stands before it.
+LAYERS = (
+    "app_config",
+    "common",
+    "postgres",
+    "sqltree",
+    "guard",
+    "llm",
+    "store",
+    "databases",
+    "knowledge",
+    "rules",
+    "agent",
+    "api",
+    "serving",
+    "unified_api",
+)
+# The same inside a layer: its packages from the lowest to the highest. A module that lies in the
+# layer itself may be listed among them; one that is not counts as part of whoever imports it.
+ROOMS: dict[str, tuple[str, ...]] = {
+    "common": (),
+    "postgres": (),
+    "sqltree": (),
+    "guard": ("row_rules",),
+    "llm": (),
+    "store": (),
+    "databases": ("demo", "embedded", "catalog", "execution"),
+    "knowledge": (
+        "words",
+        "index",
+        "language",
+        "values",
+        "semantic",
+        "tables",
+        "results",
+        "experience",
+        "learning",
+    ),
+    "rules": (
+        "words",
+        "schema",
+        "linking",
+        "query",
+        "reading",
+        "sql",
+        "composing",
+        "conversation",
+        "answering",
+        "skills",
+    ),
+    "agent": (
+        "answers",
+        "analysis",
+        "question",
+        "progress",
+        "token_batches",
+        "experience",
+        "value_lookup",
+        "thinking",
+        "extensions",
+        "tools",
+        "flows",
+        "runs",
+        "services",
+        "bootstrap",
+    ),
+    "api": ("access", "sockets", "models", "vanna"),
+    "serving": (),
+}
+# Modules that play the same role in each flow.
+ROLES = {"context", "graph", "labels", "routing", "state"}
+# Names that still stand twice; none may be added.
+MODULES_TWICE = {"facts", "functions", "joins", "schema", "values"}
+CLASSES_TWICE = {"OutputColumn", "Question", "Word"}
+MOST_FLOORS = 12  # modules of the rules that import one another in a chain
+# Classes that only `Datasources.open` may construct.
+GUARDED = {"PostgresDatabase", "GuardedDatabase", "AuditedDatabase"}
+# Settings are given to whoever needs them; only these read them.
+READ_SETTINGS = {
+    "agent.bootstrap",
+    "unified_api",
+    "api.keys",
+    "knowledge.load",
+    "knowledge.semantic.__main__",
+}
+PATHS = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for layer in LAYERS
+    for path in (*ROOT.glob(f"{layer}.py"), *(ROOT / layer).rglob("*.py"))
+}
+
+
+def _tree(path: Path) -> ast.Module:
+    """The file's syntax tree, made while no garbage is collected.
+
+    Until Python 3.12 `ast.parse` counts its depth in one place for all threads, and fails when
+    another thread parses in between ("AST constructor recursion depth mismatch"). That takes a
+    finalizer, in which threads may switch.
+    """
+    gc.disable()
+    try:
+        return ast.parse(path.read_text("utf-8"))
+    finally:
+        gc.enable()
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """Our modules that the file imports when it is imported; of `from a import b`, `a.b` where that
+    is a module.
+    """
+    pending: list[ast.AST] = [_tree(path)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def _packages(module: str) -> Iterator[str]:
+    """The packages that are imported before the module."""
+    parts = module.split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts)))
+
+
+@cache
+def _imports() -> dict[str, set[str]]:
+    """Each of our modules with those that it imports; read by the first test that asks."""
+    return {
+        module: {name for name in _imported(path) if name in PATHS and name != module}
+        for module, path in PATHS.items()
+    }
+
+
+def _floor(module: str) -> int:
+    return LAYERS.index(module.split(".")[0])
+
+
+def _package(module: str) -> str:
+    """The entry of `ROOMS` that the module belongs to; "" for a module that has none."""
+    layer, *rest = module.split(".")
+    return rest[0] if rest and rest[0] in ROOMS.get(layer, ()) else ""
+
+
+def _needed_in_room(module: str) -> Iterator[tuple[str, str]]:
+    """The packages of its layer that the module imports, each with the module that it imports.
+
+    A module without a package is looked through: what it imports counts as imported here.
+    """
+    layer = module.split(".")[0]
+    pending, seen = [module], {module}
+    while pending:
+        for name in _imports()[pending.pop()]:
+            if name in seen or name.split(".")[0] != layer:
+                continue
+            seen.add(name)
+            if _package(name):
+                yield _package(name), name
+            elif PATHS[name].name != "__init__.py":
+                pending.append(name)
+
+
+def _twice(names: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return {name: places for name, places in names.items() if len(places) > 1}
+
+
+def test_imports_point_downhill() -> None:
+    uphill = [
+        f"{module} imports {name}"
+        for module, names in _imports().items()
+        for name in names
+        if _floor(name) > _floor(module)
+    ]
+    assert uphill == []
+
+
+def test_every_package_has_a_place_in_its_room() -> None:
+    folders = {
+        layer: {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")}
+        for layer in LAYERS
+        if (ROOT / layer).is_dir()
+    }
+    listed = {
+        layer: {name for name in room if (ROOT / layer / name).is_dir()}
+        for layer, room in ROOMS.items()
+    }
+    assert listed == folders
+
+
+def test_packages_import_downhill() -> None:
+    uphill = []
+    for module in PATHS:
+        layer, package = module.split(".")[0], _package(module)
+        if not package:
+            continue
+        room = ROOMS[layer]
+        for other, name in _needed_in_room(module):
+            is_own = other == package and name in _imports()[module]
+            if not is_own and room.index(other) >= room.index(package):
+                uphill.append(f"{module} imports {name}")
+    assert uphill == []
+
+
+def test_no_flow_imports_another() -> None:
+    flows = {path.parent.name for path in (ROOT / "agent" / "flows").glob("*/__init__.py")}
+    strangers = [
+        f"{module} imports {name}"
+        for flow in flows
+        for module, names in _imports().items()
+        for name in names
+        if module.startswith(f"agent.flows.{flow}.")
+        and name.split(".")[:2] == ["agent", "flows"]
+        and {*name.split(".")[2:3]} & (flows - {flow})
+    ]
+    assert strangers == []
+
+
+def test_modules_have_names_of_their_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in PATHS.values():
+        if not path.stem.startswith("__"):
+            places[path.stem].append(str(path.relative_to(ROOT)))
+    twice = _twice(places)
+    assert {name: twice[name] for name in twice.keys() - ROLES - MODULES_TWICE} == {}
+
+
+def test_public_classes_have_names_of_their_own() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in PATHS.values():
+        for node in _tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    twice = _twice(places)
+    assert {name: twice[name] for name in twice.keys() - CLASSES_TWICE} == {}
+
+
+def test_rules_stay_on_few_floors() -> None:
+    needed = {
+        module: {
+            name
+            for name in names
+            if name.startswith("rules.") and PATHS[name].name != "__init__.py"
+        }
+        for module, names in _imports().items()
+        if module.startswith("rules.")
+    }
+    floors: dict[str, int] = {}
+    for module in TopologicalSorter(needed).static_order():
+        floors[module] = 1 + max((floors[name] for name in needed[module]), default=0)
+    assert max(floors.values()) <= MOST_FLOORS
+
+
+def test_nobody_makes_a_database_past_its_guard() -> None:
+    """Elsewhere, a database comes from `Datasources.open` alone: proven, audited, by the actor's
+    rights.
+    """
+    places = [
+        path for layer in (*LAYERS, "tests", "benchmarks") for path in (ROOT / layer).rglob("*.py")
+    ]
+    makers = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in (*places, *ROOT.glob("*.py"))
+        if path.relative_to(ROOT).parts[0] != "databases"
+        and any(name in path.read_text("utf-8") for name in GUARDED)
+        for call in ast.walk(_tree(path))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in GUARDED
+    ]
+    assert makers == []
+    importers = [
+        module for module, names in _imports().items() if "databases.execution.postgres" in names
+    ]
+    assert importers == ["databases.datasources", "databases.execution.guarded"]
+
+
+def test_settings_are_read_where_things_are_put_together() -> None:
+    readers = {module for module, names in _imports().items() if "app_config" in names}
+    assert readers <= READ_SETTINGS
+
+
+def test_no_module_waits_for_itself() -> None:
+    needs = {
+        module: {one for name in names for one in (name, *_packages(name))}
+        - {module, *_packages(module)}
+        for module, names in _imports().items()
+    }
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        raise AssertionError(" → ".join(reversed(error.args[1]))) from None
+
+
+def test_no_test_module_imports_another() -> None:
+    borrowed = [
+        f"{path.relative_to(ROOT)} imports {node.module}"
+        for folder in ("tests", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests.")
+        if any(part.startswith("test_") for part in _named_by(node))
+    ]
+    assert borrowed == [], "what tests share stands in tests/support"
+
+
+def _named_by(node: ast.ImportFrom) -> list[str]:
+    return [*(node.module or "").split("."), *(alias.name for alias in node.names)]

@@ -1,0 +1,1 @@
+"""What tests share: services, stand-ins, scenes and made-up databases."""

@@ -1,0 +1,89 @@
+"""HTTP as a client on a socket sees it: JSON requests, and streams read block by block as they
+arrive.
+"""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+TIMEOUT_S = 60
+
+
+def get_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
+    """Status and body of a GET."""
+    return _exchange(port, "GET", path, None, {})
+
+
+def delete_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
+    """Status and body of a DELETE."""
+    return _exchange(port, "DELETE", path, None, {})
+
+
+def post_json(port: int, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
+    """Status and body of a POST."""
+    return _exchange(
+        port,
+        "POST",
+        path,
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json", **headers},
+    )
+
+
+def _exchange(
+    port: int, method: str, path: str, body: bytes | None, headers: dict[str, str]
+) -> tuple[int, dict[str, Any]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        found: dict[str, Any] = json.loads(response.read())
+        return response.status, found
+    finally:
+        connection.close()
+
+
+class Stream:
+    """One open stream."""
+
+    def __init__(
+        self, port: int, path: str, body: Any, *, method: str = "POST", **headers: str
+    ) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+        data = None if body is None else json.dumps(body).encode()
+        self._connection.request(
+            method, path, data, {"Content-Type": "application/json", **headers}
+        )
+        self._response = self._connection.getresponse()
+        self.status = self._response.status
+        self.headers = {name.lower(): value for name, value in self._response.getheaders()}
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection at any point of the stream."""
+        self._response.close()
+        self._connection.close()
+
+    def next_block(self) -> str:
+        """The next block of lines; empty at the end."""
+        lines: list[str] = []
+        while (line := self._response.readline().decode().rstrip("\n")) or not lines:
+            if not line:
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The envelopes of the frames still to come, comments left out."""
+        while block := self.next_block():
+            data = [
+                line[len("data: ") :] for line in block.split("\n") if line.startswith("data: ")
+            ]
+            if data:
+                yield json.loads("\n".join(data))

@@ -1,0 +1,84 @@
+"""Examples, lessons and feedback as desks make them."""
+
+from dataclasses import replace
+from typing import Any
+
+from common.learning import Example, Feedback, Lesson, Rating, example_id, lesson_id
+from store import Learning
+
+AT = "2026-01-02T03:04:05.678+00:00"
+
+
+def second(number: int) -> str:
+    """A moment, `number` seconds after another."""
+    return f"2026-01-02T03:{number // 60:02}:{number % 60:02}.678+00:00"
+
+
+def example(
+    within: str, author: str = "ann", question: str = "多少?", sql: str = "SELECT 1", **more: Any
+) -> Example:
+    """A personal example in the datasource `within`."""
+    made = Example(
+        example_id=example_id(within, author, question, sql),
+        datasource=within,
+        question=question,
+        sql=sql,
+        lang="zh",
+        trust="personal",
+        author=author,
+        source="feedback",
+        tables=(("public", "a"), ("s", "b.c")),
+        tables_hash="h",
+        created_at=AT,
+        proven_at=AT,
+    )
+    return replace(made, **more)
+
+
+def lesson(
+    within: str,
+    author: str = "ann",
+    question: str = "多少?",
+    sql: str | None = "SELECT 1",
+    **more: Any,
+) -> Lesson:
+    """A lesson of the author's own in the datasource `within`."""
+    made = Lesson(
+        lesson_id=lesson_id(within, author, question, sql, more.get("root_cause", "why"), "how"),
+        datasource=within,
+        question=question,
+        sql=sql,
+        lang="zh",
+        author=author,
+        failure_type="logic_error",
+        root_cause="why",
+        avoidance_hint="how",
+        created_at=AT,
+    )
+    return replace(made, **more)
+
+
+def learning(
+    within: str,
+    rating: Rating = "satisfied",
+    *,
+    user: str = "ann",
+    run: str = "run_1",
+    question: str = "多少?",
+    sql: str | None = "SELECT 1",
+    corrected: str | None = None,
+    at: str = AT,
+) -> Learning:
+    """What the service makes of feedback of this kind."""
+    new: Example | None = None
+    wrong: Lesson | None = None
+    if rating == "satisfied" and sql is not None:
+        new = example(within, user, question, sql, created_at=at)
+    elif rating == "need_modification":
+        new = example(
+            within, user, question, corrected or "SELECT 2", source="correction", created_at=at
+        )
+    if rating in ("unsatisfied", "need_modification"):
+        wrong = lesson(within, user, question, sql, created_at=at)
+    said = Feedback(run, user, rating, at, comment="c", modified_sql=corrected)
+    return Learning(within, said, question, sql, new, wrong)
