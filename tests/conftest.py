@@ -21,6 +21,7 @@ from hypothesis import settings
 from psycopg2.extensions import make_dsn
 
 from agent.flows.ask import follow_up_offers
+from common.actor import SERVICE, caller_id
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
 from databases.demo import loader
@@ -331,6 +332,16 @@ def opened() -> Iterator[Opener]:
     yield open_one
     for database in databases:
         database.close()
+
+
+@pytest.fixture(autouse=True)
+def charged_to_the_service() -> None:
+    """Start each test as the service itself.
+
+    A request that a test sends in process leaves its caller in the test's thread, as it does in a
+    server's thread, where the next request sets its own.
+    """
+    caller_id.set(SERVICE)
 
 
 def _administer(server: DemoServer, statement: str) -> None:
