@@ -1,0 +1,334 @@
+"""An intent whose names are bound to a catalogue; what all later stages read.
+
+The meaning, in one paragraph. Each source has rows. Table steps (filters and dedups of one source
+that come before its join) narrow the rows of that source. The joins then make *combinations*: a
+combination holds at most one row of each source, the base's always. A left join extends each
+combination by each matching row of its right source, or by none when nothing matches; an inner join
+drops combinations without a match; semi and anti joins keep or drop combinations and add nothing.
+NULL keys match nothing. Row filters drop combinations, row transforms compute a value for each.
+An aggregate groups the combinations by its keys; within a group each measure counts *each row of
+its own source once*, however many combinations hold it, and `count` without a column counts base
+rows. Without an aggregate, each combination is a row of the result. Group steps (filters,
+transforms, windows after the aggregate, or over combinations without one) work on the result.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Literal
+
+from sqlglot import exp
+
+from common.values import Table
+from etl.schemas.requirement import Layer, Materialization
+
+Scalar = str | int | Decimal | bool | date | datetime
+Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
+How = Literal["left", "inner", "semi", "anti"]
+Stage = Literal["table", "rows", "result"]
+"""Where a step works: on one source, on combinations of joined rows, on the result's rows."""
+MeasureFunction = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
+WindowFunction = Literal["row_number", "rank", "dense_rank", "lag", "lead", "sum", "avg", "share"]
+ConditionOperator = Literal[
+    "=",
+    "!=",
+    ">",
+    ">=",
+    "<",
+    "<=",
+    "in",
+    "not_in",
+    "between",
+    "is_null",
+    "not_null",
+    "contains",
+    "prefix",
+    "suffix",
+    "is_true",
+    "is_false",
+    "column=",
+]
+
+
+@dataclass(frozen=True)
+class BoundSource:
+    """A table under the name that the intent uses for it."""
+
+    name: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class BoundColumn:
+    """A column of a source; with `source` "", one that a step makes and names."""
+
+    source: str
+    name: str
+
+
+@dataclass(frozen=True)
+class RelativeDay:
+    """A day relative to the day of the build, kept as a variable of the project.
+
+    Attributes:
+        variable: its name, `[a-z_][a-z0-9_]*`.
+        value: the day that it stands for today, the variable's default.
+    """
+
+    variable: str
+    value: date
+
+
+@dataclass(frozen=True)
+class BoundCondition:
+    """A comparison. The kind of `value` depends on the operator.
+
+    `in` and `not_in` take a tuple, `between` two values (both ends belong to it), `column=` a
+    BoundColumn, `is_…` and `not_null` none, the others one. `!=` and `not_in` keep NULL; all others
+    drop it. `contains`, `prefix` and `suffix` are plain text, not patterns.
+    """
+
+    column: BoundColumn
+    operator: ConditionOperator
+    value: Scalar | RelativeDay | BoundColumn | tuple[Scalar | RelativeDay, ...] | None = None
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """Holds when one of its conditions does."""
+
+    conditions: tuple[BoundCondition, ...]
+
+
+RowTest = BoundCondition | AnyOf
+
+
+@dataclass(frozen=True)
+class JoinSourceStep:
+    """Adds `right` to the combinations.
+
+    Attributes:
+        on: pairs of a column of a source that is already there and one of `right`.
+        is_multiple: whether a row may meet several rows of `right`.
+    """
+
+    order: int
+    right: str
+    how: How
+    on: tuple[tuple[BoundColumn, BoundColumn], ...]
+    is_multiple: bool
+
+
+@dataclass(frozen=True)
+class FilterStep:
+    """Keeps what fulfils all `tests`; `source` is set at the stage `table`."""
+
+    order: int
+    stage: Stage
+    tests: tuple[RowTest, ...]
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class ExpressionStep:
+    """Computes a column. The expression's columns are `exp.Column`s whose table is the source.
+
+    Columns that steps made have no table. Division by zero gives NULL; integers are divided as
+    decimals.
+    """
+
+    order: int
+    stage: Stage
+    name: str
+    expression: exp.Expression
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class MapStep:
+    """Maps stored values to new ones; `default` (or NULL) is for all others and for NULL."""
+
+    order: int
+    stage: Stage
+    name: str
+    column: BoundColumn
+    mapping: tuple[tuple[Scalar, Scalar], ...]
+    default: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class RateStep:
+    """Converts `amount` to the currency `to`; without a rate the result is NULL.
+
+    The rate is the one of `rates` for the currency in `currency` and the latest day that is not
+    after `day`; amounts that are in `to` already stay.
+    """
+
+    order: int
+    name: str
+    amount: BoundColumn
+    currency: BoundColumn
+    day: BoundColumn
+    to: str
+    rates: str
+    rate_currency: str
+    rate_day: str
+    rate: str
+
+
+@dataclass(frozen=True)
+class BoundKey:
+    """A column of the grain; with `unit`, the first day (for `hour` the hour) of its period."""
+
+    name: str
+    column: BoundColumn
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True)
+class BoundMeasure:
+    """A figure for each group.
+
+    Attributes:
+        source: whose rows it counts, each once in a group.
+        value: what is aggregated; None only for `count`, which then counts rows of `source`.
+        tests: only rows that fulfil them count.
+        is_zero_when_empty: gives 0 instead of NULL where nothing is aggregated.
+    """
+
+    name: str
+    function: MeasureFunction
+    source: str
+    value: exp.Expression | None
+    tests: tuple[RowTest, ...] = ()
+    is_zero_when_empty: bool = False
+
+
+@dataclass(frozen=True)
+class AggregateStep:
+    """Groups the combinations.
+
+    With `has_spine` every period between the first and the last is there, for each combination of
+    the other keys that occurs; counts are 0 there, other measures NULL or 0 as they say.
+    """
+
+    order: int
+    keys: tuple[BoundKey, ...]
+    measures: tuple[BoundMeasure, ...]
+    has_spine: bool = False
+
+
+@dataclass(frozen=True)
+class WindowStep:
+    """Computes a column over the rows of the result; columns are those of the result.
+
+    Attributes:
+        sorting: columns with "asc" or "desc"; NULL as PostgreSQL sorts it.
+        offset: of `lag` and `lead`, in rows.
+        rows: of `sum` and `avg`, how many rows up to the current one; None: from the first one,
+            with the peers of the current one.
+    """
+
+    order: int
+    name: str
+    function: WindowFunction
+    column: str | None
+    partition: tuple[str, ...]
+    sorting: tuple[tuple[str, Literal["asc", "desc"]], ...]
+    offset: int = 1
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class DedupStep:
+    """Leaves one row of `source` for each key: the first by `sorting`, then by the primary key,
+    descending. Rows with NULL in the key all stay.
+    """
+
+    order: int
+    source: str
+    keys: tuple[str, ...]
+    sorting: tuple[tuple[str, Literal["asc", "desc"]], ...]
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """Periods from the last one in the target minus `lookback_days` are computed again."""
+
+    column: BoundColumn
+    lookback_days: int
+
+
+@dataclass(frozen=True)
+class BoundTarget:
+    """The relation that is built.
+
+    Attributes:
+        relation: its name as the user knows it; `model` is the ASCII name of its node.
+        unique_key: columns of the result by which `merge` replaces rows.
+        columns: those of the result that are kept, in order.
+    """
+
+    relation: str
+    model: str
+    layer: Layer
+    materialization: Materialization
+    mode: Literal["replace", "merge", "append"]
+    columns: tuple[str, ...]
+    unique_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    has_surrogate_key: bool = False
+    order: int | None = None
+
+
+Step = (
+    JoinSourceStep
+    | FilterStep
+    | ExpressionStep
+    | MapStep
+    | RateStep
+    | AggregateStep
+    | WindowStep
+    | DedupStep
+)
+
+
+@dataclass(frozen=True)
+class BoundIntent:
+    """All that decides about the target's rows.
+
+    Attributes:
+        sources: by name; the first one is the base.
+        steps: in the order in which they work.
+        time_zone: in which the periods of `timestamptz` columns are cut.
+    """
+
+    summary: str
+    sources: tuple[BoundSource, ...]
+    steps: tuple[Step, ...]
+    target: BoundTarget
+    time_zone: str
+
+    @property
+    def base(self) -> BoundSource:
+        """Return the source whose rows the joins neither lose nor repeat."""
+        return self.sources[0]
+
+    def source(self, name: str) -> BoundSource:
+        """Return the source of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise KeyError(name)
+
+    @property
+    def aggregate(self) -> AggregateStep | None:
+        """Return the step that groups, if there is one."""
+        for step in self.steps:
+            if isinstance(step, AggregateStep):
+                return step
+        return None

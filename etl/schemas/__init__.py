@@ -1,0 +1,1 @@
+"""What the flow exchanges: the request, the knowledge, the plan, the review and the evidence."""
