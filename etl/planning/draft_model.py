@@ -1,0 +1,58 @@
+"""A draft: the plan and, for each of its nodes, one SELECT as a tree."""
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from etl.schemas.plan import ArchitecturePlan, EtlNode
+
+
+@dataclass(frozen=True)
+class DraftModel:
+    """A node with its SELECT.
+
+    In the trees a table of the datasource is an `exp.Table` with a schema (`db`), another model one
+    without; a variable of the project is an `etl_variable(name, default)` (`etl.planning.sql_trees`).
+
+    Attributes:
+        relation: what is created; the node's name, except for the target.
+        select: gives the columns of the node, in their order.
+        increment: over the columns of the model, which rows are computed again when the relation
+            is there already; it reads the relation as a table of the model's own name.
+        merge_key: the column by which rows that are computed again replace those that are there.
+    """
+
+    node: EtlNode
+    select: exp.Query
+    relation: str
+    increment: exp.Expr | None = None
+    merge_key: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of its node."""
+        return self.node.name
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The plan with its models, in topological order; the last one is the target."""
+
+    plan: ArchitecturePlan
+    models: tuple[DraftModel, ...]
+
+    @property
+    def target(self) -> DraftModel:
+        """Return the model that the request asks for."""
+        return self.model(self.plan.target)
+
+    def model(self, name: str) -> DraftModel:
+        """Return the model of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise KeyError(name)

@@ -1,0 +1,407 @@
+"""A bound intent → layered models: sources as they are, cleaned, joined, grouped, windowed."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from sqlglot import exp
+
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundIntent,
+    BoundSource,
+    DedupStep,
+    ExpressionStep,
+    FilterStep,
+    JoinSourceStep,
+    MapStep,
+    RateStep,
+    Step,
+    WindowStep,
+)
+from etl.meaning.expressions import columns_of
+from etl.planning.computed_columns import mapped_value, rated_value, window_value
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_names import UniqueNames
+from etl.planning.grouping import GroupQuery, columns_of_aggregate
+from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
+from etl.planning.needed_columns import needed_columns
+from etl.planning.row_query import InputRows, RowQuery, Sorting
+from etl.planning.source_types import draft_type
+from etl.planning.sql_trees import cast, column, selection, table
+from etl.planning.target_columns import TargetColumns
+from etl.planning.typed_values import TypedValue, bound_column, computed_value
+from etl.schemas.plan import ArchitecturePlan, EtlNode, NodeColumn
+from etl.schemas.requirement import Layer, Materialization
+
+Pattern = Literal["simple_etl", "star_schema", "wide_table", "incremental_merge"]
+Role = Literal["key", "measure", "attribute", "period", "meta"]
+Outputs = Sequence[tuple[str, BoundColumn]]
+_MOST_NAMED_SOURCES = 4
+
+
+def make_draft(bound: BoundIntent) -> Draft:
+    """Plan the models of an intent and write the SELECT of each."""
+    return _Drafting(bound).draft()
+
+
+class _Drafting:
+    def __init__(self, bound: BoundIntent) -> None:
+        self._bound = bound
+        self._joined = JoinedSources(bound)
+        self._needed = needed_columns(bound, self._joined)
+        self._target = TargetColumns(bound)
+        self._names = UniqueNames([bound.target.model])
+        self._models: list[DraftModel] = []
+        self._operations: list[int] = []  # of the model that is being written
+        self._rows: dict[str, InputRows] = {}  # of each source, as later models read it
+
+    def draft(self) -> Draft:
+        for name in self._needed:
+            self._rows[name] = self._source_model(self._bound.source(name))
+        for name in self._needed:
+            if self._is_cleaned_apart(name):
+                self._rows[name] = self._cleaned_model(name)
+        rows = self._combined()
+        is_grouped = self._bound.aggregate is not None
+        self._finish(self._grouped(rows) if is_grouped else self._ungrouped(rows))
+        plan = ArchitecturePlan(
+            pattern=self._pattern(),
+            nodes=[model.node for model in self._models],
+            target=self._bound.target.model,
+        )
+        return Draft(plan, tuple(self._models))
+
+    def _pattern(self) -> Pattern:
+        joins = len(self._joined.names) - 1
+        if self._bound.target.mode == "merge":
+            return "incremental_merge"
+        if joins and self._bound.aggregate is None:
+            return "wide_table"
+        return "star_schema" if joins > 1 else "simple_etl"
+
+    # --------------------------------------------------------------------------
+    # sources
+
+    def _source_model(self, source: BoundSource) -> InputRows:
+        """Write the model that reads a source: types are adapted, nothing else."""
+        stored = {one.name: one for one in source.table.columns}
+        names = UniqueNames()
+        outputs: list[tuple[str, exp.Expr]] = []
+        columns: list[NodeColumn] = []
+        known: dict[BoundColumn, tuple[str, str]] = {}
+        for name in self._needed[source.name]:
+            if name == ROW:
+                continue
+            type_ = draft_type(stored[name].type)
+            value: exp.Expr = column(name)
+            if type_ != stored[name].type:
+                value = cast(value, type_)
+            output = names.column(name, source.name)
+            outputs.append((output, value))
+            known[BoundColumn(source.name, name)] = (output, type_)
+            role: Role = "key" if name in source.table.primary_key else "attribute"
+            described = stored[name].comment
+            columns.append(NodeColumn(name=output, type=type_, role=role, description=described))
+        node = EtlNode(
+            name=self._names.model("ods", source.name),
+            layer="ODS",
+            materialization="view",
+            inputs=[f"{source.table.schema}.{source.table.name}"],
+            operations=[],
+            grain=[known[BoundColumn(source.name, name)][0] for name in source.table.primary_key],
+            columns=columns,
+        )
+        select = selection(outputs, table(source.table.name, source.table.schema))
+        self._models.append(DraftModel(node, select, node.name))
+        return InputRows(node.name, known)
+
+    def _is_cleaned_apart(self, name: str) -> bool:
+        """Tell whether a source's rows are changed before they are joined."""
+        is_alone = len(self._needed) == 1
+        return not is_alone and (bool(self._table_steps(name)) or ROW in self._needed[name])
+
+    def _table_steps(self, name: str) -> list[Step]:
+        steps: list[Step] = []
+        for step in self._bound.steps:
+            is_of_table = _stage(step) == "table"
+            if is_of_table and getattr(step, "source", None) == name:
+                steps.append(step)
+        return steps
+
+    def _cleaned_model(self, name: str) -> InputRows:
+        rows = self._cleaned(name)
+        outputs = [(column.name, column) for column in rows.columns]
+        grain = self._grain_of([name], outputs)
+        return self._write("DWD", [name], rows, outputs, grain, "view")
+
+    def _cleaned(self, name: str) -> RowQuery:
+        """Return a source's rows after the steps that work on it alone."""
+        rows = RowQuery(self._rows[name], self._bound.time_zone)
+        for step in self._table_steps(name):
+            self._apply(step, rows)
+        if ROW in self._needed[name]:
+            _number_rows(rows, name)
+        return rows
+
+    # --------------------------------------------------------------------------
+    # joined rows
+
+    def _combined(self) -> RowQuery:
+        base = self._bound.base.name
+        is_alone = len(self._needed) == 1
+        if is_alone:
+            rows = self._cleaned(base)
+        else:
+            rows = RowQuery(self._rows[base], self._bound.time_zone)
+        for step in self._bound.steps:
+            if _stage(step) == "rows":
+                self._apply(step, rows)
+        return rows
+
+    def _grouped(self, rows: RowQuery) -> RowQuery:
+        step = self._bound.aggregate
+        assert step is not None
+        if rows.is_changed:
+            rows = self._joined_model(rows, columns_of_aggregate(step, self._joined))
+        GroupQuery(step, rows, self._joined, self._bound.time_zone).apply()
+        self._operations.append(step.order)
+        before, windowed = self._result_steps()
+        for one in before:
+            self._apply(one, rows)
+        if windowed:
+            outputs = [(column.name, column) for column in rows.columns]
+            grain = [key.name for key in step.keys]
+            stored = self._write("DWS", [self._bound.target.model], rows, outputs, grain, "table")
+            rows = RowQuery(stored, self._bound.time_zone)
+        for one in windowed:
+            self._apply(one, rows)
+        return rows
+
+    def _joined_model(self, rows: RowQuery, wanted: Sequence[BoundColumn]) -> RowQuery:
+        telling = self._joined.repeating
+        keys = [key for name in telling for key in self._identity(name)]
+        names = UniqueNames()
+        columns = dict.fromkeys([*keys, *wanted])
+        outputs = [(names.column(one.name, one.source), one) for one in columns]
+        grain = self._grain_of(telling, outputs)
+        sources = self._joined.names[:_MOST_NAMED_SOURCES]
+        stored = self._write("DWD", sources, rows, outputs, grain, "table")
+        return RowQuery(stored, self._bound.time_zone)
+
+    def _ungrouped(self, rows: RowQuery) -> RowQuery:
+        outputs = [(output.name, output.column) for output in self._bound.outputs]
+        before, windowed = self._result_steps()
+        if windowed and rows.is_changed:
+            grain = self._grain_of(self._joined.repeating, outputs)
+            sources = self._joined.names[:_MOST_NAMED_SOURCES]
+            stored = self._write("DWD", sources, rows, outputs, grain, "table")
+            named = {BoundColumn("", name): stored.columns[one] for name, one in outputs}
+            rows = RowQuery(InputRows(stored.name, named), self._bound.time_zone)
+        else:
+            rows.rename(outputs)
+        for one in [*before, *windowed]:
+            self._apply(one, rows)
+        return rows
+
+    def _result_steps(self) -> tuple[list[Step], list[Step]]:
+        """Return the steps on the result before its first window, and those from there on."""
+        steps = [step for step in self._bound.steps if _stage(step) == "result"]
+        for place, step in enumerate(steps):
+            if isinstance(step, WindowStep):
+                return steps[:place], steps[place:]
+        return steps, []
+
+    def _identity(self, name: str) -> list[BoundColumn]:
+        """Return the declared key of a source, or the number of its row where there is one."""
+        key = declared_identity(self._bound.source(name).table)
+        if not key and ROW in self._needed[name]:
+            key = (ROW,)
+        return [BoundColumn(name, one) for one in key]
+
+    def _grain_of(self, sources: Iterable[str], outputs: Outputs) -> list[str]:
+        """Return the columns that tell rows apart; empty when they are not all there."""
+        named: dict[BoundColumn, str] = {one: name for name, one in reversed(outputs)}
+        grain: list[str] = []
+        for source in sources:
+            key = self._identity(source)
+            if not key or any(one not in named for one in key):
+                return []
+            grain.extend(named[one] for one in key)
+        return grain
+
+    # --------------------------------------------------------------------------
+    # steps
+
+    def _apply(self, step: Step, rows: RowQuery) -> None:
+        self._operations.append(step.order)
+        if isinstance(step, JoinSourceStep):
+            self._join(step, rows)
+        elif isinstance(step, FilterStep):
+            rows.filter(step.tests)
+        elif isinstance(step, DedupStep):
+            self._dedup(step, rows)
+        elif isinstance(step, WindowStep):
+            names = [*step.partition, *(name for name, _ in step.sorting)]
+            if step.column is not None:
+                names.append(step.column)
+            rows.settle(BoundColumn("", name) for name in names)
+            value = window_value(step, rows)
+            rows.compute(BoundColumn("", step.name), value, is_window=True)
+        else:
+            self._compute(step, rows)
+
+    def _compute(self, step: Step, rows: RowQuery) -> None:
+        if isinstance(step, ExpressionStep):
+            rows.settle(bound_column(node) for node in columns_of(step.expression))
+            value = computed_value(step.expression, rows.value, self._bound.time_zone)
+            rows.compute(BoundColumn("", step.name), value)
+        elif isinstance(step, MapStep):
+            rows.settle([step.column])
+            rows.compute(BoundColumn("", step.name), mapped_value(step, rows.value))
+        elif isinstance(step, RateStep):
+            rows.settle([step.amount, step.currency, step.day])
+            rates = self._rows[step.rates]
+            value = rated_value(step, rows.value, rates, self._bound.time_zone)
+            rows.compute(BoundColumn("", step.name), value)
+
+    def _join(self, step: JoinSourceStep, rows: RowQuery) -> None:
+        right = self._rows[step.right]
+        if step.how in ("semi", "anti"):
+            rows.keep_matching(right, step.on, is_anti=step.how == "anti")
+        else:
+            rows.join(right, step.on, is_inner=step.how == "inner")
+
+    def _dedup(self, step: DedupStep, rows: RowQuery) -> None:
+        keys = [BoundColumn(step.source, name) for name in step.keys]
+        order: list[tuple[BoundColumn, bool]] = []
+        for name, direction in step.sorting:
+            order.append((BoundColumn(step.source, name), direction == "desc"))
+        for one in self._tie_breaks(step.source):
+            order.append((one, True))
+        rows.dedup(keys, _without_repeats(order))
+
+    def _tie_breaks(self, source: str) -> list[BoundColumn]:
+        """Return the primary key; without one all columns, so that equal rows alone are ties."""
+        primary_key = self._bound.source(source).table.primary_key
+        names = primary_key or [name for name in self._needed[source] if name != ROW]
+        return [BoundColumn(source, name) for name in names]
+
+    # --------------------------------------------------------------------------
+    # models
+
+    def _finish(self, rows: RowQuery) -> None:
+        """Write the target: the columns that are asked for, then the technical ones."""
+        target = self._bound.target
+        self._target.add(rows)
+        if self._target.is_incremental:
+            rows.close()
+        names = [*target.columns, *self._target.names]
+        outputs = [(name, BoundColumn("", name)) for name in names]
+        self._write(None, [], rows, outputs, self._target_grain(), target.materialization)
+
+    def _target_grain(self) -> list[str]:
+        target, aggregate = self._bound.target, self._bound.aggregate
+        if aggregate is not None:
+            grain = [key.name for key in aggregate.keys]
+        elif target.unique_key:
+            grain = list(target.unique_key)
+        else:
+            outputs = [(output.name, output.column) for output in self._bound.outputs]
+            grain = self._grain_of(self._joined.repeating, outputs)
+        return grain if set(grain) <= set(target.columns) else []
+
+    def _write(
+        self,
+        layer: Layer | None,
+        parts: Sequence[str],
+        rows: RowQuery,
+        outputs: Outputs,
+        grain: Sequence[str],
+        materialization: Materialization,
+    ) -> InputRows:
+        """Write a model with these columns; without a layer it is the target."""
+        select, types = rows.select(outputs)
+        target = self._bound.target
+        is_target = layer is None
+        name = self._names.model(layer.lower(), *parts) if layer else target.model
+        node = EtlNode(
+            name=name,
+            layer=layer or target.layer,
+            materialization=materialization,
+            inputs=[model.name for model in self._models if _reads(select, model.name)],
+            operations=list(dict.fromkeys(self._operations)),
+            grain=list(grain),
+            columns=[
+                self._node_column(output, one, type_, grain)
+                for (output, one), type_ in zip(outputs, types, strict=True)
+            ],
+        )
+        self._operations = []
+        known = {name: type_ for (name, _), type_ in zip(outputs, types, strict=True)}
+        model = DraftModel(
+            node,
+            select,
+            target.relation if is_target else name,
+            self._target.increment(known) if is_target else None,
+            self._target.merge_key if is_target else None,
+        )
+        self._models.append(model)
+        columns = {
+            one: (output, type_) for (output, one), type_ in zip(outputs, types, strict=True)
+        }
+        return InputRows(name, columns)
+
+    def _node_column(
+        self, name: str, bound: BoundColumn, type_: str, grain: Sequence[str]
+    ) -> NodeColumn:
+        aggregate = self._bound.aggregate
+        periods = [key.name for key in aggregate.keys if key.unit] if aggregate else []
+        measures = [measure.name for measure in aggregate.measures] if aggregate else []
+        role: Role = "attribute"
+        if name.startswith("etl_"):
+            role = "meta"
+        elif not bound.source and name in periods:
+            role = "period"
+        elif name in grain:
+            role = "key"
+        elif not bound.source and name in measures:
+            role = "measure"
+        return NodeColumn(name=name, type=type_, role=role, description=self._comment(bound))
+
+    def _comment(self, bound: BoundColumn) -> str | None:
+        if not bound.source or bound.name == ROW:
+            return None
+        stored = self._bound.source(bound.source).table.column(bound.name)
+        return stored.comment if stored else None
+
+
+def _stage(step: Step) -> str:
+    """Return where a step works; the aggregate itself works nowhere."""
+    if isinstance(step, JoinSourceStep | RateStep):
+        return "rows"
+    if isinstance(step, WindowStep):
+        return "result"
+    return getattr(step, "stage", "")
+
+
+def _reads(select: exp.Query, name: str) -> bool:
+    return any(one.name == name and not one.db for one in select.find_all(exp.Table))
+
+
+def _without_repeats(order: Sorting) -> list[tuple[BoundColumn, bool]]:
+    """Return an order in which each column stands once, where it stands first."""
+    first: dict[BoundColumn, bool] = {}
+    for one, descends in order:
+        first.setdefault(one, descends)
+    return list(first.items())
+
+
+def _number_rows(rows: RowQuery, source: str) -> None:
+    """Number rows, so that even equal ones are told apart, in an order that rows decide."""
+    columns = rows.columns
+    rows.settle(columns)
+    number = exp.Window(
+        this=exp.RowNumber(), order=rows.ordering([(one, False) for one in columns])
+    )
+    value = TypedValue(number, "bigint")
+    rows.compute(BoundColumn(source, ROW), value, is_window=True)

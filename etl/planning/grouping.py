@@ -1,0 +1,404 @@
+"""The SELECT of an aggregate: each measure counts each row of its own source once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundColumn,
+    BoundMeasure,
+    MeasureFunction,
+    RowTest,
+    Unit,
+)
+from etl.meaning.expressions import columns_of
+from etl.meaning.value_kinds import bare_type, kind_of_type
+from etl.planning.row_query import InputRows, RowQuery
+from etl.planning.sql_trees import (
+    all_of,
+    call,
+    cast,
+    column,
+    identifier,
+    not_null,
+    nothing,
+    selection,
+    table,
+)
+from etl.planning.typed_values import (
+    TypedValue,
+    bound_column,
+    columns_of_test,
+    computed_value,
+    conditions,
+    period,
+)
+
+_STEPS: dict[Unit, tuple[int, str]] = {
+    "hour": (1, "hour"),
+    "day": (1, "day"),
+    "week": (7, "day"),
+    "month": (1, "month"),
+    "quarter": (3, "month"),
+    "year": (1, "year"),
+}
+_STACK, _PERIODS, _GROUPS = "etl_counted", "etl_periods", "etl_groups"
+
+
+class Membership(Protocol):
+    """What is known of the sources' rows in the combinations that are grouped."""
+
+    def is_once(self, source: str) -> bool:
+        """Tell whether each row of the source is in at most one combination."""
+
+    def is_always(self, source: str) -> bool:
+        """Tell whether each combination has a row of the source."""
+
+    def identity(self, source: str) -> Sequence[BoundColumn]:
+        """Return columns that tell the source's rows apart; they are NULL only without a row."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """What a row of its source gives to a measure; `exists` tells whether it gives anything."""
+
+    measure: BoundMeasure
+    value: TypedValue
+    exists: exp.Expr | None
+
+    @property
+    def name(self) -> str:
+        return self.measure.name
+
+
+@dataclass
+class _Branch:
+    """Rows of one source that are told apart before they count, and the measures on them."""
+
+    source: str
+    tests: tuple[RowTest, ...]
+    members: list[_Member] = field(default_factory=list)
+
+
+class GroupQuery:
+    """Groups the rows of a query by the keys of an aggregate."""
+
+    def __init__(
+        self, step: AggregateStep, rows: RowQuery, membership: Membership, time_zone: str
+    ) -> None:
+        self._step = step
+        self._rows = rows
+        self._membership = membership
+        self._time_zone = time_zone
+        rows.settle(columns_of_aggregate(step, membership))
+
+    def apply(self) -> None:
+        """Let the query go on from the groups; their columns are named as keys and measures."""
+        sources = {measure.source for measure in self._step.measures}
+        is_plain = all(self._membership.is_once(source) for source in sources)
+        if is_plain and not self._step.has_spine:
+            select, types = self._grouped_rows()
+        else:
+            select, types = self._grouped_stack()
+        columns = {BoundColumn("", name): (name, type_) for name, type_ in types.items()}
+        self._rows.continue_from(select, columns, _GROUPS)
+
+    def _keys(self) -> dict[str, TypedValue]:
+        keys = {}
+        for key in self._step.keys:
+            value = self._rows.value(key.column)
+            keys[key.name] = period(value, key.unit, self._time_zone) if key.unit else value
+        return keys
+
+    def _members(self) -> list[_Member]:
+        return [self._member(measure) for measure in self._step.measures]
+
+    def _member(self, measure: BoundMeasure) -> _Member:
+        exists = None
+        if not self._membership.is_always(measure.source):
+            mark = self._membership.identity(measure.source)[0]
+            exists = not_null(self._rows.value(mark).tree())
+        if measure.value is None:
+            return _Member(measure, TypedValue(exp.Literal.number(1), "integer"), exists)
+        value = computed_value(measure.value, self._rows.value, self._time_zone)
+        # The columns of a row that is not there are NULL, which no function counts.
+        is_column = isinstance(measure.value, exp.Column) and bool(measure.value.table)
+        return _Member(measure, value, None if is_column else exists)
+
+    def _tests(self, member: _Member) -> list[exp.Expr]:
+        tests = conditions(member.measure.tests, self._rows.value, self._time_zone)
+        return [test for test in (member.exists, tests) if test is not None]
+
+    # --------------------------------------------------------------------------
+    # every row counts once as it is
+
+    def _grouped_rows(self) -> tuple[exp.Select, dict[str, str]]:
+        keys, members = self._keys(), self._members()
+        outputs = [(name, key.tree()) for name, key in keys.items()]
+        for member in members:
+            figure = _aggregate(member, member.value, self._tests(member))
+            outputs.append((member.name, figure))
+        select = self._rows.level(outputs)
+        for key in keys.values():
+            select.group_by(key.tree(), copy=False)
+        return select, self._types(keys, members)
+
+    def _types(self, keys: Mapping[str, TypedValue], members: Sequence[_Member]) -> dict[str, str]:
+        types = {name: key.type for name, key in keys.items()}
+        for member in members:
+            types[member.name] = aggregate_type(member.measure.function, member.value.type)
+        return types
+
+    # --------------------------------------------------------------------------
+    # rows are told apart first, and counted from one list for all measures
+
+    def _grouped_stack(self) -> tuple[exp.Select, dict[str, str]]:
+        stored = self._rows.input_rows()
+        keys, members = self._keys(), self._members()
+        slots = {member.name: _slot(member) for member in members}
+        stack = self._stack(stored, keys, members, slots)
+        self._rows.add_query(_STACK, stack)
+        rows: exp.Query = selection(
+            [(name, column(name, _STACK)) for name in (*keys, *slots)], table(_STACK)
+        )
+        if self._step.has_spine:
+            rows = exp.union(rows, self._spine(list(keys), slots), distinct=False)
+        all_rows = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier("etl_rows")))
+        source: exp.Expr = all_rows if self._step.has_spine else table(_STACK)
+        name = "etl_rows" if self._step.has_spine else _STACK
+        outputs: list[tuple[str, exp.Expr]] = [(key, column(key, name)) for key in keys]
+        for member in members:
+            slot = TypedValue(column(member.name, name), slots[member.name].type)
+            outputs.append((member.name, _aggregate(member, slot, [])))
+        select = selection(outputs, source)
+        for key in keys:
+            select.group_by(column(key, name), copy=False)
+        return select, self._types(keys, members)
+
+    def _stack(
+        self,
+        stored: InputRows,
+        keys: Mapping[str, TypedValue],
+        members: Sequence[_Member],
+        slots: Mapping[str, TypedValue],
+    ) -> exp.Query:
+        """Return the rows that count, each with its keys and a value for its own measures."""
+        once = [one for one in members if self._membership.is_once(one.measure.source)]
+        parts = []
+        if once:
+            parts.append(self._as_they_are(stored, keys, once, slots))
+        for branch in self._branches(members):
+            parts.append(self._told_apart(stored, keys, branch, slots))
+        if keys and not once:
+            parts.append(_groups_only(stored, keys, slots))
+        stack: exp.Query = parts[0]
+        for part in parts[1:]:
+            stack = exp.union(stack, part, distinct=False)
+        return stack
+
+    def _as_they_are(
+        self,
+        stored: InputRows,
+        keys: Mapping[str, TypedValue],
+        members: Sequence[_Member],
+        slots: Mapping[str, TypedValue],
+    ) -> exp.Select:
+        values = {}
+        for member in members:
+            value = slots[member.name].tree()
+            tests = all_of(self._tests(member))
+            if tests is not None:
+                value = exp.Case(ifs=[exp.If(this=tests, true=value)])
+            values[member.name] = value
+        return selection(_outputs(_trees(keys), slots, values), table(stored.name))
+
+    def _branches(self, members: Sequence[_Member]) -> list[_Branch]:
+        branches: dict[tuple[str, str], _Branch] = {}
+        for member in members:
+            measure = member.measure
+            if self._membership.is_once(measure.source):
+                continue
+            key = (measure.source, repr(measure.tests))
+            branch = branches.setdefault(key, _Branch(measure.source, measure.tests))
+            branch.members.append(member)
+        return list(branches.values())
+
+    def _told_apart(
+        self,
+        stored: InputRows,
+        keys: Mapping[str, TypedValue],
+        branch: _Branch,
+        slots: Mapping[str, TypedValue],
+    ) -> exp.Select:
+        """Return each row of the branch's source once per group, although joins repeat it."""
+        marks = [self._rows.value(one) for one in self._membership.identity(branch.source)]
+        outputs = _trees(keys)
+        for number, mark in enumerate(marks, 1):
+            outputs[f"etl_id_{number}"] = mark.tree()
+        for member in branch.members:
+            outputs[member.name] = slots[member.name].tree()
+        tests = conditions(branch.tests, self._rows.value, self._time_zone)
+        kept = [not_null(marks[0].tree())]
+        if tests is not None:
+            kept.append(tests)
+        single = selection(list(outputs.items()), table(stored.name)).distinct(copy=False)
+        single.where(all_of(kept), copy=False)
+        name = self._rows.add_query(f"etl_{branch.source}", single)
+        keys_there = {key: column(key, name) for key in keys}
+        values = {member.name: column(member.name, name) for member in branch.members}
+        return selection(_outputs(keys_there, slots, values), table(name))
+
+    def _spine(self, keys: Sequence[str], slots: Mapping[str, TypedValue]) -> exp.Select:
+        """Return a row without values for every period, with each combination of other keys."""
+        (cut,) = [key for key in self._step.keys if key.unit]
+        assert cut.unit is not None
+        self._rows.add_query(_PERIODS, _periods(cut.name, cut.unit))
+        others = [key for key in keys if key != cut.name]
+        outputs = {cut.name: column(cut.name, _PERIODS)}
+        for key in others:
+            outputs[key] = column(key, _GROUPS)
+        ordered = {key: outputs[key] for key in keys}
+        select = selection(_outputs(ordered, slots, {}), table(_PERIODS))
+        if others:
+            rest = [(key, column(key, _STACK)) for key in others]
+            occurring = selection(rest, table(_STACK)).distinct(copy=False)
+            alias = exp.TableAlias(this=identifier(_GROUPS))
+            occurring_rows = exp.Subquery(this=occurring, alias=alias)
+            select.append("joins", exp.Join(this=occurring_rows, kind="CROSS"))
+        return select
+
+
+def columns_of_aggregate(step: AggregateStep, membership: Membership) -> list[BoundColumn]:
+    """Return the columns of the rows that an aggregate reads."""
+    needed = [key.column for key in step.keys]
+    for measure in step.measures:
+        for test in measure.tests:
+            needed.extend(columns_of_test(test))
+        if measure.value is not None:
+            needed.extend(bound_column(node) for node in columns_of(measure.value))
+        is_told_apart = not membership.is_once(measure.source)
+        if is_told_apart or not membership.is_always(measure.source):
+            needed.extend(membership.identity(measure.source))
+    return list(dict.fromkeys(needed))
+
+
+def _trees(values: Mapping[str, TypedValue]) -> dict[str, exp.Expr]:
+    return {name: value.tree() for name, value in values.items()}
+
+
+def _outputs(
+    keys: Mapping[str, exp.Expr],
+    slots: Mapping[str, TypedValue],
+    values: Mapping[str, exp.Expr],
+) -> list[tuple[str, exp.Expr]]:
+    """Return a row of the list of what counts: measures that it has no value for are NULL."""
+    outputs = [(name, key.copy()) for name, key in keys.items()]
+    for name, slot in slots.items():
+        outputs.append((name, values.get(name, nothing(slot.type))))
+    return outputs
+
+
+def _groups_only(
+    stored: InputRows, keys: Mapping[str, TypedValue], slots: Mapping[str, TypedValue]
+) -> exp.Select:
+    """Return every group once, so that one without anything to count is there too."""
+    rows = selection(_outputs(_trees(keys), slots, {}), table(stored.name))
+    return rows.distinct(copy=False)
+
+
+def _periods(name: str, unit: Unit) -> exp.Select:
+    count, part = _STEPS[unit]
+    first = cast(call("min", column(name, _STACK)), "timestamp")
+    last = cast(call("max", column(name, _STACK)), "timestamp")
+    step = exp.Interval(this=exp.Literal.string(str(count)), unit=exp.var(part.upper()))
+    series: exp.Expr = exp.GenerateSeries(start=first, end=last, step=step)
+    if unit != "hour":
+        series = cast(series, "date")
+    return selection([(name, series)], table(_STACK))
+
+
+def _slot(member: _Member) -> TypedValue:
+    """Return what a row that counts hands on: its value, or 1 where it is only counted."""
+    if member.measure.function != "count" or member.measure.value is None:
+        return member.value
+    is_there = not_null(member.value.tree())
+    one = exp.Case(ifs=[exp.If(this=is_there, true=exp.Literal.number(1))])
+    return TypedValue(one, "integer")
+
+
+# ------------------------------------------------------------------------------
+# functions
+
+_EXACT = ("integer", "numeric")
+_Aggregate = Callable[[exp.Expr], exp.Expr]
+_FUNCTIONS: dict[MeasureFunction, _Aggregate] = {
+    "sum": lambda value: call("sum", value),
+    "avg": lambda value: call("avg", value),
+    "min": lambda value: call("min", value),
+    "max": lambda value: call("max", value),
+    "count": lambda value: call("count", value),
+    "count_distinct": lambda value: exp.Count(this=exp.Distinct(expressions=[value])),
+}
+
+
+def aggregate_type(function: MeasureFunction, type_: str) -> str:
+    """Return PostgreSQL's type of an aggregate over values of that type."""
+    kind = kind_of_type(type_)
+    if function in ("count", "count_distinct"):
+        return "bigint"
+    if function in ("avg", "median"):
+        return _mean_type(kind, type_)
+    if function in ("min", "max"):
+        return type_ if kind == "other" else bare_type(type_)
+    if kind == "integer" and bare_type(type_) != "bigint":
+        return "bigint"
+    return "numeric" if kind in _EXACT else bare_type(type_)
+
+
+def _mean_type(kind: str, type_: str) -> str:
+    if kind in _EXACT:
+        return "numeric"
+    return "double precision" if kind == "float" else bare_type(type_)
+
+
+def _aggregate(member: _Member, value: TypedValue, tests: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the measure's figure over the rows of a group that fulfil the tests."""
+    measure = member.measure
+    is_of_rows = measure.value is None and isinstance(value.expression, exp.Literal)
+    kept = all_of(test.copy() for test in tests)
+    if measure.function == "median":
+        figure = _median(value, kept)
+    else:
+        counted = exp.Star() if is_of_rows else value.tree()
+        figure = _filtered(_FUNCTIONS[measure.function](counted), kept)
+    if measure.is_zero_when_empty and not measure.function.startswith("count"):
+        return exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
+    return figure
+
+
+def _filtered(figure: exp.Expr, kept: exp.Expr | None) -> exp.Expr:
+    if kept is None:
+        return figure
+    return exp.Filter(this=figure, expression=exp.Where(this=kept))
+
+
+def _median(value: TypedValue, kept: exp.Expr | None) -> exp.Expr:
+    """Return the mean of the two values in the middle, exactly where they are exact."""
+    if kind_of_type(value.type) not in _EXACT:
+        figure = exp.PercentileCont(this=exp.Literal.number("0.5"))
+        return _filtered(_within(figure, value, False), kept)
+    if kind_of_type(value.type) == "integer":
+        value = TypedValue(cast(value.tree(), "numeric"), "numeric")
+    middle = exp.PercentileDisc(this=exp.Literal.number("0.5"))
+    lower = _filtered(_within(middle.copy(), value, False), kept)
+    upper = _filtered(_within(middle, value, True), kept and kept.copy())
+    both = exp.Paren(this=exp.Add(this=lower, expression=upper))
+    return exp.Div(this=both, expression=exp.Literal.number("2.0"), typed=True)
+
+
+def _within(figure: exp.Expr, value: TypedValue, descends: bool) -> exp.Expr:
+    ordered = exp.Ordered(this=value.tree(), desc=descends, nulls_first=descends)
+    return exp.WithinGroup(this=figure, expression=exp.Order(expressions=[ordered]))

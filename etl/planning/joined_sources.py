@@ -1,0 +1,98 @@
+"""How the rows of an intent's sources stand in the combinations that its joins make."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from common.values import Table
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundIntent,
+    DedupStep,
+    JoinSourceStep,
+)
+
+ROW = "etl_row"
+"""The column by which rows of a source without a key are told apart."""
+
+
+class JoinedSources:
+    """What follows from the declared keys for the combinations of an intent."""
+
+    def __init__(self, intent: BoundIntent) -> None:
+        self._intent = intent
+        joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
+        self._joins = [step for step in joins if step.how in ("left", "inner")]
+        self._keys = {source.name: self._unique_keys(source.name) for source in intent.sources}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the sources that combinations hold rows of, the base first."""
+        return [self._intent.base.name, *(step.right for step in self._joins)]
+
+    def is_once(self, source: str) -> bool:
+        """Tell whether each row of the source is in at most one combination."""
+        return self._determined_by(source) == set(self.names)
+
+    def is_always(self, source: str) -> bool:
+        """Tell whether each combination has a row of the source."""
+        inner = {step.right for step in self._joins if step.how == "inner"}
+        return source == self._intent.base.name or source in inner
+
+    def identity(self, source: str) -> Sequence[BoundColumn]:
+        """Return columns that tell the source's rows apart; they are NULL only without a row."""
+        key = declared_identity(self._intent.source(source).table)
+        return [BoundColumn(source, name) for name in key or (ROW,)]
+
+    @property
+    def repeating(self) -> list[str]:
+        """Return sources whose rows together tell the combinations apart, the base first."""
+        telling = [self._intent.base.name]
+        while not self._determined(telling) >= set(self.names):
+            missing = [name for name in self.names if name not in self._determined(telling)]
+            telling.append(missing[0])
+        return telling
+
+    def _determined_by(self, source: str) -> set[str]:
+        return self._determined([source])
+
+    def _determined(self, sources: Iterable[str]) -> set[str]:
+        """Return the sources of which a row of these leaves at most one row to choose."""
+        known = set(sources)
+        grown = True
+        while grown:
+            reached = {name for step in self._joins for name in self._reached(step, known)}
+            grown = not reached <= known
+            known |= reached
+        return known
+
+    def _reached(self, step: JoinSourceStep, known: set[str]) -> Iterator[str]:
+        lefts = {left.source for left, _ in step.on}
+        right_columns = {right.name for _, right in step.on}
+        if lefts <= known and self._is_unique(step.right, right_columns):
+            yield step.right
+        if step.right in known and len(lefts) == 1:
+            (left,) = lefts
+            if left and self._is_unique(left, {column.name for column, _ in step.on}):
+                yield left
+
+    def _is_unique(self, source: str, columns: set[str]) -> bool:
+        return any(columns.issuperset(key) for key in self._keys[source])
+
+    def _unique_keys(self, source: str) -> list[tuple[str, ...]]:
+        """Return the keys of which a value that is not NULL has one row, dedups considered."""
+        table = self._intent.source(source).table
+        keys = [key for key in (table.primary_key, *table.unique_keys) if key]
+        for step in self._intent.steps:
+            if isinstance(step, DedupStep) and step.source == source and step.stage == "table":
+                keys.append(step.keys)
+        return keys
+
+
+def declared_identity(table: Table) -> tuple[str, ...]:
+    """Return the columns of a key without NULL; empty when the table declares none."""
+    if table.primary_key:
+        return table.primary_key
+    required = {column.name for column in table.columns if not column.nullable}
+    for key in table.unique_keys:
+        if key and required.issuperset(key):
+            return key
+    return ()

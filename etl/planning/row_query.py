@@ -1,0 +1,249 @@
+"""Builds one SELECT over rows, step by step."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from etl.meaning.bound import BoundColumn, RowTest
+from etl.planning.draft_names import UniqueNames, plain_name
+from etl.planning.sql_trees import (
+    all_of,
+    any_of,
+    column,
+    identifier,
+    is_null,
+    selection,
+    sorting,
+    table,
+)
+from etl.planning.typed_values import (
+    TypedValue,
+    aligned,
+    columns_of_test,
+    condition,
+)
+
+Sorting = Sequence[tuple[BoundColumn, bool]]
+"""Columns, each with whether it descends."""
+JoinPairs = Sequence[tuple[BoundColumn, BoundColumn]]
+_RANK = BoundColumn("", "etl_rank")
+
+
+class InputRows:
+    """What a SELECT reads: a model or a query of its WITH, and where the intent's columns are."""
+
+    def __init__(self, name: str, columns: Mapping[BoundColumn, tuple[str, str]]) -> None:
+        """Take the name of the model, and the name and type of each column there."""
+        self.name = name
+        self.columns = columns
+
+    def values(self) -> dict[BoundColumn, TypedValue]:
+        """Return the columns as values, each with the name of its table before it."""
+        return {
+            bound: TypedValue(column(name, self.name), type_)
+            for bound, (name, type_) in self.columns.items()
+        }
+
+
+class RowQuery:
+    """A SELECT that grows by joins, conditions, computed columns, windows and dedups.
+
+    A step that reads what the SELECT itself makes moves it into a WITH, and goes on from there.
+    """
+
+    def __init__(self, rows: InputRows, time_zone: str) -> None:
+        self._time_zone = time_zone
+        # Models that a query reads begin with their layer, so nothing can hide them.
+        self._names = UniqueNames()
+        self._queries: list[tuple[str, exp.Query]] = []
+        self.is_closed = False
+        self._start(rows)
+
+    def _start(self, rows: InputRows) -> None:
+        self._from = rows.name
+        self._read = rows.values()
+        self._made: dict[BoundColumn, TypedValue] = {}
+        self._joins: list[exp.Join] = []
+        self._conditions: list[exp.Expr] = []
+        self._has_windows = False
+
+    # --------------------------------------------------------------------------
+    # steps
+
+    def join(self, rows: InputRows, pairs: JoinPairs, is_inner: bool) -> None:
+        """Add the matching rows of a model, or none where it is no inner join."""
+        self._settle(left for left, _ in pairs)
+        right = rows.values()
+        match = self._match(pairs, right)
+        side = {"kind": "INNER"} if is_inner else {"side": "LEFT"}
+        self._joins.append(exp.Join(this=table(rows.name), on=match, **side))
+        self._read |= right
+
+    def keep_matching(self, rows: InputRows, pairs: JoinPairs, is_anti: bool) -> None:
+        """Keep the rows that a model has matching rows for, or those that it has none for."""
+        self._settle(left for left, _ in pairs)
+        if self._has_windows:
+            self._close()
+        one = exp.Select().select(exp.Literal.number(1)).from_(table(rows.name))
+        match = exp.Exists(this=one.where(self._match(pairs, rows.values())))
+        self._conditions.append(exp.Not(this=match) if is_anti else match)
+
+    def filter(self, tests: Iterable[RowTest]) -> None:
+        """Keep the rows that fulfil all tests."""
+        tests = tuple(tests)
+        self._settle(column for test in tests for column in columns_of_test(test))
+        if self._has_windows:
+            self._close()
+        for test in tests:
+            self._conditions.append(condition(test, self.value, self._time_zone))
+
+    def settle(self, columns: Iterable[BoundColumn]) -> None:
+        """Make the columns readable; call it before `value`."""
+        self._settle(columns)
+
+    def compute(self, made: BoundColumn, value: TypedValue, is_window: bool = False) -> None:
+        """Add a column whose value is made of what `value` returned."""
+        self._made[made] = value
+        self._has_windows = self._has_windows or is_window
+
+    def dedup(self, keys: Sequence[BoundColumn], order: Sorting) -> None:
+        """Leave the first row of each key by `order`, and all rows with NULL in the key."""
+        self._settle([*keys, *(column for column, _ in order)])
+        rank = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[self.value(key).tree() for key in keys],
+            order=self.ordering(order),
+        )
+        self.compute(_RANK, TypedValue(rank, "bigint"), is_window=True)
+        self._close()
+        is_first = exp.EQ(this=self.value(_RANK).tree(), expression=exp.Literal.number(1))
+        is_unkeyed = [is_null(self.value(key).tree()) for key in keys]
+        self._conditions.append(any_of([is_first, *is_unkeyed]))
+        del self._read[_RANK]
+
+    # --------------------------------------------------------------------------
+    # values
+
+    def value(self, wanted: BoundColumn) -> TypedValue:
+        """Return a column's value as the SELECT reads it.
+
+        Raises:
+            KeyError: there is no such column, or the SELECT makes it.
+        """
+        return self._read[wanted]
+
+    @property
+    def columns(self) -> list[BoundColumn]:
+        """Return the columns that the rows have."""
+        return [*self._read, *self._made]
+
+    def ordering(self, order: Sorting) -> exp.Order:
+        """Return an ORDER BY over columns that are settled."""
+        parts = [sorting(self.value(one).tree(), descends) for one, descends in order]
+        return exp.Order(expressions=parts)
+
+    # --------------------------------------------------------------------------
+    # the query
+
+    def select(self, outputs: Sequence[tuple[str, BoundColumn]]) -> tuple[exp.Query, list[str]]:
+        """Return the whole query with these columns, and their types."""
+        values = [(name, self._any(column)) for name, column in outputs]
+        if self._is_last_query(outputs):
+            _, query = self._queries.pop()
+            return self.with_queries(query), [value.type for _, value in values]
+        select = self._level([(name, value.tree()) for name, value in values])
+        return self.with_queries(select), [value.type for _, value in values]
+
+    def _is_last_query(self, outputs: Sequence[tuple[str, BoundColumn]]) -> bool:
+        """Tell whether the last query of the WITH gives just these columns."""
+        is_wrapped = self.is_closed or self._made or self._joins or self._conditions
+        if is_wrapped or not self._queries or self._queries[-1][0] != self._from:
+            return False
+        given = [value.expression.name for value in self._read.values()]
+        wanted = [(name, self._read[bound].expression.name) for name, bound in outputs]
+        return wanted == [(name, name) for name in given]
+
+    def with_queries(self, select: exp.Query) -> exp.Query:
+        """Return a SELECT over `input_rows` with the queries before it."""
+        for name, query in self._queries:
+            select = select.with_(identifier(name), as_=query, copy=False)
+        return select
+
+    def level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+        """Return a SELECT of these values from what is joined and kept, without its WITH."""
+        return self._level(outputs)
+
+    def add_query(self, name: str, query: exp.Query) -> str:
+        """Add a query to the WITH, to be read by later ones; return its name there."""
+        name = self._names.technical(plain_name(name) or "etl_rows")
+        self._queries.append((name, query))
+        return name
+
+    def input_rows(self) -> InputRows:
+        """Move what there is into the WITH, unless it is a model as it stands; return it."""
+        if self._made or self._joins or self._conditions:
+            self._close()
+        columns = {
+            bound: (value.expression.name, value.type) for bound, value in self._read.items()
+        }
+        return InputRows(self._from, columns)
+
+    def continue_from(
+        self,
+        query: exp.Select,
+        columns: Mapping[BoundColumn, tuple[str, str]],
+        name: str = "etl_step",
+    ) -> None:
+        """Go on from the rows of a query that has these columns."""
+        self._start(InputRows(self.add_query(name, query), columns))
+
+    def _any(self, wanted: BoundColumn) -> TypedValue:
+        return self._made.get(wanted) or self._read[wanted]
+
+    def rename(self, outputs: Sequence[tuple[str, BoundColumn]]) -> None:
+        """Let columns be the result's, under these names."""
+        read: dict[BoundColumn, TypedValue] = {}
+        made: dict[BoundColumn, TypedValue] = {}
+        for name, bound in outputs:
+            place = made if bound in self._made else read
+            place[BoundColumn("", name)] = self._any(bound)
+        self._read, self._made = read, made
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether there is more than the rows that were given."""
+        return bool(self._queries or self._made or self._joins or self._conditions)
+
+    def close(self) -> None:
+        """Move what there is into the WITH, so that a condition can be put on what is made."""
+        self.is_closed = True
+        if self._made or self._joins or self._conditions:
+            self._close()
+
+    def _settle(self, columns: Iterable[BoundColumn]) -> None:
+        if any(column in self._made for column in columns):
+            self._close()
+
+    def _close(self) -> None:
+        names = UniqueNames()
+        everything = self._read | self._made
+        columns = {
+            bound: (names.column(bound.name, bound.source), value.type)
+            for bound, value in everything.items()
+        }
+        outputs = [(columns[bound][0], value.tree()) for bound, value in everything.items()]
+        self.continue_from(self._level(outputs), columns)
+
+    def _level(self, outputs: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+        select = selection(outputs, table(self._from))
+        for join in self._joins:
+            select.append("joins", join.copy())
+        kept = all_of(condition.copy() for condition in self._conditions)
+        return select.where(kept, copy=False) if kept is not None else select
+
+    def _match(self, pairs: JoinPairs, right: Mapping[BoundColumn, TypedValue]) -> exp.Expr:
+        equalities = []
+        for left_column, right_column in pairs:
+            one, other = aligned(self.value(left_column), right[right_column], self._time_zone)
+            equalities.append(exp.EQ(this=one, expression=other))
+        return exp.and_(*equalities)
