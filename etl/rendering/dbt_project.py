@@ -1,0 +1,174 @@
+"""A draft as a dbt project."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+from sqlglot import exp
+
+from etl.meaning.bound import BoundIntent
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_test import DraftTest
+from etl.planning.sql_trees import VARIABLE
+from etl.rendering.dbt_tests import generic_tests, singular_tests, unit_tests
+from etl.rendering.jinja_text import jinja_string, raw_text
+from etl.rendering.layout import Layout, SourceTable
+from etl.rendering.plain_sql import File
+from etl.rendering.select_rendering import render_condition, render_select
+from postgres.identifiers import quoted
+
+_PROFILE: Mapping[str, Any] = {
+    "type": "postgres",
+    "host": "{{ env_var('ETL_HOST') }}",
+    "port": "{{ env_var('ETL_PORT') | as_number }}",
+    "user": "{{ env_var('ETL_USER') }}",
+    "password": "{{ env_var('ETL_PASSWORD') }}",
+    "dbname": "{{ env_var('ETL_DBNAME') }}",
+    "schema": "{{ env_var('ETL_SCHEMA') }}",
+    "threads": 1,
+}
+
+
+def yaml_text(content: Mapping[str, Any]) -> str:
+    """Return a YAML file."""
+    text: str = yaml.safe_dump(
+        dict(content), allow_unicode=True, sort_keys=False, default_flow_style=False, width=100
+    )
+    return text
+
+
+def dbt_files(
+    draft: Draft, bound: BoundIntent, layout: Layout, tests: tuple[DraftTest, ...]
+) -> Iterator[File]:
+    """Yield the files of the project."""
+    yield "dbt_project.yml", yaml_text(_project(draft, layout))
+    yield "profiles.yml", yaml_text(_profiles(layout))
+    yield "models/sources.yml", yaml_text(_sources(bound, layout))
+    for model in draft.models:
+        yield layout.dbt_model(model), model_text(model, layout)
+    for folder, models in _by_folder(draft).items():
+        described = [_described(model, tests) for model in models]
+        content: dict[str, Any] = {"version": 2, "models": described}
+        units = [one for model in models for one in unit_tests(model, tests, layout)]
+        if units:
+            content["unit_tests"] = units
+        yield f"models/{folder}/_{folder}.yml", yaml_text(content)
+    yield from singular_tests(tests, layout)
+
+
+def variables(draft: Draft) -> dict[str, str]:
+    """Return the days that can be set from outside, with their defaults."""
+    found: dict[str, str] = {}
+    for model in draft.models:
+        for call in model.select.find_all(exp.Anonymous):
+            if call.name == VARIABLE:
+                name, default = call.expressions
+                found[name.name] = default.name
+    return found
+
+
+def model_text(model: DraftModel, layout: Layout) -> str:
+    """Return a model's file."""
+    naming = layout.dbt_name_in(model)
+    lines = [_config(model), "", render_select(model.select, naming, jinja=True)]
+    if model.increment is not None:
+        kept = render_condition(model.increment, naming, jinja=True)
+        lines.extend(["{% if is_incremental() %}", f"WHERE {kept}", "{% endif %}"])
+    return "\n".join(lines) + "\n"
+
+
+def _config(model: DraftModel) -> str:
+    settings: dict[str, str] = {"materialized": model.node.materialization}
+    if model.relation != model.name:
+        settings["alias"] = model.relation
+    if model.node.materialization == "incremental":
+        settings["incremental_strategy"] = "delete+insert" if model.merge_key else "append"
+        settings["on_schema_change"] = "fail"
+    if model.merge_key:
+        settings["unique_key"] = model.merge_key
+    given = ", ".join(f"{name}={jinja_string(value)}" for name, value in settings.items())
+    return f"{{{{ config({given}) }}}}"
+
+
+# ------------------------------------------------------------------------------
+# YAML
+
+
+def _project(draft: Draft, layout: Layout) -> dict[str, Any]:
+    days = variables(draft)
+    project: dict[str, Any] = {
+        "name": layout.project,
+        "version": "1.0.0",
+        "config-version": 2,
+        "profile": layout.project,
+        "require-dbt-version": [">=1.10.0", "<2.0.0"],
+        "model-paths": ["models"],
+        "test-paths": ["tests"],
+        "target-path": "target",
+        "clean-targets": ["target"],
+        "flags": {"send_anonymous_usage_stats": False},
+    }
+    if days:
+        project["vars"] = days
+    return project
+
+
+def _profiles(layout: Layout) -> dict[str, Any]:
+    return {layout.project: {"target": "prod", "outputs": {"prod": dict(_PROFILE)}}}
+
+
+def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
+    groups: dict[str, list[SourceTable]] = {}
+    for source in layout.sources:
+        groups.setdefault(source.group, []).append(source)
+    comments = {source.table.key: source.table.comment for source in bound.sources}
+    listed = []
+    for group, tables in groups.items():
+        schema = tables[0].schema
+        variable = "schema_" + group.removeprefix("src_")
+        default = jinja_string(schema).replace("{", "\\x7b")
+        entries = []
+        for table in tables:
+            entry: dict[str, Any] = {"name": table.key, "identifier": raw_text(table.name)}
+            comment = comments.get((table.schema, table.name))
+            if comment:
+                entry["description"] = raw_text(comment)
+            entries.append(entry)
+        listed.append(
+            {
+                "name": group,
+                "schema": f"{{{{ var('{variable}', {default}) }}}}",
+                "tables": entries,
+            }
+        )
+    return {"version": 2, "sources": listed}
+
+
+def _by_folder(draft: Draft) -> dict[str, list[DraftModel]]:
+    folders: dict[str, list[DraftModel]] = {}
+    for model in draft.models:
+        folders.setdefault(model.node.layer.lower(), []).append(model)
+    return folders
+
+
+def _described(model: DraftModel, tests: Iterable[DraftTest]) -> dict[str, Any]:
+    own = [test for test in tests if test.node == model.name]
+    columns = []
+    for column in model.node.columns:
+        entry: dict[str, Any] = {"name": raw_text(column.name), "data_type": column.type}
+        if quoted(column.name) != column.name:
+            entry["quote"] = True
+        if column.description:
+            entry["description"] = raw_text(column.description)
+        checks = generic_tests(own, column.name)
+        if checks:
+            entry["data_tests"] = checks
+        columns.append(entry)
+    return {
+        "name": model.name,
+        "config": {
+            "contract": {"enforced": True},
+            "meta": {"grain": [raw_text(name) for name in model.node.grain]},
+        },
+        "columns": columns,
+    }

@@ -1,0 +1,108 @@
+"""A draft's tests as dbt runs them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from etl.planning.draft_model import DraftModel
+from etl.planning.draft_test import DraftTest, TypedRows
+from etl.rendering.jinja_text import jinja_string, raw_text
+from etl.rendering.layout import Layout
+from etl.rendering.plain_sql import File
+from etl.rendering.select_rendering import prove_query, render_select
+from etl.rendering.value_rows import values_query
+
+GENERIC = ("not_null", "unique", "relationships", "accepted_values")
+"""Kinds of tests that dbt has itself, on one column."""
+
+
+def is_generic(test: DraftTest) -> bool:
+    """Tell whether dbt has the test itself."""
+    return test.kind in GENERIC and len(test.columns) == 1
+
+
+def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any]]:
+    """Return the entries of a column's tests."""
+    return [_generic(test) for test in tests if is_generic(test) and test.columns == (column,)]
+
+
+def _generic(test: DraftTest) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": test.id}
+    if test.kind == "accepted_values":
+        entry["arguments"] = {"values": [raw_text(value) for value in test.values]}
+    if test.kind == "relationships" and test.parent is not None:
+        model, column = test.parent
+        entry["arguments"] = {"to": f"ref('{model}')", "field": raw_text(column)}
+    if test.is_warning:
+        entry["config"] = {"severity": "warn"}
+    return {test.kind: entry}
+
+
+def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]:
+    """Yield the files of tests whose rows are failures."""
+    for test in tests:
+        if test.failures is None or is_generic(test):
+            continue
+        prove_query(render_select(test.failures, layout.plain_name, jinja=False))
+        query = render_select(test.failures, layout.dbt_name, jinja=True)
+        config = "{{ config(severity='warn') }}\n\n" if test.is_warning else ""
+        yield f"tests/{test.id}.sql", f"{config}{query}\n"
+
+
+def unit_tests(
+    model: DraftModel, tests: Iterable[DraftTest], layout: Layout
+) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a model's unit tests."""
+    for test in tests:
+        case = test.case
+        if test.node != model.name or case is None or case.inputs is None:
+            continue
+        names = [name for name, _ in case.expected.columns]
+        is_again = any(_is_own(rows, model) for rows in case.inputs)
+        entry: dict[str, Any] = {
+            "name": test.id,
+            "model": model.name,
+            "given": [_given(rows, model, layout) for rows in case.inputs],
+            "expect": {"rows": _dicts(names, case.expected.rows)},
+        }
+        if is_again:
+            entry["overrides"] = {"macros": {"is_incremental": True}}
+        yield entry
+
+
+def _is_own(rows: TypedRows, model: DraftModel) -> bool:
+    return not rows.schema and rows.name == model.name
+
+
+def _given(rows: TypedRows, model: DraftModel, layout: Layout) -> dict[str, Any]:
+    if _is_own(rows, model):
+        # dbt can't look up the columns of a relation that has not been built.
+        return {"input": "this", "format": "sql", "rows": values_query(rows)}
+    if rows.schema:
+        source = layout.source(rows.schema, rows.name)
+        named = f"source({jinja_string(source.group)}, {jinja_string(source.key)})"
+    else:
+        named = f"ref({jinja_string(rows.name)})"
+    return {"input": named, "format": "sql", "rows": values_query(rows)}
+
+
+def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    listed = []
+    for row in rows:
+        pairs = zip(names, row, strict=True)
+        listed.append({name: yaml_value(value) for name, value in pairs})
+    return listed
+
+
+def yaml_value(value: Any) -> Any:
+    """Return a value as YAML has it: decimals, days and moments as text."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return raw_text(str(value))

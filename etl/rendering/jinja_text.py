@@ -1,0 +1,34 @@
+"""Text in dbt's files that Jinja gives back as it is."""
+
+import re
+
+_OPENING = re.compile(r"\{(?=[{%#])")
+_TOKEN = re.compile(r"\{[{%#]")
+
+
+def has_jinja(text: str) -> bool:
+    """Tell whether Jinja would take a part of the text for its own."""
+    return _TOKEN.search(text) is not None
+
+
+def jinja_string(text: str) -> str:
+    """Return a literal inside an expression of Jinja."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + escaped.replace("\r", "\\r").replace("\n", "\\n") + "'"
+
+
+def raw_text(text: str) -> str:
+    """Return a text of a YAML file that Jinja gives back: each token stands in a block of its own,
+    so that the text itself can end none.
+    """
+    return _OPENING.sub("{% raw %}{{% endraw %}", text)
+
+
+def broken_text(text: str) -> list[str]:
+    """Return parts of a text, none of which has a token of Jinja."""
+    parts: list[str] = []
+    start = 0
+    for found in _OPENING.finditer(text):
+        parts.append(text[start : found.end()])
+        start = found.end()
+    return [*parts, text[start:]]

@@ -1,0 +1,102 @@
+"""Which columns a draft's columns are made of, as data and as a picture."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from etl.planning.draft_model import Draft, DraftModel
+from etl.schemas.context import TableLineage
+
+Origin = tuple[str, str]
+"""A model or `schema.table`, and its column."""
+_MARKS = re.compile("[^0-9A-Za-z_\u4e00-\u9fff .,-]")
+
+
+def table_lineage(draft: Draft) -> list[TableLineage]:
+    """Return an edge for each model and each of its inputs."""
+    edges = []
+    for model in draft.models:
+        origins = column_origins(model)
+        for source in model.node.inputs:
+            edges.append(_edge(model, source, origins))
+    return edges
+
+
+def _edge(model: DraftModel, source: str, origins: Mapping[str, Sequence[Origin]]) -> TableLineage:
+    targets = [name for name, found in origins.items() if any(one[0] == source for one in found)]
+    columns = [one[1] for found in origins.values() for one in found if one[0] == source]
+    return TableLineage(
+        source=source,
+        target=model.name,
+        source_columns=list(dict.fromkeys(columns)),
+        target_columns=targets,
+        kind="artefact",
+        origin="artefact",
+        confidence=1.0,
+    )
+
+
+def column_origins(model: DraftModel) -> dict[str, list[Origin]]:
+    """Return for each column of a model the columns of its inputs that its values are made of."""
+    queries: dict[str, dict[str, list[Origin]]] = {}
+    for cte in model.select.ctes:
+        queries[cte.alias] = _outputs(cte.this, queries)
+    return _outputs(model.select, queries)
+
+
+def _outputs(
+    query: exp.Expr, queries: Mapping[str, Mapping[str, list[Origin]]]
+) -> dict[str, list[Origin]]:
+    if isinstance(query, exp.Subquery):
+        return _outputs(query.this, queries)
+    if isinstance(query, exp.SetOperation):
+        left, right = _outputs(query.left, queries), _outputs(query.right, queries)
+        pairs = zip(left.items(), right.values(), strict=True)
+        return {name: list(dict.fromkeys([*found, *more])) for (name, found), more in pairs}
+    assert isinstance(query, exp.Select)
+    known = dict(queries)
+    only: list[str] = []
+    for place in _read_places(query):
+        if isinstance(place, exp.Subquery):
+            known[place.alias] = _outputs(place.this, queries)
+            only.append(place.alias)
+        elif isinstance(place, exp.Table):
+            only.append(f"{place.db}.{place.name}" if place.db else place.name)
+    found: dict[str, list[Origin]] = {}
+    for value in query.expressions:
+        origins: list[Origin] = []
+        for column in value.find_all(exp.Column):
+            table = column.table or only[0]
+            if table in known:
+                origins.extend(known[table].get(column.name, ()))
+            else:
+                origins.append((table, column.name))
+        found[value.alias_or_name] = list(dict.fromkeys(origins))
+    return found
+
+
+def _read_places(select: exp.Select) -> list[exp.Expr]:
+    source = select.args.get("from_") or select.args.get("from")
+    places = [source.this] if source is not None else []
+    places.extend(join.this for join in select.args.get("joins") or ())
+    return places
+
+
+def mermaid(draft: Draft) -> str:
+    """Return the models and their inputs as a flow chart in Mermaid's language."""
+    names: dict[str, str] = {}
+    lines = ["flowchart LR"]
+    for model in draft.models:
+        for name in (*model.node.inputs, model.name):
+            if name not in names:
+                names[name] = f"n{len(names)}"
+                lines.append(f'    {names[name]}["{_label(name)}"]')
+    for model in draft.models:
+        lines.extend(f"    {names[name]} --> {names[model.name]}" for name in model.node.inputs)
+    return "\n".join(lines) + "\n"
+
+
+def _label(name: str) -> str:
+    """Return a name with everything that Mermaid might read written as a number."""
+    return _MARKS.sub(lambda found: f"#{ord(found.group())};", name)

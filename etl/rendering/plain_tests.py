@@ -1,0 +1,121 @@
+"""A draft's tests as SQL files: each ends in one SELECT, and holds when that gives no row."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
+from etl.planning.sql_trees import (
+    cast,
+    column,
+    identifier,
+    is_null,
+    literal,
+    not_null,
+    selection,
+    table,
+)
+from etl.rendering.dbt_tests import is_generic
+from etl.rendering.layout import Layout
+from etl.rendering.plain_sql import File
+from etl.rendering.select_rendering import identifier_text, prove_query, render_select
+from etl.rendering.value_rows import values_query, values_select
+
+
+def plain_test_files(draft: Draft, tests: tuple[DraftTest, ...], layout: Layout) -> Iterator[File]:
+    """Yield the file of each test that is more than the build itself."""
+    paths = layout.plain_tests(tests)
+    for test in tests:
+        if test.case is not None:
+            yield paths[test.id], _unit_test(draft, test.case, test.node, layout)
+            continue
+        failures = failing_rows(test)
+        if failures is not None:
+            query = render_select(failures, layout.plain_name, jinja=False)
+            prove_query(query)
+            yield paths[test.id], f"{query};\n"
+
+
+def failing_rows(test: DraftTest) -> exp.Query | None:
+    """Return the query whose rows break a test; None when only a build tells."""
+    if test.failures is not None:
+        return test.failures
+    if not is_generic(test):
+        return None
+    (name,) = test.columns
+    rows = selection([(name, column(name))], table(test.node))
+    if test.kind == "not_null":
+        return rows.where(is_null(column(name)))
+    if test.kind == "unique":
+        count = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+        return rows.where(not_null(column(name))).group_by(column(name)).having(count)
+    if test.kind == "accepted_values":
+        listed = exp.In(
+            this=cast(column(name), "text"),
+            expressions=[literal(value) for value in test.values],
+        )
+        return rows.where(exp.Not(this=listed))
+    return _orphans(test, rows, name)
+
+
+def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
+    if test.parent is None:
+        return None
+    parent, parent_column = test.parent
+    one = exp.Select().select(exp.Literal.number(1)).from_(exp.alias_(table(parent), "parent"))
+    same = exp.EQ(this=column(parent_column, "parent"), expression=column(name, test.node))
+    has_parent = exp.Exists(this=one.where(same))
+    return rows.where(not_null(column(name))).where(exp.Not(this=has_parent))
+
+
+# ------------------------------------------------------------------------------
+# unit tests
+
+
+def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
+    """Return a script that builds what leads to a model from made-up rows, and leaves nothing."""
+    model = draft.model(node)
+    schema = f"etl_unit_{node}"[:63]
+    lines = ["BEGIN;", f"CREATE SCHEMA {schema};", f"SET LOCAL search_path TO {schema};"]
+    for rows in case.sources:
+        source = layout.source(rows.schema, rows.name)
+        lines.append(f"CREATE TABLE {identifier_text(source.view)} AS\n{values_query(rows)};")
+    for one in models_behind(draft, model):
+        path = layout.plain_model(one).removeprefix("sql/")
+        lines.append(f"\\ir ../{path}")
+    lines.append(f"{differences(case.expected, model, layout)};")
+    lines.append("ROLLBACK;")
+    return "\n".join(lines) + "\n"
+
+
+def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
+    """Return the model and those that it reads, in topological order."""
+    needed = {model.name}
+    for one in reversed(draft.models):
+        if one.name in needed:
+            needed.update(one.node.inputs)
+    return [one for one in draft.models if one.name in needed]
+
+
+def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
+    """Return a query for the rows that are there and should not be, and the other way round."""
+    types = {one.name: one.type for one in model.node.columns}
+    columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
+    wanted = values_select(TypedRows("", expected.name, columns, expected.rows))
+    built = selection([(name, column(name)) for name, _ in columns], table(model.name))
+    parts = [_only_in(built, wanted, "built"), _only_in(wanted, built, "expected")]
+    both = exp.union(parts[0], parts[1], distinct=False)
+    query = render_select(both, layout.plain_name, jinja=False)
+    prove_query(query)
+    return query
+
+
+def _only_in(one: exp.Query, other: exp.Query, side: str) -> exp.Select:
+    rest = exp.except_(one, other, distinct=False)
+    alias = exp.TableAlias(this=identifier("rest"))
+    outputs: Sequence[exp.Expr] = [
+        exp.Alias(this=exp.Literal.string(side), alias=identifier("etl_side")),
+        exp.Column(this=exp.Star(), table=identifier("rest")),
+    ]
+    return exp.Select().select(*outputs).from_(exp.Subquery(this=rest, alias=alias))

@@ -1,0 +1,115 @@
+"""A model's tree as text: with dbt's references or with plain relations.
+
+Both texts are the same but for what stands for tables and variables. Texts of people and of the
+database are broken up, so that Jinja finds nothing in them and line ends stay what they are.
+"""
+
+import re
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from common.errors import InternalError
+from common.text import Text
+from etl.planning.sql_trees import VARIABLE, cast
+from etl.rendering.jinja_text import broken_text, has_jinja, jinja_string
+from guard.walk import walk
+from postgres.identifiers import quoted
+from sqltree.parsing import parse
+
+Naming = Callable[[exp.Table], str]
+"""Gives what stands for a table: a quoted name, or a call of Jinja."""
+_ODD_CHARACTERS = re.compile(r"\{(?=[{%#])|\r")
+_NO_QUERY = Text("草稿中的 SQL 不是单个查询。", "A draft's SQL is not one single query.")
+_CARRIAGE_RETURN = "\r"
+
+
+def render_select(select: exp.Query, naming: Naming, *, jinja: bool) -> str:
+    """Return a model's SELECT as text, its tables named by `naming`."""
+    root = exp.Subquery(this=select.copy())
+    queries = {cte.alias for cte in root.find_all(exp.CTE)}
+    for table in list(root.find_all(exp.Table)):
+        if table.db or table.name not in queries:
+            _name_table(table, naming)
+    return _text(root, jinja=jinja)
+
+
+def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str:
+    """Return a condition as text, its tables named by `naming`."""
+    root = exp.Paren(this=condition.copy())
+    for table in list(root.find_all(exp.Table)):
+        _name_table(table, naming)
+    return _text(root, jinja=jinja)
+
+
+def _text(root: exp.Expr, *, jinja: bool) -> str:
+    for variable in list(root.find_all(exp.Anonymous)):
+        if variable.name == VARIABLE:
+            variable.replace(_variable(variable, jinja=jinja))
+    for literal in list(root.find_all(exp.Literal)):
+        if literal.is_string and _ODD_CHARACTERS.search(literal.name):
+            literal.replace(_broken(literal.name))
+    for identifier in list(root.find_all(exp.Identifier)):
+        if _ODD_CHARACTERS.search(identifier.name):
+            identifier.replace(exp.Var(this=identifier_text(identifier.name)))
+    text: str = root.this.sql(dialect="postgres", pretty=True, comments=False)
+    return text
+
+
+def _name_table(table: exp.Table, naming: Naming) -> None:
+    """Put what `naming` gives in the table's place; its columns go on by its own name."""
+    name, alias = table.name, table.alias
+    text = naming(table)
+    own = exp.to_identifier(alias or name, quoted=quoted(alias or name) != (alias or name))
+    table.set("this", exp.Var(this=text))
+    table.set("db", None)
+    if alias or text != quoted(name):
+        table.set("alias", exp.TableAlias(this=own))
+
+
+def identifier_text(name: str) -> str:
+    """Return a name as SQL takes it, without anything that Jinja would take for its own."""
+    if not _ODD_CHARACTERS.search(name):
+        return quoted(name)
+    escaped = name.replace('"', '""').replace("\\", "\\\\")
+    escaped = escaped.replace("{", "\\007B").replace(_CARRIAGE_RETURN, "\\000D")
+    return f'U&"{escaped}"'
+
+
+def _broken(text: str) -> exp.Expr:
+    """Return a text as a sum of literals that hold no token of Jinja and no carriage return."""
+    parts: list[exp.Expr] = []
+    for number, line in enumerate(text.split(_CARRIAGE_RETURN)):
+        if number:
+            parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
+        pieces = [piece for piece in broken_text(line) if piece]
+        parts.extend(exp.Literal.string(piece) for piece in pieces)
+    total = parts[0]
+    for part in parts[1:]:
+        total = exp.DPipe(this=total, expression=part)
+    return exp.Paren(this=total)
+
+
+def _variable(variable: exp.Anonymous, *, jinja: bool) -> exp.Expr:
+    """Return a day that can be set from outside, and what it is otherwise."""
+    name, default = (part.name for part in variable.expressions)
+    if jinja:
+        call = f"'{{{{ var({jinja_string(name)}, {jinja_string(default)}) }}}}'"
+        return cast(exp.Var(this=call), "date")
+    setting = exp.Anonymous(
+        this="CURRENT_SETTING", expressions=[exp.Literal.string(f"etl.{name}"), exp.true()]
+    )
+    given = exp.Nullif(this=setting, expression=exp.Literal.string(""))
+    return cast(exp.Coalesce(this=given, expressions=[exp.Literal.string(default)]), "date")
+
+
+def prove_query(sql: str) -> None:
+    """Check by PostgreSQL's own grammar that a model's text is one query and nothing else.
+
+    Raises:
+        StatementRejected: it is not.
+    """
+    statements = parse(sql)
+    if len(statements) != 1 or has_jinja(sql):
+        raise InternalError(_NO_QUERY)
+    walk(statements[0].kind, statements[0].node)

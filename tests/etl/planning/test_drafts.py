@@ -1,0 +1,51 @@
+"""The models of a draft give the rows that its intent means."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import given
+
+from etl.meaning.bound import BoundIntent
+from etl.meaning.interpreter import evaluate
+from etl.planning.drafting import make_draft
+from etl.rendering.layout import Layout
+from etl.rendering.plain_sql import model_statement, source_view
+from postgres.identifiers import quoted
+from tests.support.databases import as_admin
+from tests.support.drawn_intents import drawn_intents
+from tests.support.shop_rows import Rows, counted, fill_shop, shop_ddl, shop_rows
+
+
+@pytest.fixture(scope="module")
+def connection(
+    make_database: Callable[[str], str], admin_url: str
+) -> Iterator[psycopg.Connection[Any]]:
+    url = make_database(shop_ddl())
+    with psycopg.connect(as_admin(url, admin_url), autocommit=True) as opened:
+        opened.execute("SET TIME ZONE 'Asia/Shanghai'")
+        yield opened
+
+
+@given(drawn_intents(), shop_rows())
+def test_a_draft_gives_the_rows_that_the_intent_means(
+    connection: psycopg.Connection[Any], bound: BoundIntent, tables: Rows
+) -> None:
+    stored = fill_shop(connection, tables)
+    meant = evaluate(bound, {source.name: stored[source.name] for source in bound.sources})
+    assert counted(_built(connection, bound)) == counted(meant.rows)
+
+
+def _built(connection: psycopg.Connection[Any], bound: BoundIntent) -> list[tuple[Any, ...]]:
+    """The target's rows, of what is built and then forgotten."""
+    draft = make_draft(bound)
+    layout = Layout(draft)
+    script = [source_view(source) for source in layout.sources]
+    script.extend(model_statement(model, layout) for model in draft.models)
+    columns = ", ".join(quoted(name) for name in bound.target.columns)
+    target = quoted(draft.target.relation)
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE SCHEMA built; SET LOCAL search_path TO built")
+        connection.execute("".join(script))
+        return connection.execute(f"SELECT {columns} FROM {target}").fetchall()
