@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.query_scopes import read_places
 from etl.schemas.context import TableLineage
 
 Origin = tuple[str, str]
@@ -57,7 +58,7 @@ def _outputs(
     assert isinstance(query, exp.Select)
     known = dict(queries)
     only: list[str] = []
-    for place in _read_places(query):
+    for place in read_places(query):
         if isinstance(place, exp.Subquery):
             known[place.alias] = _outputs(place.this, queries)
             only.append(place.alias)
@@ -74,13 +75,6 @@ def _outputs(
                 origins.append((table, column.name))
         found[value.alias_or_name] = list(dict.fromkeys(origins))
     return found
-
-
-def _read_places(select: exp.Select) -> list[exp.Expr]:
-    source = select.args.get("from_") or select.args.get("from")
-    places = [source.this] if source is not None else []
-    places.extend(join.this for join in select.args.get("joins") or ())
-    return places
 
 
 def mermaid(draft: Draft) -> str:

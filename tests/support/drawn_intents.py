@@ -38,7 +38,7 @@ _TESTS: dict[str, list[Any]] = {
         BoundCondition(column("orders.status"), "not_in", ("void", "{{ lost }}")),
         BoundCondition(column("orders.status"), "prefix", "pa"),
         BoundCondition(column("orders.status"), "suffix", "id"),
-        BoundCondition(column("orders.amount"), "contains", "."),
+        BoundCondition(column("orders.currency"), "contains", "U"),
         BoundCondition(column("orders.amount"), "between", (Decimal("-1.5"), 6)),
         BoundCondition(column("orders.ordered_on"), ">=", RelativeDay("first_day", _DAY)),
         BoundCondition(column("orders.paid_at"), "<", date(2024, 3, 1)),
@@ -233,7 +233,7 @@ def _result_steps(
         order = [(key.name, draw(st.sampled_from(["asc", "desc"]))) for key in keys]
         partition = [keys[0].name] if len(keys) > 1 and draw(st.booleans()) else []
         is_framed = function in ("sum", "avg") and bool(order) and draw(st.booleans())
-        more = {"rows": 2} if is_framed else {}
+        more: dict[str, Any] = {"rows": 2} if is_framed else {}
         on = None if function in ("row_number", "rank") else number
         steps.append(window(function, on, partition=partition, sorting=order, **more))
         if draw(st.booleans()):

@@ -10,6 +10,7 @@ from hypothesis import given
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
 from etl.planning.drafting import make_draft
+from etl.planning.plan_review import review
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import model_statement, source_view
 from postgres.identifiers import quoted
@@ -49,3 +50,10 @@ def _built(connection: psycopg.Connection[Any], bound: BoundIntent) -> list[tupl
         connection.execute("CREATE SCHEMA built; SET LOCAL search_path TO built")
         connection.execute("".join(script))
         return connection.execute(f"SELECT {columns} FROM {target}").fetchall()
+
+
+@given(drawn_intents())
+def test_a_draft_passes_its_review(bound: BoundIntent) -> None:
+    reviewed = review(make_draft(bound), bound)
+    assert [issue.message for issue in reviewed.issues if issue.severity == "error"] == []
+    assert reviewed.verdict == "pass"

@@ -1,0 +1,90 @@
+"""Which columns each SELECT of a model's tree can read."""
+
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+Types = Mapping[str, str]
+"""Types of columns by name; "" where the type is not known."""
+
+
+class QueryScope:
+    """A SELECT with what it reads, and the SELECT around it."""
+
+    def __init__(self, select: exp.Select, tables: Mapping[str, Types]) -> None:
+        self.select = select
+        self._tables = tables
+
+    def owns(self, node: exp.Expr) -> bool:
+        """Tell whether a part of the tree stands in this SELECT itself, not in one within."""
+        return node.find_ancestor(exp.Select) is self.select
+
+    def columns(self) -> Iterator[exp.Column]:
+        """Yield the columns that stand in it."""
+        for column in self.select.find_all(exp.Column):
+            if self.owns(column) and not isinstance(column.this, exp.Star):
+                yield column
+
+    def type_of(self, column: exp.Column) -> str | None:
+        """Return a column's type, "" where it is not known; None where there is no such column."""
+        if column.table:
+            return self._tables.get(column.table, {}).get(column.name)
+        for types in self._tables.values():
+            if column.name in types:
+                return types[column.name]
+        return None
+
+
+def scopes_of(query: exp.Query, known: Mapping[str, Types]) -> Iterator[QueryScope]:
+    """Yield every SELECT of a query.
+
+    Args:
+        known: the columns of models, and of tables as `schema.table`.
+    """
+    tables = dict(known)
+    for cte in query.ctes:
+        yield from scopes_of(cte.this, tables)
+        tables[cte.alias] = _outputs(cte.this)
+    if isinstance(query, exp.SetOperation):
+        yield from scopes_of(query.left, tables)
+        yield from scopes_of(query.right, tables)
+    elif isinstance(query, exp.Select):
+        yield from _select_scopes(query, tables, {})
+
+
+def _select_scopes(
+    select: exp.Select, known: Mapping[str, Types], around: Mapping[str, Types]
+) -> Iterator[QueryScope]:
+    visible = dict(around)
+    for place in read_places(select):
+        if isinstance(place, exp.Table):
+            name = f"{place.db}.{place.name}" if place.db else place.name
+            visible[place.alias_or_name] = known.get(name, {})
+        elif isinstance(place, exp.Subquery):
+            yield from scopes_of(place.this, known)
+            visible[place.alias] = _outputs(place.this)
+    scope = QueryScope(select, visible)
+    yield scope
+    for inner in select.find_all(exp.Select):
+        if inner is not select and inner.parent_select is select and _is_expression(inner):
+            yield from _select_scopes(inner, known, visible)
+
+
+def _is_expression(select: exp.Select) -> bool:
+    """Tell whether a SELECT is a value or a condition, and neither a table nor in a WITH."""
+    around = select.parent
+    if isinstance(around, exp.Subquery):
+        return not isinstance(around.parent, exp.From | exp.Join)
+    return isinstance(around, exp.Exists | exp.In)
+
+
+def read_places(select: exp.Select) -> list[exp.Expr]:
+    """Return the tables and subqueries that a SELECT reads."""
+    source = select.args.get("from_")
+    places: list[exp.Expr] = [source.this] if source is not None else []
+    places.extend(join.this for join in select.args.get("joins") or ())
+    return places
+
+
+def _outputs(query: exp.Query) -> Types:
+    return dict.fromkeys(query.named_selects, "")
