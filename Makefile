@@ -3,6 +3,7 @@
 # make test   the tests            make lint     ruff and mypy
 # CITU_TEST_EXPLORE=1 make test    tries properties with many random examples, where it usually takes the same few
 # make bench  the measurements     make postman  the Postman collection against a server of its own
+# make etl    installs dbt into .venv-etl, by which drafts of transformations are built and tested
 # make pictures  the pictures of the page in docs/images, by an installed Chromium
 # make clean  removes .venv and caches; never the data (DATA_DIR, ./var by default)
 
@@ -15,7 +16,7 @@ TEST_PROCESSES = 4
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
 	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
 
-.PHONY: run install install-dev test lint postman bench pictures clean
+.PHONY: run install install-dev etl test lint postman bench pictures clean
 
 run: install
 	@exec $(VENV_PYTHON) unified_api.py
@@ -25,6 +26,10 @@ install:
 
 install-dev:
 	$(INSTALL) requirements-dev.txt
+
+etl: export CITU_ENVIRONMENT = .venv-etl
+etl:
+	$(INSTALL) requirements-etl.txt
 
 # Even where Python is told to keep no compiled files: else every process of the tests would compile all of them again.
 test: install-dev
@@ -43,5 +48,5 @@ pictures: install-dev
 	@exec $(VENV_PYTHON) -m tests.page.pictures
 
 clean:
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venv-etl .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,5 @@
-"""Makes `.venv` and installs a requirements file into it, unless that has been done; the Makefile
-uses it.
+"""Makes `.venv`, or the environment that CITU_ENVIRONMENT names, and installs a requirements file
+into it, unless that has been done; the Makefile uses it.
 
 `python3 install.py requirements.txt` prints one line if there is work, else nothing. On failure it
 prints one sentence, returns exit code 1 and leaves pip's output in a log. Several may run at once:
@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-VENV = ROOT / ".venv"
+# `make etl` names another one, because dbt's packages don't go with Citu's.
+VENV = ROOT / os.environ.get("CITU_ENVIRONMENT", ".venv")
 VENV_PYTHON = VENV / "bin" / "python"
 LOG = VENV / "install.log"
 OLDEST = (3, 11)
@@ -111,7 +112,7 @@ def install(requirements: str) -> None:
     """Make the environment unless one works, then install with pip."""
     if not works():
         make_environment()
-    say(f"Installing {requirements} into .venv; the first time takes about a minute ...")
+    say(f"Installing {requirements} into {VENV.name}; the first time takes about a minute ...")
     path = stamp(requirements)
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
@@ -131,7 +132,7 @@ def install(requirements: str) -> None:
 
 
 def make_environment() -> None:
-    """Make .venv anew with the Python that runs this."""
+    """Make the environment anew with the Python that runs this."""
     if sys.version_info < OLDEST:
         raise InstallFailure(
             "Citu needs Python {}.{} or newer, and this is {}.{}: install one and name it, for "
@@ -182,7 +183,7 @@ def explain_pip(output: str) -> str:
 
 def explain_venv(output: str) -> str:
     """Return the message for a failed environment."""
-    return f"The environment .venv can't be made ({last_error(output)}); the output: {LOG}."
+    return f"The environment {VENV.name} can't be made ({last_error(output)}); the output: {LOG}."
 
 
 def last_error(output: str) -> str:

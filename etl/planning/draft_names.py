@@ -5,12 +5,18 @@ from collections.abc import Iterable
 
 MOST_MODEL_CHARS = 55
 MOST_NAME_BYTES = 63
+_UNREADABLE = re.compile(r"[\x00-\x1f\x7f]+|\{[{%#]")
 _UNUSABLE = re.compile("[^a-z0-9_]+")
 
 
 def plain_name(text: str) -> str:
     """Return what of a name `[a-z0-9_]` can say; may be empty."""
     return _UNUSABLE.sub("_", text.lower()).strip("_")
+
+
+def readable_name(name: str) -> str:
+    """Return a column's name without control characters and templates' marks."""
+    return _UNREADABLE.sub("_", name)
 
 
 class UniqueNames:

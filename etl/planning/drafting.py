@@ -21,7 +21,7 @@ from etl.meaning.bound import (
 from etl.meaning.expressions import columns_of
 from etl.planning.computed_columns import mapped_value, rated_value, window_value
 from etl.planning.draft_model import Draft, DraftModel
-from etl.planning.draft_names import UniqueNames
+from etl.planning.draft_names import UniqueNames, readable_name
 from etl.planning.grouping import GroupQuery, columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
 from etl.planning.needed_columns import needed_columns
@@ -96,7 +96,7 @@ class _Drafting:
             value: exp.Expr = column(name)
             if type_ != stored[name].type:
                 value = cast(value, type_)
-            output = names.column(name, source.name)
+            output = names.column(readable_name(name), source.name)
             outputs.append((output, value))
             known[BoundColumn(source.name, name)] = (output, type_)
             role: Role = "key" if name in source.table.primary_key else "attribute"

@@ -258,7 +258,7 @@ def _sink(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     target = draft.target
     relation = target.relation
     is_long = len(relation.encode()) > MOST_NAME_BYTES
-    is_path = any(mark in relation for mark in "./\\\0")
+    is_path = any(mark in relation for mark in './\\"\0')
     if not relation or is_long or is_path or relation.lower().startswith("pg_"):
         yield "sink_refused", target.name, relation
     if any(source.table.name == relation for source in bound.sources):

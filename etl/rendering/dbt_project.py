@@ -126,10 +126,13 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     for group, tables in groups.items():
         schema = tables[0].schema
         variable = "schema_" + group.removeprefix("src_")
-        default = jinja_string(schema).replace("{", "\\x7b")
+        default = jinja_string(_inside_quotes(schema))
         entries = []
         for table in tables:
-            entry: dict[str, Any] = {"name": table.key, "identifier": raw_text(table.name)}
+            entry: dict[str, Any] = {
+                "name": table.key,
+                "identifier": raw_text(_inside_quotes(table.name)),
+            }
             comment = comments.get((table.schema, table.name))
             if comment:
                 entry["description"] = raw_text(comment)
@@ -144,6 +147,16 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     return {"version": 2, "sources": listed}
 
 
+def _inside_quotes(name: str) -> str:
+    """Return a name for dbt, which puts it between quotes as it is."""
+    return name.replace('"', '""')
+
+
+def column_name(name: str) -> str:
+    """Return the name of a model's column for a YAML file."""
+    return raw_text(_inside_quotes(name))
+
+
 def _by_folder(draft: Draft) -> dict[str, list[DraftModel]]:
     folders: dict[str, list[DraftModel]] = {}
     for model in draft.models:
@@ -155,7 +168,7 @@ def _described(model: DraftModel, tests: Iterable[DraftTest]) -> dict[str, Any]:
     own = [test for test in tests if test.node == model.name]
     columns = []
     for column in model.node.columns:
-        entry: dict[str, Any] = {"name": raw_text(column.name), "data_type": column.type}
+        entry: dict[str, Any] = {"name": column_name(column.name), "data_type": column.type}
         if quoted(column.name) != column.name:
             entry["quote"] = True
         if column.description:

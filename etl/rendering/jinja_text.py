@@ -3,6 +3,10 @@
 import re
 
 _OPENING = re.compile(r"\{(?=[{%#])")
+# Braces too, so that nobody who looks for tokens finds any in a literal.
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", "'": "\\'", "\r": "\\r", "\n": "\\n", "{": "\\x7b", "}": "\\x7d"}
+)
 _TOKEN = re.compile(r"\{[{%#]")
 
 
@@ -13,15 +17,16 @@ def has_jinja(text: str) -> bool:
 
 def jinja_string(text: str) -> str:
     """Return a literal inside an expression of Jinja."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "'" + escaped.replace("\r", "\\r").replace("\n", "\\n") + "'"
+    return "'" + text.translate(_ESCAPES) + "'"
 
 
 def raw_text(text: str) -> str:
     """Return a text of a YAML file that Jinja gives back: each token stands in a block of its own,
     so that the text itself can end none.
     """
-    return _OPENING.sub("{% raw %}{{% endraw %}", text)
+    shielded = _OPENING.sub("{% raw %}{{% endraw %}", text)
+    # Jinja makes a plain line end of a carriage return that stands outside of its expressions.
+    return shielded.replace("\r", "{{ '\\r' }}")
 
 
 def broken_text(text: str) -> list[str]:

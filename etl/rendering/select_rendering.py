@@ -20,6 +20,8 @@ from sqltree.parsing import parse
 Naming = Callable[[exp.Table], str]
 """Gives what stands for a table: a quoted name, or a call of Jinja."""
 _ODD_CHARACTERS = re.compile(r"\{(?=[{%#])|\r")
+_ODD_IN_NAMES = re.compile(r"\{(?=[{%#])|[\r\n]")
+_ESCAPES = str.maketrans({'"': '""', "\\": "\\\\", "{": "\\007B", "\r": "\\000D", "\n": "\\000A"})
 _NO_QUERY = Text("草稿中的 SQL 不是单个查询。", "A draft's SQL is not one single query.")
 _CARRIAGE_RETURN = "\r"
 
@@ -50,7 +52,7 @@ def _text(root: exp.Expr, *, jinja: bool) -> str:
         if literal.is_string and _ODD_CHARACTERS.search(literal.name):
             literal.replace(_broken(literal.name))
     for identifier in list(root.find_all(exp.Identifier)):
-        if _ODD_CHARACTERS.search(identifier.name):
+        if _ODD_IN_NAMES.search(identifier.name):
             identifier.replace(exp.Var(this=identifier_text(identifier.name)))
     text: str = root.this.sql(dialect="postgres", pretty=True, comments=False)
     return text
@@ -69,11 +71,9 @@ def _name_table(table: exp.Table, naming: Naming) -> None:
 
 def identifier_text(name: str) -> str:
     """Return a name as SQL takes it, without anything that Jinja would take for its own."""
-    if not _ODD_CHARACTERS.search(name):
+    if not _ODD_IN_NAMES.search(name):
         return quoted(name)
-    escaped = name.replace('"', '""').replace("\\", "\\\\")
-    escaped = escaped.replace("{", "\\007B").replace(_CARRIAGE_RETURN, "\\000D")
-    return f'U&"{escaped}"'
+    return f'U&"{name.translate(_ESCAPES)}"'
 
 
 def _broken(text: str) -> exp.Expr:
