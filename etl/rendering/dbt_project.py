@@ -79,8 +79,6 @@ def model_text(model: DraftModel, layout: Layout) -> str:
 
 def _config(model: DraftModel) -> str:
     settings: dict[str, str] = {"materialized": model.node.materialization}
-    if model.relation != model.name:
-        settings["alias"] = model.relation
     if model.node.materialization == "incremental":
         settings["incremental_strategy"] = "delete+insert" if model.merge_key else "append"
         settings["on_schema_change"] = "fail"
@@ -177,11 +175,15 @@ def _described(model: DraftModel, tests: Iterable[DraftTest]) -> dict[str, Any]:
         if checks:
             entry["data_tests"] = checks
         columns.append(entry)
+    config: dict[str, Any] = {
+        "contract": {"enforced": True},
+        "meta": {"grain": [raw_text(name) for name in model.node.grain]},
+    }
+    if model.relation != model.name:
+        # dbt reads a model's own `config` without Jinja's escapes.
+        config["alias"] = raw_text(model.relation)
     return {
         "name": model.name,
-        "config": {
-            "contract": {"enforced": True},
-            "meta": {"grain": [raw_text(name) for name in model.node.grain]},
-        },
+        "config": config,
         "columns": columns,
     }
