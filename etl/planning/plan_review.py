@@ -254,10 +254,16 @@ def _value_text(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
+# dbt cuts the names of its own relations to 63 characters, which PostgreSQL then cuts to 63 bytes:
+# what it puts behind a name has to fit.
+_MOST_BYTES_ABROAD = MOST_NAME_BYTES - len("__dbt_backup")
+
+
 def _sink(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     target = draft.target
     relation = target.relation
-    is_long = len(relation.encode()) > MOST_NAME_BYTES
+    most_bytes = MOST_NAME_BYTES if relation.isascii() else _MOST_BYTES_ABROAD
+    is_long = len(relation.encode()) > most_bytes
     is_path = any(mark in relation for mark in './\\"\0')
     if not relation or is_long or is_path or relation.lower().startswith("pg_"):
         yield "sink_refused", target.name, relation
