@@ -23,6 +23,9 @@ from etl.rendering.select_rendering import identifier_text, prove_query, render_
 from etl.rendering.value_rows import values_query, values_select
 
 
+_WARNING = "-- A warning: its rows are told, and break nothing.\n"
+
+
 def plain_test_files(draft: Draft, tests: tuple[DraftTest, ...], layout: Layout) -> Iterator[File]:
     """Yield the file of each test that is more than the build itself."""
     paths = layout.plain_tests(tests)
@@ -34,7 +37,7 @@ def plain_test_files(draft: Draft, tests: tuple[DraftTest, ...], layout: Layout)
         if failures is not None:
             query = render_select(failures, layout.plain_name, jinja=False)
             prove_query(query)
-            yield paths[test.id], f"{query};\n"
+            yield paths[test.id], f"{_WARNING if test.is_warning else ''}{query};\n"
 
 
 def failing_rows(test: DraftTest) -> exp.Query | None:
@@ -102,7 +105,11 @@ def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     """Return a query for the rows that are there and should not be, and the other way round."""
     types = {one.name: one.type for one in model.node.columns}
     columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
-    wanted = values_select(TypedRows("", expected.name, columns, expected.rows))
+    values = values_select(TypedRows("", expected.name, columns, expected.rows))
+    # In a subquery, because UNION and EXCEPT bind alike.
+    alias = exp.TableAlias(this=identifier("etl_expected"))
+    listed = exp.Subquery(this=values, alias=alias)
+    wanted = selection([(name, column(name)) for name, _ in columns], listed)
     built = selection([(name, column(name)) for name, _ in columns], table(model.name))
     parts = [_only_in(built, wanted, "built"), _only_in(wanted, built, "expected")]
     both = exp.union(parts[0], parts[1], distinct=False)
