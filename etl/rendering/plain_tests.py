@@ -22,7 +22,6 @@ from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, prove_query, render_select
 from etl.rendering.value_rows import values_query, values_select
 
-
 _WARNING = "-- A warning: its rows are told, and break nothing.\n"
 
 
