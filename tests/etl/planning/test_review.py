@@ -1,0 +1,127 @@
+"""The review finds what is wrong with a draft, whoever made it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import sqlglot
+
+from etl.meaning.bound import BoundIntent, Watermark
+from etl.planning.draft_model import Draft
+from etl.planning.drafting import make_draft
+from etl.planning.plan_review import review
+from tests.support.bound_intents import column, group, intent, join, key, measure
+
+BOUND = intent(
+    join("items", ("orders.id", "items.order_id"), is_multiple=True),
+    group([key("orders.status", "status")], measure("sum", "orders", "orders.amount", "total")),
+    sources=("orders", "items"),
+    columns=("status", "total"),
+)
+ROWS = intent(sources=("orders",), columns=("status",), outputs=[("status", "orders.status")])
+
+
+def _codes(draft: Draft, bound: BoundIntent) -> dict[str, str]:
+    return {issue.code: issue.severity for issue in review(draft, bound).issues}
+
+
+@pytest.mark.parametrize(
+    ("node", "sql", "code"),
+    [
+        (
+            "result",
+            "SELECT status, SUM(amount) AS total FROM dwd_orders_items GROUP BY 1",
+            "fan_out",
+        ),
+        ("result", "SELECT DISTINCT * FROM dwd_orders_items", "select_star"),
+        ("result", "SELECT DISTINCT state AS status FROM dwd_orders_items", "unknown_column"),
+        ("result", "SELECT DISTINCT x.status FROM dwd_orders_items", "unknown_column"),
+        (
+            "dwd_orders_items",
+            "SELECT ods_orders.id FROM ods_orders, ods_items",
+            "cartesian",
+        ),
+        (
+            "dwd_orders_items",
+            "SELECT o.id FROM ods_orders AS o JOIN ods_items AS i ON o.status = i.id",
+            "type_mismatch",
+        ),
+        (
+            "dwd_orders_items",
+            "SELECT id FROM ods_orders WHERE EXISTS (SELECT 1 FROM ods_items AS i WHERE i.no = id)",
+            "unknown_column",
+        ),
+        ("ods_orders", "SELECT id FROM public.orders WHERE paid_at < now()", "nondeterministic"),
+        ("ods_orders", "SELECT id FROM public.orders LIMIT 5", "nondeterministic"),
+        (
+            "ods_orders",
+            "SELECT id FROM public.orders WHERE ordered_on > DATE '2024-01-01'",
+            "hard_coded_date",
+        ),
+    ],
+)
+def test_sql_that_is_wrong_fails(node: str, sql: str, code: str) -> None:
+    draft = make_draft(BOUND)
+    query: Any = sqlglot.parse_one(sql, read="postgres")
+    models = [
+        replace(model, select=query) if model.name == node else model for model in draft.models
+    ]
+    changed = replace(draft, models=tuple(models))
+    assert _codes(draft, BOUND) == {}
+    assert _codes(changed, BOUND).get(code) == "error"
+    assert review(changed, BOUND).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code"),
+    [
+        (["result"], "cycle"),
+        (["nowhere"], "missing_node"),
+        (["ods_orders"], "orphan_node"),
+    ],
+)
+def test_a_graph_that_is_wrong_is_found(inputs: list[str], code: str) -> None:
+    draft = make_draft(BOUND)
+    nodes = [
+        node.model_copy(update={"inputs": inputs}) if node.name == "result" else node
+        for node in draft.plan.nodes
+    ]
+    plan = draft.plan.model_copy(update={"nodes": nodes})
+    assert code in _codes(replace(draft, plan=plan), BOUND)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"relation": "public.sales"}, "sink_refused"),
+        ({"relation": "../sales"}, "sink_refused"),
+        ({"relation": "销" * 18}, "sink_refused"),
+        ({"relation": "pg_sales"}, "sink_refused"),
+        ({"relation": "orders"}, "target_exists"),
+        ({"mode": "append"}, "not_idempotent"),
+        ({"mode": "merge"}, "no_partition_filter"),
+    ],
+)
+def test_a_target_that_is_unsafe_is_found(changes: dict[str, Any], code: str) -> None:
+    bound = replace(BOUND, target=replace(BOUND.target, **changes))
+    assert code in _codes(make_draft(bound), bound)
+    bound = replace(ROWS, target=replace(ROWS.target, **changes))
+    assert code in _codes(make_draft(bound), bound)
+
+
+def test_rows_without_a_key_have_no_grain() -> None:
+    assert _codes(make_draft(ROWS), ROWS) == {"grain_unstated": "warning"}
+
+
+def test_a_merge_by_period_computes_some_periods_again() -> None:
+    bound = intent(
+        group([key("orders.ordered_on", "month", "month")], measure("count", "orders")),
+        columns=("month", "value"),
+    )
+    watermark = Watermark(column("orders.ordered_on"), 3)
+    target = replace(bound.target, mode="merge", materialization="incremental", watermark=watermark)
+    bound = replace(bound, target=target)
+    draft = make_draft(bound)
+    assert _codes(draft, bound) == {}
+    assert draft.target.merge_key == "etl_period" and draft.target.increment is not None
+    assert [one.name for one in draft.target.node.columns] == ["month", "value", "etl_period"]
