@@ -70,7 +70,7 @@ def make_artefact(
     layout = Layout(draft)
     files: list[File] = [
         ("README.md", readme_text(draft, bound, analysis, tests, report, clarifications, lang)),
-        *dbt_files(draft, bound, layout, tests),
+        *dbt_files(draft, bound, layout, tests, lang),
         *plain_files(draft, layout),
         *plain_test_files(draft, tests, layout),
         *_descriptions(draft, analysis, report),

@@ -6,12 +6,14 @@ from typing import Any
 import yaml
 from sqlglot import exp
 
+from common.text import Lang
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest
 from etl.planning.sql_trees import VARIABLE
 from etl.rendering.dbt_tests import generic_tests, singular_tests, unit_tests
 from etl.rendering.jinja_text import jinja_string, raw_text
+from etl.rendering.layer_texts import LAYER_TEXTS
 from etl.rendering.layout import Layout, SourceTable
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import render_condition, render_select
@@ -29,16 +31,25 @@ _PROFILE: Mapping[str, Any] = {
 }
 
 
+# The safe dumper; libyaml's, where PyYAML has it, takes a tenth of the time.
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
 def yaml_text(content: Mapping[str, Any]) -> str:
     """Return a YAML file."""
-    text: str = yaml.safe_dump(
-        dict(content), allow_unicode=True, sort_keys=False, default_flow_style=False, width=100
+    text: str = yaml.dump(
+        dict(content),
+        Dumper=_DUMPER,
+        allow_unicode=True,
+        sort_keys=False,
+        default_flow_style=False,
+        width=100,
     )
     return text
 
 
 def dbt_files(
-    draft: Draft, bound: BoundIntent, layout: Layout, tests: tuple[DraftTest, ...]
+    draft: Draft, bound: BoundIntent, layout: Layout, tests: tuple[DraftTest, ...], lang: Lang
 ) -> Iterator[File]:
     """Yield the files of the project."""
     yield "dbt_project.yml", yaml_text(_project(draft, layout))
@@ -47,7 +58,7 @@ def dbt_files(
     for model in draft.models:
         yield layout.dbt_model(model), model_text(model, layout)
     for folder, models in _by_folder(draft).items():
-        described = [_described(model, tests) for model in models]
+        described = [_described(model, bound, tests, lang) for model in models]
         content: dict[str, Any] = {"version": 2, "models": described}
         units = [one for model in models for one in unit_tests(model, tests, layout)]
         if units:
@@ -162,7 +173,16 @@ def _by_folder(draft: Draft) -> dict[str, list[DraftModel]]:
     return folders
 
 
-def _described(model: DraftModel, tests: Iterable[DraftTest]) -> dict[str, Any]:
+def _description(model: DraftModel, bound: BoundIntent, lang: Lang) -> str:
+    if model.name == bound.target.model:
+        return bound.summary
+    text = LAYER_TEXTS[model.node.layer].to(lang)
+    return text.format(inputs=", ".join(model.node.inputs))
+
+
+def _described(
+    model: DraftModel, bound: BoundIntent, tests: Iterable[DraftTest], lang: Lang
+) -> dict[str, Any]:
     own = [test for test in tests if test.node == model.name]
     columns = []
     for column in model.node.columns:
@@ -184,6 +204,7 @@ def _described(model: DraftModel, tests: Iterable[DraftTest]) -> dict[str, Any]:
         config["alias"] = raw_text(model.relation)
     return {
         "name": model.name,
+        "description": raw_text(_description(model, bound, lang)),
         "config": config,
         "columns": columns,
     }

@@ -45,15 +45,15 @@ def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str
 
 
 def _text(root: exp.Expr, *, jinja: bool) -> str:
-    for variable in list(root.find_all(exp.Anonymous)):
-        if variable.name == VARIABLE:
-            variable.replace(_variable(variable, jinja=jinja))
-    for literal in list(root.find_all(exp.Literal)):
-        if literal.is_string and _ODD_CHARACTERS.search(literal.name):
-            literal.replace(_broken(literal.name))
-    for identifier in list(root.find_all(exp.Identifier)):
-        if _ODD_IN_NAMES.search(identifier.name):
-            identifier.replace(exp.Var(this=identifier_text(identifier.name)))
+    for node in list(root.find_all(exp.Anonymous, exp.Literal, exp.Identifier)):
+        if isinstance(node, exp.Anonymous):
+            if node.name == VARIABLE:
+                node.replace(_variable(node, jinja=jinja))
+        elif isinstance(node, exp.Identifier):
+            if _ODD_IN_NAMES.search(node.name):
+                node.replace(exp.Var(this=identifier_text(node.name)))
+        elif node.is_string and _ODD_CHARACTERS.search(node.name):
+            node.replace(_broken(node.name))
     text: str = root.this.sql(dialect="postgres", pretty=True, comments=False)
     return text
 
