@@ -192,6 +192,7 @@ SECTIONS = {
     "learning": "What is learnt",
     "openai_api_key": "Language model",
     "workflow_handlers": "Extensions",
+    "scratch_database_url": "Transformations",
     "agent": "Behaviour",
 }
 """The headings of docs/configuration.md, by the first setting of each."""
@@ -610,6 +611,27 @@ class Settings:
         0,
         "most tokens of these turns together, estimated; `0`: no such limit",
         parse=_count,
+    )
+
+    # Transformations
+    scratch_database_url: str = setting(
+        "",
+        "the PostgreSQL database in which drafted transformations are built and tested; its role "
+        "has to own it, and it must be neither the asked database nor Citu's own; empty: a "
+        "database of the embedded server",
+    )
+    etl_builds: int = setting(
+        2,
+        "drafts that are built at once in one worker; others wait",
+    )
+    etl_sample_rows: int = setting(
+        20000,
+        "most rows that are copied from one table to test a draft; smaller tables are copied whole",
+    )
+    etl_dbt: str = setting(
+        "",
+        "the program `dbt` by which drafts are built; empty: the one that `make etl` has put into "
+        "`.venv-etl`, and without it plain SQL",
     )
 
     # Behaviour

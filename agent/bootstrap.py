@@ -251,7 +251,10 @@ class _Adapters:
 
     def __init__(self, settings: Settings) -> None:
         self.sources = database_sources(
-            settings.database_url, settings.app_database_url, settings.data_path
+            settings.database_url,
+            settings.app_database_url,
+            settings.data_path,
+            settings.scratch_database_url,
         )
         self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
         self.meanings = _meanings(settings, self.sources)

@@ -18,6 +18,7 @@ from databases.catalog.privileges import dangers_of, unfit
 from databases.demo.loader import ensure_demo
 from databases.embedded.embedded_server import EmbeddedServer, EmbeddedServerError
 from databases.execution.statement_errors import NAMES_NOT_UNICODE
+from databases.scratch_database import ensure_scratch_database
 from postgres.connection_errors import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -115,16 +116,18 @@ class EmbeddedSource:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where Citu's two databases are.
+    """Where Citu's databases are.
 
     Attributes:
         asked: the one that questions are about; the demo when none is configured.
         app: Citu's own, for conversations and runs.
+        scratch: the one in which drafted transformations are built.
         hold: on the embedded server, which is not started before one of them needs it.
     """
 
     asked: UrlSource
     app: UrlSource
+    scratch: UrlSource
     hold: EmbeddedHold
 
 
@@ -132,21 +135,27 @@ class InvalidDatabaseUrl(ValueError):
     """A setting is not the address of a PostgreSQL database; the message says what one looks like."""
 
 
-def database_sources(database_url: str, app_database_url: str, data_dir: Path) -> Sources:
+def database_sources(
+    database_url: str, app_database_url: str, data_dir: Path, scratch_database_url: str = ""
+) -> Sources:
     """The configured databases, or for each that is not configured one in the embedded server.
     Starts nothing.
 
     Raises:
-        InvalidDatabaseUrl: one of the two is not an address.
+        InvalidDatabaseUrl: one of them is not an address.
     """
     _check("DATABASE_URL", database_url)
     _check("APP_DATABASE_URL", app_database_url)
+    _check("SCRATCH_DATABASE_URL", scratch_database_url)
     hold = EmbeddedHold(data_dir)
     return Sources(
         asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
         app=(lambda: app_database_url)
         if app_database_url
         else EmbeddedSource(hold, ensure_app_database),
+        scratch=(lambda: scratch_database_url)
+        if scratch_database_url
+        else EmbeddedSource(hold, ensure_scratch_database),
         hold=hold,
     )
 

@@ -1,0 +1,1 @@
+"""Where drafts are built: the database, samples of the sources, builds, dbt."""

@@ -1,0 +1,124 @@
+"""The database in which drafts are built: who may build now, and that it is no other database."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import psycopg2
+
+from common.errors import CituError, DatabaseUnavailable
+from common.fair_slots import FairSlots
+from common.ports import UrlSource
+from common.text import Text
+from databases.database_identity import DatabaseIdentity, identify
+from databases.source import EmbeddedSource
+from etl.scratch.scratch_build import ScratchBuild, end_build, open_build, sweep
+from etl.scratch.scratch_errors import UNREACHABLE
+from etl.scratch.scratch_options import ScratchOptions
+
+_log = logging.getLogger(__name__)
+
+_NOT_OWNED = Text(
+    "SCRATCH_DATABASE_URL 的角色不是该数据库的所有者。请使用一个专用数据库及其所有者。",
+    "The role of SCRATCH_DATABASE_URL doesn't own its database. Give it a database of its own.",
+)
+
+
+class ScratchDatabase:
+    """Gives builds their turn, each with a connection and schemas of its own.
+
+    Args:
+        source: where it is.
+        options: its limits.
+        others: the databases that it must not be, by the settings that name them.
+    """
+
+    def __init__(
+        self, source: UrlSource, options: ScratchOptions, others: Mapping[str, UrlSource]
+    ) -> None:
+        self._source = source
+        self.options = options
+        self._others = others
+        self._slots = FairSlots(options.builds)
+
+    def check(self) -> str:
+        """Return the URL, after looking which database it leads to; blocks.
+
+        Raises:
+            DatabaseUnavailable: it can't be reached, is one of the others, or its role doesn't own
+                it; the message names the setting.
+        """
+        url = self._source()
+        others = self._others_to_compare()
+        identity, is_owner = _identify(url)
+        if not is_owner:
+            raise DatabaseUnavailable(_NOT_OWNED)
+        for setting, other in others.items():
+            if _identify(other())[0] == identity:
+                raise DatabaseUnavailable(_is_the(setting))
+        return url
+
+    def _others_to_compare(self) -> Mapping[str, UrlSource]:
+        """Return the others; an embedded one needs no comparing with others that are embedded."""
+        if not isinstance(self._source, EmbeddedSource):
+            return self._others
+        return {
+            setting: source
+            for setting, source in self._others.items()
+            if not isinstance(source, EmbeddedSource)
+        }
+
+    @asynccontextmanager
+    async def build(
+        self, name: str, waits: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[ScratchBuild]:
+        """Open a build; its schemas are dropped when the block ends.
+
+        Args:
+            name: of the run and its attempt; what an earlier build of that name has left is
+                dropped first.
+            waits: is called when others have to end before.
+
+        Raises:
+            DatabaseUnavailable: as `check`.
+        """
+        slot = self._slots.take()
+        if slot is None:
+            waits()
+            slot = await self._slots.acquire()
+        try:
+            url = await asyncio.to_thread(self.check)
+            await sweep(url, self.options)
+            build = await open_build(url, _schema(name), self.options)
+            try:
+                yield build
+            finally:
+                await asyncio.shield(self._end(build))
+        finally:
+            slot.release()
+
+    async def _end(self, build: ScratchBuild) -> None:
+        try:
+            await end_build(build, self.options)
+        except CituError as exc:
+            _log.warning("schemas of a build stay until they are swept: %s", exc.text.en)
+
+
+def _schema(name: str) -> str:
+    return f"etl_{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+
+
+def _identify(url: str) -> tuple[DatabaseIdentity, bool]:
+    try:
+        return identify(url)
+    except psycopg2.Error as exc:
+        raise DatabaseUnavailable(UNREACHABLE) from exc
+
+
+def _is_the(setting: str) -> Text:
+    return Text(
+        f"SCRATCH_DATABASE_URL 与 {setting} 指向同一个数据库。请为草稿使用另一个数据库。",
+        f"SCRATCH_DATABASE_URL leads to the same database as {setting}. Give drafts another one.",
+    )

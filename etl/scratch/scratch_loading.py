@@ -1,0 +1,133 @@
+"""Puts rows into scratch: tables typed as those of the datasource, filled with samples or made-up
+rows.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from common.text import Text
+from common.values import Table
+from etl.planning.draft_test import TypedRows
+from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.source_sampling import Samples, TableSample
+from postgres.identifiers import quoted
+
+# Types that only look like numbers with a fraction, or have parts that PostgreSQL adds by itself
+_TEXT = "text"
+
+
+async def load_samples(build: ScratchBuild, samples: Samples) -> list[Text]:
+    """Fill tables of scratch with the samples; return warnings of types that it lacks.
+
+    Raises:
+        InvalidSql, QueryTimeout, DatabaseUnavailable: it failed.
+    """
+    warnings: list[Text] = []
+    for sample in samples.tables.values():
+        warnings += await _load(build, sample)
+    return warnings
+
+
+async def _load(build: ScratchBuild, sample: TableSample) -> list[Text]:
+    table = sample.table
+    types = [(name, _type_of(table, name)) for name in sample.columns]
+    known = await known_types(build, {written for _, written in types})
+    columns = [(name, written if written in known else _TEXT) for name, written in types]
+    schema = await build.source_schema(table.schema)
+    await build.execute(create_table(f"{quoted(schema)}.{quoted(table.name)}", columns))
+    await build.copy_text(schema, table.name, sample.columns, sample.rows)
+    await build.execute(f"ANALYZE {quoted(schema)}.{quoted(table.name)}")
+    lacking = [(name, written) for name, written in types if written not in known]
+    return [_unknown_type(table, name, written) for name, written in lacking]
+
+
+def _type_of(table: Table, name: str) -> str:
+    column = table.column(name)
+    return column.type if column else _TEXT
+
+
+async def known_types(build: ScratchBuild, types: set[str]) -> set[str]:
+    """Return those types that scratch has."""
+    if not types:
+        return set()
+    listed = ", ".join(f"({literal(written)})" for written in sorted(types))
+    found = await build.rows(
+        f"SELECT t.name FROM (VALUES {listed}) AS t (name) WHERE to_regtype(t.name) IS NOT NULL"
+    )
+    return {str(name) for (name,) in found.rows}
+
+
+def create_table(relation: str, columns: Sequence[tuple[str, str]], kind: str = "TABLE") -> str:
+    """Return the statement that creates an empty table.
+
+    Args:
+        relation: its name, quoted where needed.
+        columns: names and types.
+        kind: `TABLE` or `TEMPORARY TABLE`.
+    """
+    listed = ", ".join(f"{quoted(name)} {written}" for name, written in columns)
+    return f"CREATE {kind} {relation} ({listed})"
+
+
+def insert_rows(relation: str, rows: TypedRows) -> str | None:
+    """Return the statement that fills a table with these rows; None without any."""
+    if not rows.rows:
+        return None
+    names = ", ".join(quoted(name) for name, _ in rows.columns)
+    values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows.rows)
+    return f"INSERT INTO {relation} ({names}) VALUES {values}"
+
+
+def values_query(rows: TypedRows) -> str:
+    """Return a query that gives these rows with their types, also when there are none."""
+    columns = rows.columns
+    typed = ", ".join(
+        f"CAST(v.c{place} AS {written}) AS {quoted(name)}"
+        for place, (name, written) in enumerate(columns)
+    )
+    names = ", ".join(f"c{place}" for place in range(len(columns)))
+    if not rows.rows:
+        nothing = ", ".join(f"NULL::{written} AS {quoted(name)}" for name, written in columns)
+        return f"SELECT {nothing} WHERE false"
+    values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows.rows)
+    return f"SELECT {typed} FROM (VALUES {values}) AS v ({names})"
+
+
+def literal(value: Any) -> str:
+    """Return the value as a literal that takes the type of what it is compared with or stored in."""
+    if value is None:
+        return "NULL"
+    return exp.Literal.string(as_text(value)).sql("postgres")
+
+
+def as_text(value: Any) -> str:
+    """Return a value as PostgreSQL reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else str(value)
+    return str(value)
+
+
+def relation_of(build: ScratchBuild, table: exp.Table) -> str:
+    """Return where a relation of a model's tree is in scratch.
+
+    Raises:
+        KeyError: it is a table of the datasource that has no schema here.
+    """
+    schema = build.source_schemas[table.db] if table.db else build.schema
+    return f"{quoted(schema)}.{quoted(table.name)}"
+
+
+def _unknown_type(table: Table, column: str, written: str) -> Text:
+    place = f"{table.schema}.{table.name}.{column}"
+    return Text(
+        f"草稿库没有类型 {written}，{place} 按文本处理。",
+        f"The scratch database has no type {written}, so {place} is text there.",
+    )
