@@ -1,0 +1,384 @@
+"""Made-up rows for all tables behind an intent, each world of them with a purpose.
+
+In the world of variants each row differs from a plain one in a single column, so that every
+construct decides about a row that nothing else decides about. In mixed worlds several things differ
+at once: groups of several rows, ties, repeated values, rows that joins repeat. The same intent gives
+the same worlds.
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from common.values import Column, Table
+from etl.evidence.telling_values import (
+    Place,
+    TellingColumn,
+    TellingValues,
+    largest_number,
+    usual_values,
+)
+from etl.meaning.bound import BoundColumn, BoundIntent, DedupStep, JoinSourceStep
+from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
+
+TableKey = tuple[str, str]
+Row = dict[str, Any]
+
+_MOST_ROWS = 70
+_MOST_REFERENCES = 160
+_POWERS = 24
+_UNKNOWN = 97  # the key that no row has
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class World:
+    """Rows of every table, by schema and name."""
+
+    name: str
+    tables: Mapping[TableKey, list[Row]]
+
+    def by_source(self, intent: BoundIntent) -> dict[str, list[Row]]:
+        """Return the rows as the interpreter takes them."""
+        return {source.name: self.tables[source.table.key] for source in intent.sources}
+
+
+class WorldMaker:
+    """Makes worlds for an intent.
+
+    Args:
+        columns: the columns of each table that the draft reads; others are left out.
+    """
+
+    def __init__(self, intent: BoundIntent, columns: Mapping[TableKey, Sequence[str]]) -> None:
+        self._intent = intent
+        self._columns = columns
+        self._telling = TellingValues(intent)
+        self._joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
+        self._domains = _domains(intent, self._joins)
+
+    def variants(self) -> World:
+        """Return the world in which each row differs from a plain one in one column."""
+        return World("variants", _Filling(self, _chance(0), is_mixed=False).tables())
+
+    def mixed(self, number: int) -> World:
+        """Return a world in which several things differ at once; another one for each number."""
+        filling = _Filling(self, _chance(number), is_mixed=True)
+        return World(f"mixed_{number}", filling.tables())
+
+    # what worlds are made of
+
+    @cached_property
+    def order(self) -> list[Table]:
+        """Return the tables, each once: those that others refer to before these."""
+        tables = {source.table.key: source.table for source in self._intent.sources}
+        return list(tables.values())
+
+    def columns(self, table: Table) -> list[Column]:
+        """Return the columns of a table that rows have values for."""
+        wanted = {*self._columns.get(table.key, ()), *table.primary_key}
+        return [column for column in table.columns if column.name in wanted]
+
+    def telling(self, table: Table, column: Column) -> TellingColumn:
+        """Return what is known of a column's use."""
+        return self._telling.columns[table.key, column.name]
+
+    def having(self) -> list[Any]:
+        """Return the bounds of conditions on figures."""
+        return [value for values in self._telling.having.values() for value in values]
+
+    def domain(self, table: Table, column: str) -> int | None:
+        """Return the number of the keys that the column shares with others, if it joins."""
+        return self._domains.get((table.key, column))
+
+    def single_keys(self, table: Table) -> set[str]:
+        """Return columns that are unique by themselves."""
+        keys = (table.primary_key, *table.unique_keys)
+        return {key[0] for key in keys if len(key) == 1}
+
+    def dedup_keys(self, table: Table) -> tuple[str, ...]:
+        """Return the key of a dedup of the table; empty without one."""
+        for step in self._intent.steps:
+            if isinstance(step, DedupStep) and self._key_of(step.source) == table.key:
+                return step.keys
+        return ()
+
+    def _key_of(self, source: str) -> TableKey:
+        return self._intent.source(source).table.key
+
+    def referring(self, table: Table) -> Iterator[tuple[Place, Place]]:
+        """Yield the joins from a column of the table to a unique column of another."""
+        for step in self._joins:
+            for left, right in step.on:
+                if not left.source or step.is_multiple:
+                    continue
+                left_table = self._intent.source(left.source).table
+                right_table = self._intent.source(right.source).table
+                if left_table.key == table.key and right_table.key != table.key:
+                    yield (table.key, left.name), (right_table.key, right.name)
+
+
+def _chance(number: int) -> random.Random:
+    return random.Random(number)  # noqa: S311 - the same worlds each time, nothing secret
+
+
+class _Filling:
+    """The rows of one world."""
+
+    def __init__(self, maker: WorldMaker, chance: random.Random, is_mixed: bool) -> None:
+        self._maker = maker
+        self._chance = chance
+        self._is_mixed = is_mixed
+        self._filled: dict[TableKey, list[Row]] = {}
+        self._amounts = 0
+
+    def tables(self) -> dict[TableKey, list[Row]]:
+        for table in self._maker.order:
+            self._fill(table)
+        for table in reversed(self._maker.order):
+            self._filled[table.key] = self._with_references(table)
+        result = {}
+        for table in self._maker.order:
+            rows = _without_duplicates(table, self._filled[table.key])
+            self._chance.shuffle(rows)
+            result[table.key] = rows
+        return result
+
+    def _fill(self, table: Table) -> None:
+        if self._is_mixed:
+            rows = [self._mixed_row(table, place) for place in range(self._count(table))]
+        else:
+            rows = self._variant_rows(table)
+        self._filled[table.key] = rows + self._repeated(table, rows)
+
+    def _count(self, table: Table) -> int:
+        is_base = table.key == self._maker.order[0].key
+        return self._chance.randint(7, 14) if is_base else self._chance.randint(3, 9)
+
+    # rows that differ in one column
+
+    def _variant_rows(self, table: Table) -> list[Row]:
+        rows = [self._plain_row(table, place) for place in range(_FEW)]
+        for column in self._maker.columns(table):
+            for value in self._variants(table, column):
+                if len(rows) >= _MOST_ROWS:
+                    return rows
+                rows.append(self._plain_row(table, len(rows)) | {column.name: value})
+        return rows
+
+    def _variants(self, table: Table, column: Column) -> list[Any]:
+        if column.name in self._maker.single_keys(table):
+            return []
+        telling = self._maker.telling(table, column)
+        if self._maker.domain(table, column.name) is not None:
+            unknown = _key(column, _UNKNOWN)
+            values = [unknown, *([None] if _may_be_null(table, column) else [])]
+            return values if unknown is not None else []
+        if telling.is_amount:
+            bounds = [value for value in telling.values if value is not None]
+            again = self._plain_amount(column, 0)
+            return [*bounds, again, *([None] if _may_be_null(table, column) else [])]
+        values = [value for value in telling.values[1:] if value is not None]
+        return [*values, *([None] if _may_be_null(table, column) else [])]
+
+    def _plain_row(self, table: Table, place: int) -> Row:
+        return {
+            column.name: self._plain_value(table, column, place)
+            for column in self._maker.columns(table)
+        }
+
+    def _plain_value(self, table: Table, column: Column, place: int) -> Any:
+        is_own_key = column.name in {*table.primary_key, *self._maker.single_keys(table)}
+        domain = self._maker.domain(table, column.name)
+        if column.name in self._maker.dedup_keys(table) and domain is None:
+            return _key(column, place)
+        if domain is not None:
+            is_single = column.name in {
+                *self._maker.single_keys(table),
+                *self._maker.dedup_keys(table),
+            }
+            return _key(column, place if is_single else place % 2)
+        if is_own_key:
+            return _key(column, place)
+        telling = self._maker.telling(table, column)
+        if telling.is_amount:
+            self._amounts += 1
+            return self._plain_amount(column, self._amounts)
+        return telling.values[0] if telling.values else _key(column, 0)
+
+    def _plain_amount(self, column: Column, number: int) -> Any:
+        """Return an amount that no others add up to: powers of two as long as they fit."""
+        size = 2**number if number < _POWERS else self._chance.randint(10**6, 10**8)
+        most = int(largest_number(column.type))
+        amount = size if size <= most else 1 + size % max(most, 1)
+        kind = kind_of_type(column.type)
+        if kind == "numeric":
+            return Decimal(amount)
+        return float(amount) if kind == "float" else amount
+
+    # rows that differ in several columns
+
+    def _mixed_row(self, table: Table, place: int) -> Row:
+        row = self._plain_row(table, place)
+        differing = self._chance.choice((0, 1, 1, 2, 3))
+        columns = self._maker.columns(table)
+        for column in self._chance.sample(columns, min(differing, len(columns))):
+            variants = self._variants(table, column)
+            if variants:
+                row[column.name] = self._chance.choice(variants)
+        for column in columns:
+            self._vary(table, column, row)
+        return row
+
+    def _vary(self, table: Table, column: Column, row: Row) -> None:
+        """Let plain values that fulfil the conditions differ, and keys refer to any row."""
+        is_single = column.name in self._maker.single_keys(table)
+        domain = self._maker.domain(table, column.name)
+        telling = self._maker.telling(table, column)
+        if (
+            domain is not None
+            and not is_single
+            and row[column.name]
+            in (
+                _key(column, 0),
+                _key(column, 1),
+            )
+        ):
+            row[column.name] = _key(column, self._chance.randrange(6))
+        elif column.name in self._maker.dedup_keys(table):
+            row[column.name] = _key(column, self._chance.randrange(4))
+        elif telling.is_amount and row[column.name] is not None:
+            row[column.name] = self._mixed_amount(column)
+        elif domain is None and not is_single and telling.units:
+            row[column.name] = self._chance.choice(telling.values)
+
+    def _mixed_amount(self, column: Column) -> Any:
+        bounds = self._maker.having()
+        if bounds and self._chance.random() < 0.5:
+            bound = self._chance.choice(bounds)
+            if isinstance(bound, int | Decimal) and not isinstance(bound, bool):
+                kind = kind_of_type(column.type)
+                near = Decimal(bound) + self._chance.choice((-1, 0, 0, 1))
+                if abs(near) <= largest_number(column.type) and kind == "numeric":
+                    return near
+                return float(near) if kind == "float" else int(near)
+        return self._plain_amount(column, self._chance.randrange(1, 20))
+
+    # duplicates
+
+    def _repeated(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        """Return further rows of keys that a dedup looks at: later, earlier, at the same time."""
+        keys = self._maker.dedup_keys(table)
+        if not keys:
+            return []
+        again = []
+        for row in rows[:6]:
+            for column in self._maker.columns(table):
+                if column.name in keys or column.name in table.primary_key:
+                    continue
+                for value in self._maker.telling(table, column).values[:3]:
+                    again.append(dict(row) | {column.name: value})
+            again.append(dict(row))
+        nulls = [dict(row) | dict.fromkeys(keys) for row in rows[:2]]
+        nullable = all(_may_be_null(table, _column(table, key)) for key in keys)
+        added = (again + (nulls if nullable else []))[:_MOST_ROWS]
+        return [self._renumbered(table, row, len(rows) + n) for n, row in enumerate(added)]
+
+    def _renumbered(self, table: Table, row: Row, place: int) -> Row:
+        """Give a further row a primary key of its own."""
+        for name in table.primary_key:
+            column = _column(table, name)
+            if self._maker.domain(table, name) is None or name in self._maker.single_keys(table):
+                row[name] = _key(column, place)
+        for column in self._maker.columns(table):
+            if self._maker.telling(table, column).is_amount and row[column.name] is not None:
+                self._amounts += 1
+                row[column.name] = self._plain_amount(column, self._amounts)
+        return row
+
+    # rows that refer to rows
+
+    def _with_references(self, table: Table) -> list[Row]:
+        """Return the rows, with further plain ones so that each row of other tables is met."""
+        rows = self._filled[table.key]
+        if self._is_mixed:
+            return rows
+        added: list[Row] = []
+        for (_, name), (other, other_name) in self._maker.referring(table):
+            met = {row[name] for row in rows if row[name] is not None}
+            for parent in self._filled[other]:
+                value = parent[other_name]
+                if value is None or value in met or len(added) >= _MOST_REFERENCES:
+                    continue
+                met.add(value)
+                place = len(rows) + len(added)
+                added.append(self._plain_row(table, place) | {name: value})
+        return [*rows, *added]
+
+
+def _domains(intent: BoundIntent, joins: Sequence[JoinSourceStep]) -> dict[Place, int]:
+    """Number the columns so that those that joins compare have one number."""
+    numbers: dict[Place, int] = {}
+    for step in joins:
+        for left, right in step.on:
+            places = [_place(intent, one) for one in (left, right) if one.source]
+            known = {numbers[place] for place in places if place in numbers}
+            number = min(known, default=len(numbers))
+            for place, earlier in list(numbers.items()):
+                if earlier in known:
+                    numbers[place] = number
+            for place in places:
+                numbers[place] = number
+    return numbers
+
+
+def _place(intent: BoundIntent, column: BoundColumn) -> Place:
+    return intent.source(column.source).table.key, column.name
+
+
+def _column(table: Table, name: str) -> Column:
+    column = table.column(name)
+    if column is None:
+        raise KeyError(name)
+    return column
+
+
+def _may_be_null(table: Table, column: Column) -> bool:
+    return column.nullable and column.name not in table.primary_key
+
+
+def _key(column: Column, place: int) -> Any:
+    """Return the key with that number, in the column's type; None of types without keys."""
+    kind = kind_of_type(column.type)
+    if kind in NUMBERS:
+        return Decimal(place + 1) if kind == "numeric" else place + 1
+    if kind == "text":
+        return column.allowed[place % len(column.allowed)] if column.allowed else f"k{place}"
+    if kind == "boolean":
+        return place % 2 == 0
+    if kind in DAYS:
+        return usual_values(kind, "UTC")[0] + timedelta(days=place)
+    if column.type == "uuid":
+        return UUID(int=place + 1)
+    return None
+
+
+def _without_duplicates(table: Table, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows without those that the table's keys don't allow."""
+    kept = list(rows)
+    for key in (table.primary_key, *table.unique_keys):
+        seen: set[tuple[Any, ...]] = set()
+        allowed = []
+        for row in kept:
+            values = tuple(row.get(name) for name in key)
+            if key and None not in values and values in seen:
+                continue
+            seen.add(values)
+            allowed.append(row)
+        kept = allowed
+    return kept

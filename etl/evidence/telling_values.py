@@ -1,0 +1,384 @@
+"""Values that tell a row from its neighbours: bounds, what lies beside them, and NULL.
+
+For each column of an intent's tables it says which values make a difference to a condition, a
+period, a map or a rate, so that rows with them show whether a model is right there.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from common.values import Column, Table
+from etl.meaning.bound import (
+    AggregateStep,
+    AnyOf,
+    BoundColumn,
+    BoundCondition,
+    BoundIntent,
+    DedupStep,
+    ExpressionStep,
+    ExpressionTest,
+    FilterStep,
+    MapStep,
+    RateStep,
+    RelativeDay,
+    RowTest,
+    Unit,
+    WindowStep,
+)
+from etl.meaning.conditions import holds_all
+from etl.meaning.evaluation import NotComputable, literal_value
+from etl.meaning.periods import period_of, shifted
+from etl.meaning.value_kinds import DAYS, NUMBERS, ValueKind, kind_of_type
+
+Place = tuple[tuple[str, str], str]
+"""A column of a table: the table's schema and name, and the column's name."""
+
+_ANCHOR = date(2024, 1, 1)
+_TICK = timedelta(microseconds=1)
+_MOST_PERIODS = 14
+
+
+@dataclass
+class TellingColumn:
+    """What is known of a column's use.
+
+    Attributes:
+        values: that make a difference; the first one fulfils the conditions on the column alone.
+        is_amount: whether its values are added up or compared in size.
+        is_divisor: whether 0 makes a difference.
+    """
+
+    column: Column
+    kind: ValueKind
+    values: list[Any] = field(default_factory=list)
+    is_amount: bool = False
+    is_divisor: bool = False
+    units: set[Unit] = field(default_factory=set)
+    tests: list[BoundCondition] = field(default_factory=list)
+
+    def add(self, values: Iterable[Any]) -> None:
+        """Add values that its type can hold, each once."""
+        for value in values:
+            if self._can_hold(value) and value not in self.values:
+                self.values.append(value)
+
+    def _can_hold(self, value: Any) -> bool:
+        if value is None:
+            return self.column.nullable
+        if isinstance(value, str):
+            most = _length(self.column.type)
+            is_allowed = not self.column.allowed or value in self.column.allowed
+            return is_allowed and (most is None or len(value) <= most)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            return abs(Decimal(value)) <= largest_number(self.column.type)
+        return True
+
+
+class TellingValues:
+    """The telling columns of an intent."""
+
+    def __init__(self, intent: BoundIntent) -> None:
+        self._intent = intent
+        self._zone = intent.time_zone
+        self.columns: dict[Place, TellingColumn] = {}
+        self.having: dict[str, list[Any]] = defaultdict(list)
+        self._anchors = 0
+        for source in intent.sources:
+            self._enter(source.table)
+        for step in intent.steps:
+            self._read_step(step)
+        for column in self.columns.values():
+            self._complete(column)
+
+    def of(self, column: BoundColumn) -> TellingColumn | None:
+        """Return what is known of a source's column; None for one that a step makes."""
+        if not column.source:
+            return None
+        return self.columns.get((self._intent.source(column.source).table.key, column.name))
+
+    def _enter(self, table: Table) -> None:
+        for column in table.columns:
+            self.columns.setdefault(
+                (table.key, column.name), TellingColumn(column, kind_of_type(column.type))
+            )
+
+    # what steps say
+
+    def _read_step(self, step: Any) -> None:
+        if isinstance(step, FilterStep):
+            self._read_tests(step.tests)
+        elif isinstance(step, ExpressionStep):
+            self._read_expression(step.expression)
+        elif isinstance(step, MapStep):
+            self._add(step.column, [stored for stored, _ in step.mapping])
+        elif isinstance(step, RateStep):
+            self._read_rate(step)
+        elif isinstance(step, DedupStep):
+            for name, _ in step.sorting:
+                self._add(BoundColumn(step.source, name), [])
+        elif isinstance(step, AggregateStep):
+            self._read_aggregate(step)
+
+    def _read_tests(self, tests: Sequence[RowTest], *, must_hold: bool = True) -> None:
+        for test in tests:
+            if isinstance(test, AnyOf):
+                self._read_tests(test.conditions, must_hold=False)
+            elif isinstance(test, ExpressionTest):
+                self._read_expression(test.expression)
+            else:
+                self._read_condition(test, must_hold=must_hold)
+
+    def _read_condition(self, test: BoundCondition, *, must_hold: bool) -> None:
+        column = self.of(test.column)
+        if column is None:
+            self.having[test.column.name] += _listed(test)
+            return
+        if must_hold:
+            column.tests.append(test)
+        for value in _listed(test):
+            if isinstance(value, BoundColumn):
+                self._pair(column, value)
+            else:
+                self._bound(column, value, test.operator)
+
+    def _pair(self, column: TellingColumn, other: BoundColumn) -> None:
+        partner = self.of(other)
+        if partner is not None:
+            common = self._usual(column)
+            column.add(common)
+            partner.add(common)
+
+    def _bound(self, column: TellingColumn, value: Any, operator: str) -> None:
+        held = _as_kind(value, column.kind, self._zone)
+        if held is None:
+            return
+        if isinstance(held, str):
+            column.add(_texts(held, operator))
+            return
+        column.add([held])
+        column.add(_beside(held, column.column.type))
+
+    def _read_expression(self, expression: exp.Expression) -> None:
+        for node in expression.find_all(exp.Column):
+            self._add(BoundColumn(node.table, node.name), [])
+        for division in expression.find_all(exp.Div, exp.Mod):
+            for node in division.expression.find_all(exp.Column):
+                column = self.of(BoundColumn(node.table, node.name))
+                if column is not None:
+                    column.is_divisor = True
+        for compared, value in _compared(expression):
+            telling = self.of(BoundColumn(compared.table, compared.name))
+            if telling is not None:
+                self._bound(telling, value, "=")
+
+    def _read_rate(self, step: RateStep) -> None:
+        currencies = ["AAA", "BBB", "ZZZ"]
+        self._add(step.currency, [step.to, *currencies])
+        self._add(BoundColumn(step.rates, step.rate_currency), [*currencies[:2], step.to])
+        day = self.of(step.day)
+        rate_day = self.of(BoundColumn(step.rates, step.rate_day))
+        days = [_ANCHOR + timedelta(days=count) for count in range(3)]
+        for column in (day, rate_day):
+            if column is not None:
+                column.add(_as_kind(one, column.kind, self._zone) for one in days)
+        for amount in (step.amount, BoundColumn(step.rates, step.rate)):
+            self._mark_amount(amount)
+
+    def _read_aggregate(self, step: AggregateStep) -> None:
+        for key in step.keys:
+            column = self.of(key.column)
+            if column is not None and key.unit:
+                column.units.add(key.unit)
+        for measure in step.measures:
+            self._read_tests(measure.tests)
+            if measure.value is None:
+                continue
+            self._read_expression(measure.value)
+            names = list(measure.value.find_all(exp.Column))
+            if measure.function not in ("count", "count_distinct"):
+                for node in names[:1]:
+                    self._mark_amount(BoundColumn(node.table, node.name))
+
+    def _mark_amount(self, place: BoundColumn) -> None:
+        column = self.of(place)
+        if column is not None and column.kind in NUMBERS:
+            column.is_amount = True
+
+    def _add(self, place: BoundColumn, values: Iterable[Any]) -> None:
+        column = self.of(place)
+        if column is not None:
+            column.add(_as_kind(value, column.kind, self._zone) for value in values)
+
+    # what every column has
+
+    def _complete(self, column: TellingColumn) -> None:
+        if column.units:
+            column.add(self._moments(column))
+        if column.is_divisor:
+            column.add([_as_kind(0, column.kind, self._zone)])
+        column.add(column.column.allowed)
+        if len(column.values) < 3 and not column.is_amount:
+            column.add(self._usual(column))
+        column.values.sort(key=lambda value: not self._is_neutral(column, value))
+        column.add([None])
+
+    def _is_neutral(self, column: TellingColumn, value: Any) -> bool:
+        try:
+            return holds_all(column.tests, lambda _: value, self._zone)
+        except (NotComputable, TypeError):
+            return False
+
+    def _moments(self, column: TellingColumn) -> Iterator[Any]:
+        """Yield the first moment of periods that follow each other, and the last before it."""
+        days = [_day(value) for value in column.values if isinstance(value, date)]
+        self._anchors += 1
+        anchor = days[0] if days else shifted(_ANCHOR, "month", self._anchors)
+        for unit in sorted(column.units):
+            first = period_of(anchor, unit, self._zone)
+            for count in range(self._periods()):
+                start = shifted(first, unit, count)
+                yield from self._around(start, column.kind)
+
+    def _periods(self) -> int:
+        """Return how many periods windows need to show their offsets and frames."""
+        needed = 3
+        for step in self._intent.steps:
+            if isinstance(step, WindowStep):
+                needed = max(needed, (step.rows or 0) + 2, step.offset + 2)
+        return min(needed, _MOST_PERIODS)
+
+    def _around(self, start: date, kind: ValueKind) -> Iterator[Any]:
+        moment = _as_kind(start, kind, self._zone)
+        if moment is None:
+            return
+        yield moment
+        if isinstance(moment, datetime):
+            yield moment - _TICK
+            if moment.tzinfo is not None:  # where the zone's day is another than UTC's
+                yield datetime(start.year, start.month, start.day, tzinfo=UTC)
+        else:
+            yield moment - timedelta(days=1)
+
+    def _usual(self, column: TellingColumn) -> list[Any]:
+        return usual_values(column.kind, self._zone)
+
+
+def usual_values(kind: ValueKind, zone: str) -> list[Any]:
+    """Return a few values of a kind; none of kinds that are only handed on."""
+    if kind in DAYS:
+        return [_as_kind(_ANCHOR + timedelta(days=day), kind, zone) for day in (0, 1, 40)]
+    usual: dict[ValueKind, list[Any]] = {
+        "integer": [1, 2, 3],
+        "numeric": [Decimal(1), Decimal(2), Decimal("2.5")],
+        "float": [1.0, 2.0, 2.5],
+        "text": ["a", "b", "c"],
+        "boolean": [True, False],
+    }
+    return usual.get(kind, [])
+
+
+def largest_number(type_: str) -> Decimal:
+    """Return the largest amount that rows of a fixture put into a column of the type."""
+    if type_ == "smallint":
+        return Decimal(32767)
+    if type_.startswith("numeric("):
+        digits, _, scale = type_.removeprefix("numeric(").rstrip(")").partition(",")
+        whole = int(digits) - int(scale or 0)
+        return Decimal(10) ** whole - 1 if whole > 0 else Decimal(0)
+    return Decimal(2_000_000_000)
+
+
+def _length(type_: str) -> int | None:
+    for prefix in ("character varying(", "character("):
+        if type_.startswith(prefix):
+            return int(type_.removeprefix(prefix).rstrip(")"))
+    return 1 if type_ == "character" else None
+
+
+def _listed(test: BoundCondition) -> list[Any]:
+    value = test.value
+    given = value if isinstance(value, tuple) else (value,)
+    return [one.value if isinstance(one, RelativeDay) else one for one in given if one is not None]
+
+
+def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
+    """Return the value as a column of that kind holds it; None where it can't."""
+    if kind in DAYS:
+        return _as_day(value, kind, zone)
+    if isinstance(value, bool) or kind == "boolean":
+        return value if isinstance(value, bool) and kind == "boolean" else None
+    if kind == "text":
+        return value if isinstance(value, str) else None
+    if isinstance(value, str | date) or value is None:
+        return None
+    if kind == "numeric":
+        return Decimal(str(value))
+    if kind == "float":
+        return float(value)
+    return int(value) if kind == "integer" else None
+
+
+def _as_day(value: Any, kind: ValueKind, zone: str) -> date | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, date):
+        return None
+    if kind == "date":
+        return _day(value)
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    if kind == "timestamp":
+        return moment.replace(tzinfo=None)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=ZoneInfo(zone))
+
+
+def _day(value: date) -> date:
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _beside(value: Any, type_: str) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, datetime):
+        return [value - _TICK, value + _TICK]
+    if isinstance(value, date):
+        return [value - timedelta(days=1), value + timedelta(days=1)]
+    step = _smallest_step(value, type_)
+    return [value - step, value + step]
+
+
+def _smallest_step(value: Any, type_: str) -> Any:
+    if isinstance(value, int):
+        return 1
+    if isinstance(value, float):
+        return 0.5
+    has_scale = type_.startswith("numeric(") and "," in type_
+    scale = int(type_.partition(",")[2].rstrip(")")) if has_scale else 2
+    is_whole = type_.startswith("numeric(") and not has_scale
+    return Decimal(1) if is_whole else Decimal(1).scaleb(-scale)
+
+
+def _texts(text: str, operator: str) -> list[str]:
+    if operator in ("contains", "prefix", "suffix"):
+        return [text, f"x{text}x", f"{text}x", f"x{text}", text[:-1], "a", text.swapcase()]
+    return [text, f"{text}x", text.swapcase(), "a"]
+
+
+def _compared(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:
+    """Yield the columns that an expression compares with literals, with these."""
+    for node in expression.find_all(exp.Binary, exp.In, exp.Between):
+        columns = list(node.this.find_all(exp.Column)) if node.this else []
+        others = [part for part in node.iter_expressions() if part is not node.this]
+        for column in columns[:1]:
+            for other in others:
+                for literal in other.find_all(exp.Literal):
+                    yield column, literal_value(literal)
