@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 _MOST_ROWS = 70
 _MOST_REFERENCES = 160
-_POWERS = 24
+_POWERS = 30
 _UNKNOWN = 97  # the key that no row has
 _FEW = 3
 
@@ -98,8 +98,11 @@ class WorldMaker:
 
     def single_keys(self, table: Table) -> set[str]:
         """Return columns that are unique by themselves."""
-        keys = (table.primary_key, *table.unique_keys)
-        return {key[0] for key in keys if len(key) == 1}
+        return {key[0] for key in self.declared_keys(table) if len(key) == 1}
+
+    def declared_keys(self, table: Table) -> list[tuple[str, ...]]:
+        """Return the table's keys, of which no two rows have the same values."""
+        return [key for key in (table.primary_key, *table.unique_keys) if key]
 
     def dedup_keys(self, table: Table) -> tuple[str, ...]:
         """Return the key of a dedup of the table; empty without one."""
@@ -274,10 +277,11 @@ class _Filling:
     def _repeated(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Return further rows of keys that a dedup looks at: later, earlier, at the same time."""
         keys = self._maker.dedup_keys(table)
-        if not keys:
+        is_unique = any(set(keys).issuperset(key) for key in self._maker.declared_keys(table))
+        if not keys or is_unique:
             return []
         again = []
-        for row in rows[:6]:
+        for row in rows[:_FEW]:
             for column in self._maker.columns(table):
                 if column.name in keys or column.name in table.primary_key:
                     continue

@@ -47,6 +47,7 @@ class ScratchBuild:
         self.schema = schema
         self.server_version = str(connection.info.parameter_status("server_version"))
         self._source_schemas: dict[str, str] = {}
+        self._further = 0
 
     @property
     def source_schemas(self) -> Mapping[str, str]:
@@ -56,11 +57,17 @@ class ScratchBuild:
     async def source_schema(self, schema: str) -> str:
         """Return the schema that stands for one of the datasource; it is made when missing."""
         if schema not in self._source_schemas:
-            number = str(len(self._source_schemas) + 1) if self._source_schemas else ""
-            made = f"{self.schema}_src{number}"
-            await create_schemas(self._connection, [made])
-            self._source_schemas[schema] = made
+            self._source_schemas[schema] = await self.further_schema()
         return self._source_schemas[schema]
+
+    async def further_schema(self) -> str:
+        """Make one more schema, which ends with the build; return its name."""
+        self._further += 1
+        number = str(self._further) if self._further > 1 else ""
+        made = f"{self.schema}_src{number}"
+        with translated():
+            await create_schemas(self._connection, [made])
+        return made
 
     async def execute(self, statement: str) -> int:
         """Run one statement; return how many rows it made, or -1.

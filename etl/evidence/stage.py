@@ -1,0 +1,96 @@
+"""A place in scratch where models are built over given rows: the samples, or a made-up world."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_test import TypedRows
+from etl.rendering.select_text import render_select
+from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.scratch_loading import create_table, insert_rows, values_query
+from postgres.identifiers import quoted
+
+TableKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Names of relations there.
+
+    Attributes:
+        schema: of the models, and of tables made for a world.
+        tables: the tables that stand for those of the datasource, quoted.
+    """
+
+    schema: str
+    tables: Mapping[TableKey, str]
+
+    def relation(self, table: exp.Table) -> str:
+        """Return what stands for a table of a model's tree."""
+        return self.tables[table.db, table.name] if table.db else self.model(table.name)
+
+    def model(self, name: str) -> str:
+        """Return the relation of a model."""
+        return f"{quoted(self.schema)}.{quoted(name)}"
+
+    def text(self, query: exp.Query) -> str:
+        """Return a query over tables and models as SQL."""
+        return render_select(query, self.relation, jinja=False)
+
+
+def sample_stage(build: ScratchBuild, tables: Sequence[TableKey]) -> Stage:
+    """Return the stage of the samples that were loaded."""
+    named = {}
+    for schema, name in tables:
+        named[schema, name] = f"{quoted(build.source_schemas[schema])}.{quoted(name)}"
+    return Stage(build.schema, named)
+
+
+async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedRows]) -> Stage:
+    """Make tables with these rows, and all models over them, in a schema of their own.
+
+    Raises:
+        InvalidSql: PostgreSQL refused a model or failed while building it.
+    """
+    schema = await build.further_schema()
+    # Names with a blank are no model's.
+    named = {
+        (rows.schema, rows.name): f'{quoted(schema)}."table {place}"'
+        for place, rows in enumerate(tables)
+    }
+    stage = Stage(schema, named)
+    statements = []
+    for rows in tables:
+        relation = named[rows.schema, rows.name]
+        statements.append(create_table(relation, rows.columns, "UNLOGGED TABLE"))
+        inserted = insert_rows(relation, rows)
+        if inserted is not None:
+            statements.append(inserted)
+    statements += [model_table(stage, model) for model in draft.models]
+    await build.execute(";\n".join(statements))
+    return stage
+
+
+def model_table(stage: Stage, model: DraftModel) -> str:
+    """Return the statement that builds a model as a table, whatever it is later."""
+    return f"CREATE UNLOGGED TABLE {stage.model(model.name)} AS {stage.text(model.select)}"
+
+
+def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
+    """Return a query that counts rows of one query that the other lacks, repeated ones included."""
+    listed = ", ".join(quoted(name) for name in columns)
+    built = f"SELECT {listed} FROM ({actual}) AS built"
+    wanted = f"SELECT {listed} FROM ({expected}) AS wanted"
+    return (
+        f"SELECT count(*) FROM ((({built}) EXCEPT ALL ({wanted})) "
+        f"UNION ALL (({wanted}) EXCEPT ALL ({built}))) AS differing"
+    )
+
+
+async def differing_rows(build: ScratchBuild, actual: str, expected: TypedRows) -> int:
+    """Return how many rows of a query are not expected or lacking."""
+    columns = [name for name, _ in expected.columns]
+    found = await build.rows(difference(actual, values_query(expected), columns))
+    return int(found.rows[0][0])

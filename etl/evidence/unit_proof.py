@@ -1,0 +1,237 @@
+"""Unit tests of a draft, and how many broken models they notice.
+
+Worlds of made-up rows are built once; the target's rows must be the interpreter's. What other
+models have in a world where that holds is what their own tests expect. A broken model is caught
+when its rows differ in one of the worlds; only worlds that caught something are kept.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from common.errors import InvalidSql
+from common.text import Text
+from etl.evidence.fixture_worlds import World, WorldMaker
+from etl.evidence.mutants import Mutant
+from etl.evidence.stage import Stage, difference, differing_rows, world_stage
+from etl.meaning.bound import BoundIntent
+from etl.meaning.evaluation import NotComputable
+from etl.meaning.interpreter import evaluate
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
+from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.scratch_loading import known_types
+from postgres.identifiers import quoted
+
+TableKey = tuple[str, str]
+_MIXED = 6
+_FURTHER = 100  # the first number of the worlds that are made for survivors
+
+
+@dataclass
+class _BuiltWorld:
+    """A world in scratch, with the rows of its models."""
+
+    world: World
+    stage: Stage
+    sources: tuple[TypedRows, ...]
+    expected: TypedRows
+    failures: int
+    has_caught: bool = False
+
+
+@dataclass
+class MutationScore:
+    """What became of the mutants; those that PostgreSQL refuses are not counted."""
+
+    caught: int = 0
+    equivalent: int = 0
+    survivors: list[Mutant] = field(default_factory=list)
+
+
+class UnitProof:
+    """The worlds of a draft in one build."""
+
+    def __init__(self, draft: Draft, bound: BoundIntent, build: ScratchBuild) -> None:
+        self._draft = draft
+        self._bound = bound
+        self._build = build
+        self._maker = WorldMaker(bound, columns_read(draft, bound))
+        self._worlds: list[_BuiltWorld] = []
+        self._types: set[str] = set()
+
+    async def build_worlds(self) -> None:
+        """Build the first worlds.
+
+        Raises:
+            InvalidSql: PostgreSQL refused a model.
+        """
+        written = {column.type for source in self._bound.sources for column in source.table.columns}
+        self._types = await known_types(self._build, written)
+        worlds = [self._maker.variants(), *(self._maker.mixed(n) for n in range(1, _MIXED + 1))]
+        for world in worlds:
+            await self._enter(world)
+
+    async def _enter(self, world: World) -> _BuiltWorld | None:
+        """Build a world; None for one that no rows are meant of."""
+        try:
+            meaning = evaluate(self._bound, world.by_source(self._bound))
+        except NotComputable:
+            return None
+        sources = tuple(self._sources(world))
+        stage = await world_stage(self._build, self._draft, sources)
+        target = self._draft.target
+        types = {one.name: one.type for one in target.node.columns}
+        expected = TypedRows(
+            "",
+            target.name,
+            tuple((name, types[name]) for name in meaning.columns),
+            tuple(meaning.rows),
+        )
+        actual = f"SELECT * FROM {stage.model(target.name)}"
+        failures = await differing_rows(self._build, actual, expected)
+        built = _BuiltWorld(world, stage, sources, expected, failures)
+        self._worlds.append(built)
+        return built
+
+    def _sources(self, world: World) -> Iterator[TypedRows]:
+        for table in self._maker.order:
+            columns = self._maker.columns(table)
+            types = [one.type if one.type in self._types else "text" for one in columns]
+            names = [one.name for one in columns]
+            rows = [tuple(row[name] for name in names) for row in world.tables[table.key]]
+            typed = tuple(zip(names, types, strict=True))
+            yield TypedRows(table.schema, table.name, typed, tuple(rows))
+
+    # mutants
+
+    async def try_mutants(self, mutants: Sequence[Mutant]) -> MutationScore:
+        """Run each mutant in the worlds until one shows it, and survivors in further worlds."""
+        score = MutationScore()
+        left = []
+        for mutant in mutants:
+            is_caught = await self._is_caught(mutant, self._sound())
+            if is_caught is None:
+                continue
+            if is_caught:
+                score.caught += 1
+            elif mutant.is_equivalent:
+                score.equivalent += 1
+            else:
+                left.append(mutant)
+        score.survivors = await self._try_again(left, score)
+        return score
+
+    async def _try_again(self, left: list[Mutant], score: MutationScore) -> list[Mutant]:
+        for number in range(_MIXED):
+            if not left:
+                break
+            built = await self._enter(self._maker.mixed(_FURTHER + number))
+            if built is None or built.failures:
+                continue
+            still = []
+            for mutant in left:
+                if await self._is_caught(mutant, [built]):
+                    score.caught += 1
+                else:
+                    still.append(mutant)
+            left = still
+        return left
+
+    def _sound(self) -> list[_BuiltWorld]:
+        return [world for world in self._worlds if not world.failures]
+
+    async def _is_caught(self, mutant: Mutant, worlds: Sequence[_BuiltWorld]) -> bool | None:
+        """Tell whether the mutant's rows differ in one of the worlds; None: it is no SQL."""
+        model = self._draft.model(mutant.node)
+        columns = [column.name for column in model.node.columns]
+        for world in worlds:
+            actual = world.stage.text(mutant.select)
+            expected = f"SELECT * FROM {world.stage.model(mutant.node)}"
+            try:
+                found = await self._build.rows(difference(actual, expected, columns))
+            except InvalidSql as exc:
+                is_of_text = exc.sqlstate is not None and exc.sqlstate.startswith("42")
+                if is_of_text:
+                    return None
+                world.has_caught = True
+                return True
+            if found.rows[0][0]:
+                world.has_caught = True
+                return True
+        return False
+
+    # tests
+
+    async def tests(self) -> list[tuple[DraftTest, int]]:
+        """Return the unit tests that are kept, each with the number of rows that differ."""
+        kept = [world for world in self._worlds if world.has_caught or world.failures]
+        if not kept:
+            kept = self._worlds[:1]
+        found = []
+        for number, world in enumerate(kept, 1):
+            for model in self._draft.models:
+                test = await self._test(world, model, number)
+                if test is not None:
+                    is_target = model.name == self._draft.plan.target
+                    found.append((test, world.failures if is_target else 0))
+        return found
+
+    async def _test(self, world: _BuiltWorld, model: DraftModel, number: int) -> DraftTest | None:
+        is_target = model.name == self._draft.plan.target
+        if not is_target and (world.failures or model.node.layer == "ODS"):
+            return None
+        expected = world.expected if is_target else await self._rows_of(world, model)
+        inputs = [await self._input(world, name) for name in model.node.inputs]
+        needed = self._tables_behind(model)
+        sources = [rows for rows in world.sources if (rows.schema, rows.name) in needed]
+        case = UnitCase(tuple(sources), tuple(inputs), expected)
+        test_id = f"unit_{model.name}_{number}"
+        return DraftTest(test_id, "unit", model.name, _TITLE, case=case)
+
+    async def _input(self, world: _BuiltWorld, name: str) -> TypedRows:
+        for rows in world.sources:
+            if f"{rows.schema}.{rows.name}" == name:
+                return rows
+        return await self._rows_of(world, self._draft.model(name))
+
+    async def _rows_of(self, world: _BuiltWorld, model: DraftModel) -> TypedRows:
+        """Return the rows of a model, with values as PostgreSQL's text."""
+        columns = tuple((one.name, one.type) for one in model.node.columns)
+        listed = ", ".join(f"{quoted(name)}::text" for name, _ in columns)
+        found = await self._build.rows(f"SELECT {listed} FROM {world.stage.model(model.name)}")
+        return TypedRows("", model.name, columns, tuple(found.rows))
+
+    def _tables_behind(self, model: DraftModel) -> set[TableKey]:
+        """Return the tables of the datasource that a model is made of."""
+        tables: set[TableKey] = set()
+        for table in model.select.find_all(exp.Table):
+            if table.db:
+                tables.add((table.db, table.name))
+        for name in model.node.inputs:
+            for other in self._draft.models:
+                if other.name == name:
+                    tables |= self._tables_behind(other)
+        return tables
+
+
+def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str]]:
+    """Return the columns of each table of the datasource that the draft's models read."""
+    known = {source.table.key: source.table for source in bound.sources}
+    read: dict[TableKey, dict[str, None]] = {}
+    for model in draft.models:
+        for table in model.select.find_all(exp.Table):
+            key = (table.db, table.name)
+            if key not in known:
+                continue
+            names = {column.name for column in model.select.find_all(exp.Column)}
+            own = [column.name for column in known[key].columns if column.name in names]
+            read.setdefault(key, {}).update(dict.fromkeys(own))
+    return {key: list(names) for key, names in read.items()}
+
+
+_TITLE = Text(
+    "对构造的样例行，模型给出的行与需求的含义一致。",
+    "For made-up rows the model gives the rows that the request means.",
+)
