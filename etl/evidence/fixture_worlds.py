@@ -100,6 +100,33 @@ class WorldMaker:
         """Return columns that are unique by themselves."""
         return {key[0] for key in self.declared_keys(table) if len(key) == 1}
 
+    def required_children(self) -> Iterator[tuple[tuple[Table, str], tuple[Table, str]]]:
+        """Yield the joins that leave rows out which nothing refers to."""
+        for step in self._joins:
+            is_required = step.how in ("inner", "semi") and step.is_multiple
+            if not is_required or len(step.on) != 1:
+                continue
+            ((left, right),) = step.on
+            if left.source:
+                parent = self._intent.source(left.source).table
+                child = self._intent.source(right.source).table
+                yield (parent, left.name), (child, right.name)
+
+    def meets_nothing(self, table: Table, column: str) -> bool:
+        """Tell whether rows stay only when nothing has the column's value: an anti join's."""
+        for step in self._joins:
+            if step.how != "anti":
+                continue
+            for left, right in step.on:
+                if not left.source:
+                    continue
+                left_table = self._intent.source(left.source).table
+                is_key = left.name in self.single_keys(left_table)
+                varied = right if is_key else left
+                if (self._key_of(varied.source), varied.name) == (table.key, column):
+                    return True
+        return False
+
     def declared_keys(self, table: Table) -> list[tuple[str, ...]]:
         """Return the table's keys, of which no two rows have the same values."""
         return [key for key in (table.primary_key, *table.unique_keys) if key]
@@ -145,6 +172,8 @@ class _Filling:
             self._fill(table)
         for table in reversed(self._maker.order):
             self._filled[table.key] = self._with_references(table)
+        for (parent, key), (child, name) in self._maker.required_children():
+            self._add_children(parent, key, child, name)
         result = {}
         for table in self._maker.order:
             rows = _without_duplicates(table, self._filled[table.key])
@@ -179,15 +208,23 @@ class _Filling:
             return []
         telling = self._maker.telling(table, column)
         if self._maker.domain(table, column.name) is not None:
-            unknown = _key(column, _UNKNOWN)
-            values = [unknown, *([None] if _may_be_null(table, column) else [])]
-            return values if unknown is not None else []
+            return self._key_variants(table, column)
         if telling.is_amount:
             bounds = [value for value in telling.values if value is not None]
             again = self._plain_amount(column, 0)
             return [*bounds, again, *([None] if _may_be_null(table, column) else [])]
         values = [value for value in telling.values[1:] if value is not None]
         return [*values, *([None] if _may_be_null(table, column) else [])]
+
+    def _key_variants(self, table: Table, column: Column) -> list[Any]:
+        """Return a key that no other row has, NULL, and 0 where it divides."""
+        is_anti = self._maker.meets_nothing(table, column.name)
+        values = [_key(column, 0 if is_anti else _UNKNOWN)]
+        if self._maker.telling(table, column).is_divisor:
+            values.append(_key(column, -1))
+        if _may_be_null(table, column):
+            values.append(None)
+        return values if values[0] is not None else []
 
     def _plain_row(self, table: Table, place: int) -> Row:
         return {
@@ -205,6 +242,8 @@ class _Filling:
                 *self._maker.single_keys(table),
                 *self._maker.dedup_keys(table),
             }
+            if self._maker.meets_nothing(table, column.name):
+                return _key(column, _UNKNOWN)
             return _key(column, place if is_single else place % 2)
         if is_own_key:
             return _key(column, place)
@@ -288,9 +327,10 @@ class _Filling:
                 for value in self._maker.telling(table, column).values[:3]:
                     again.append(dict(row) | {column.name: value})
             again.append(dict(row))
-        nulls = [dict(row) | dict.fromkeys(keys) for row in rows[:2]]
-        nullable = all(_may_be_null(table, _column(table, key)) for key in keys)
-        added = (again + (nulls if nullable else []))[:_MOST_ROWS]
+        for key in keys:
+            if _may_be_null(table, _column(table, key)):
+                again += [dict(rows[0]) | {key: None} for _ in range(2)]
+        added = again[-_MOST_ROWS:]
         return [self._renumbered(table, row, len(rows) + n) for n, row in enumerate(added)]
 
     def _renumbered(self, table: Table, row: Row, place: int) -> Row:
@@ -323,6 +363,16 @@ class _Filling:
                 place = len(rows) + len(added)
                 added.append(self._plain_row(table, place) | {name: value})
         return [*rows, *added]
+
+    def _add_children(self, parent: Table, key: str, child: Table, name: str) -> None:
+        """Give most rows a child, where rows without one would all be left out."""
+        rows = self._filled[child.key]
+        met = {row[name] for row in rows}
+        for place, one in enumerate(self._filled[parent.key]):
+            is_left_alone = place % 4 == 3
+            if one[key] is None or one[key] in met or is_left_alone:
+                continue
+            rows.append(self._plain_row(child, len(rows)) | {name: one[key]})
 
 
 def _domains(intent: BoundIntent, joins: Sequence[JoinSourceStep]) -> dict[Place, int]:

@@ -40,6 +40,11 @@ class Stage:
         return render_select(query, self.relation, jinja=False)
 
 
+def unqualified(table: exp.Table) -> str:
+    """Return a model's name for a session whose search path leads to its stage."""
+    return quoted(table.name)
+
+
 def sample_stage(build: ScratchBuild, tables: Sequence[TableKey]) -> Stage:
     """Return the stage of the samples that were loaded."""
     named = {}
@@ -81,11 +86,11 @@ def model_table(stage: Stage, model: DraftModel) -> str:
 def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
     """Return a query that counts rows of one query that the other lacks, repeated ones included."""
     listed = ", ".join(quoted(name) for name in columns)
-    built = f"SELECT {listed} FROM ({actual}) AS built"
-    wanted = f"SELECT {listed} FROM ({expected}) AS wanted"
     return (
-        f"SELECT count(*) FROM ((({built}) EXCEPT ALL ({wanted})) "
-        f"UNION ALL (({wanted}) EXCEPT ALL ({built}))) AS differing"
+        f"WITH built AS MATERIALIZED (SELECT {listed} FROM ({actual}) AS actual), "
+        f"wanted AS MATERIALIZED (SELECT {listed} FROM ({expected}) AS expected) "
+        "SELECT count(*) FROM ((TABLE built EXCEPT ALL TABLE wanted) "
+        "UNION ALL (TABLE wanted EXCEPT ALL TABLE built)) AS differing"
     )
 
 

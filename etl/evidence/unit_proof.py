@@ -14,12 +14,13 @@ from common.errors import InvalidSql
 from common.text import Text
 from etl.evidence.fixture_worlds import World, WorldMaker
 from etl.evidence.mutants import Mutant
-from etl.evidence.stage import Stage, difference, differing_rows, world_stage
+from etl.evidence.stage import Stage, difference, differing_rows, unqualified, world_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
+from etl.rendering.select_text import render_select
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import known_types
 from postgres.identifiers import quoted
@@ -39,6 +40,15 @@ class _BuiltWorld:
     expected: TypedRows
     failures: int
     has_caught: bool = False
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A mutant as SQL, and the query that counts the rows by which it differs from the model."""
+
+    mutant: Mutant
+    text: str
+    query: str
 
 
 @dataclass
@@ -108,59 +118,64 @@ class UnitProof:
 
     async def try_mutants(self, mutants: Sequence[Mutant]) -> MutationScore:
         """Run each mutant in the worlds until one shows it, and survivors in further worlds."""
+        left = [self._trial(mutant) for mutant in mutants]
         score = MutationScore()
-        left = []
-        for mutant in mutants:
-            is_caught = await self._is_caught(mutant, self._sound())
-            if is_caught is None:
-                continue
-            if is_caught:
-                score.caught += 1
-            elif mutant.is_equivalent:
+        for world in self._sound():
+            left = await self._try(left, world, score)
+        score.equivalent = sum(trial.mutant.is_equivalent for trial in left)
+        left = [trial for trial in left if not trial.mutant.is_equivalent]
+        for number in range(_MIXED):
+            built = await self._enter(self._maker.mixed(_FURTHER + number)) if left else None
+            if built is not None and not built.failures:
+                left = await self._try(left, built, score)
+        for trial in left:
+            if await self._is_planned_alike(trial):
                 score.equivalent += 1
             else:
-                left.append(mutant)
-        score.survivors = await self._try_again(left, score)
+                score.survivors.append(trial.mutant)
+        await self._build.search(self._build.schema)
         return score
 
-    async def _try_again(self, left: list[Mutant], score: MutationScore) -> list[Mutant]:
-        for number in range(_MIXED):
-            if not left:
-                break
-            built = await self._enter(self._maker.mixed(_FURTHER + number))
-            if built is None or built.failures:
-                continue
-            still = []
-            for mutant in left:
-                if await self._is_caught(mutant, [built]):
-                    score.caught += 1
-                else:
-                    still.append(mutant)
-            left = still
-        return left
+    def _trial(self, mutant: Mutant) -> _Trial:
+        model = self._draft.model(mutant.node)
+        text = render_select(mutant.select, unqualified, jinja=False)
+        columns = [column.name for column in model.node.columns]
+        query = difference(text, f"TABLE {quoted(mutant.node)}", columns)
+        return _Trial(mutant, text, query)
 
     def _sound(self) -> list[_BuiltWorld]:
         return [world for world in self._worlds if not world.failures]
 
-    async def _is_caught(self, mutant: Mutant, worlds: Sequence[_BuiltWorld]) -> bool | None:
-        """Tell whether the mutant's rows differ in one of the worlds; None: it is no SQL."""
-        model = self._draft.model(mutant.node)
-        columns = [column.name for column in model.node.columns]
-        for world in worlds:
-            actual = world.stage.text(mutant.select)
-            expected = f"SELECT * FROM {world.stage.model(mutant.node)}"
+    async def _try(
+        self, trials: Sequence[_Trial], world: _BuiltWorld, score: MutationScore
+    ) -> list[_Trial]:
+        """Return the mutants that the world does not show; drop those that are no SQL."""
+        await self._build.search(world.stage.schema)
+        left = []
+        for trial in trials:
             try:
-                found = await self._build.rows(difference(actual, expected, columns))
+                found = await self._build.rows(trial.query)
+                is_caught = bool(found.rows[0][0])
             except InvalidSql as exc:
-                is_of_text = exc.sqlstate is not None and exc.sqlstate.startswith("42")
-                if is_of_text:
-                    return None
+                if exc.sqlstate is not None and exc.sqlstate.startswith("42"):
+                    continue
+                is_caught = True
+            if is_caught:
+                score.caught += 1
                 world.has_caught = True
-                return True
-            if found.rows[0][0]:
-                world.has_caught = True
-                return True
-        return False
+            else:
+                left.append(trial)
+        return left
+
+    async def _is_planned_alike(self, trial: _Trial) -> bool:
+        """Tell whether PostgreSQL itself makes the same of the mutant as of the model."""
+        model = self._draft.model(trial.mutant.node)
+        original = render_select(model.select, unqualified, jinja=False)
+        plans = []
+        for text in (original, trial.text):
+            found = await self._build.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {text}")
+            plans.append(found.rows)
+        return plans[0] == plans[1]
 
     # tests
 

@@ -86,6 +86,10 @@ class ScratchBuild:
             columns = tuple(column.name for column in cursor.description or ())
             return ResultRows(columns, await cursor.fetchall())
 
+    async def search(self, schema: str) -> None:
+        """Let names without a schema lead to one of the build's schemas; raises as `execute`."""
+        await self.execute(f'SET search_path = "{schema}"')
+
     async def copy_text(
         self, schema: str, table: str, columns: Sequence[str], rows: Sequence[Sequence[str | None]]
     ) -> None:
