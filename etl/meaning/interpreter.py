@@ -34,6 +34,8 @@ from etl.meaning.windows import Direction, Row, add_window, sorted_rows
 from etl.schemas.evidence import LedgerEntry
 
 Tables = Mapping[str, Sequence[Mapping[str, Any]]]
+# Values of which equal ones have equal hashes, whatever their columns' types are.
+_SIMPLE = (int, Decimal, str, type(None))
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class _SourceRow:
 
     stored: Mapping[str, Any]
     made: dict[str, Any] = field(default_factory=dict)
+
+
+_Index = dict[tuple[Any, ...], list[_SourceRow]]
 
 
 @dataclass
@@ -238,8 +243,9 @@ class _Interpreter:
     def _joined(self, step: JoinSourceStep, before: list[_Combination]) -> list[_Combination]:
         after: list[_Combination] = []
         unmatched = null_keys = repeated = filtered = 0
+        index = self._index(step)
         for combination in before:
-            matches = self._matches(step, combination)
+            matches = self._matches(step, combination, index)
             if _has_null(combination.value(left) for left, _ in step.on):
                 null_keys += 1
             elif not matches:
@@ -260,8 +266,25 @@ class _Interpreter:
         )
         return after
 
-    def _matches(self, step: JoinSourceStep, combination: _Combination) -> list[_SourceRow]:
-        return [row for row in self._rows[step.right] if self._meets(step, combination, row)]
+    def _index(self, step: JoinSourceStep) -> _Index | None:
+        """Return the right rows by their keys; None where equal keys may differ in Python."""
+        index: _Index = defaultdict(list)
+        for row in self._rows[step.right]:
+            values = _values_of(step.right, row)
+            key = tuple(values(right) for _, right in step.on)
+            if any(not isinstance(one, _SIMPLE) for one in key):
+                return None
+            index[key].append(row)
+        return index
+
+    def _matches(
+        self, step: JoinSourceStep, combination: _Combination, index: _Index | None
+    ) -> list[_SourceRow]:
+        candidates: Sequence[_SourceRow] = self._rows[step.right]
+        key = tuple(combination.value(left) for left, _ in step.on)
+        if index is not None and all(isinstance(one, _SIMPLE) for one in key):
+            candidates = index.get(key, ())
+        return [row for row in candidates if self._meets(step, combination, row)]
 
     def _meets(self, step: JoinSourceStep, combination: _Combination, row: _SourceRow) -> bool:
         values = _values_of(step.right, row)
