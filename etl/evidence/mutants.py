@@ -538,8 +538,11 @@ def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: _Reading) -> bool
     join = node.find_ancestor(exp.Join)
     if join is None or join.side != "LEFT" or not isinstance(node, exp.Column):
         return False
+    select = join.find_ancestor(exp.Select)
+    if select is None:
+        return False
     right = join.this.alias_or_name
-    used = [one for one in join.parent.find_all(exp.Column) if one.table == right]
+    used = [one for one in select.find_all(exp.Column) if one.table == right]
     own = {(one.table, one.name) for one in join.find_all(exp.Column) if one.table == right}
     is_unused = len(used) == len(own)
     return node.table != right and is_unused and any(key and key <= own for key in reading.keys)

@@ -7,9 +7,9 @@ from sqlglot import exp
 
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import TypedRows
-from etl.rendering.select_text import render_select
+from etl.rendering.select_rendering import render_select
 from etl.scratch.scratch_build import ScratchBuild
-from etl.scratch.scratch_loading import create_table, insert_rows, values_query
+from etl.scratch.scratch_loading import create_table, insert_rows, typed_values
 from postgres.identifiers import quoted
 
 TableKey = tuple[str, str]
@@ -97,5 +97,5 @@ def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
 async def differing_rows(build: ScratchBuild, actual: str, expected: TypedRows) -> int:
     """Return how many rows of a query are not expected or lacking."""
     columns = [name for name, _ in expected.columns]
-    found = await build.rows(difference(actual, values_query(expected), columns))
+    found = await build.rows(difference(actual, typed_values(expected), columns))
     return int(found.rows[0][0])

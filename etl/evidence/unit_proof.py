@@ -20,7 +20,7 @@ from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
-from etl.rendering.select_text import render_select
+from etl.rendering.select_rendering import render_select
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import known_types
 from postgres.identifiers import quoted

@@ -8,8 +8,10 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
+from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_errors import translated
 from etl.scratch.scratch_options import ScratchOptions
+from etl.scratch.scratch_values import as_text
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
@@ -100,6 +102,11 @@ class ScratchBuild:
             async with self._connection.cursor().copy(statement) as copy:
                 for row in rows:
                     await copy.write_row(row)
+
+    async def copy_values(self, schema: str, rows: TypedRows) -> None:
+        """Fill a table with Python values; raises as `execute` does."""
+        text = [[None if value is None else as_text(value) for value in row] for row in rows.rows]
+        await self.copy_text(schema, rows.name, [name for name, _ in rows.columns], text)
 
     async def begin(self) -> None:
         """Begin a transaction, which `roll_back` ends."""

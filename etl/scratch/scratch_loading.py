@@ -3,20 +3,15 @@ rows.
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime
-from decimal import Decimal
-from typing import Any
-
-from sqlglot import exp
 
 from common.text import Text
 from common.values import Table
 from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.scratch_values import literal
 from etl.scratch.source_sampling import Samples, TableSample
 from postgres.identifiers import quoted
 
-# Types that only look like numbers with a fraction, or have parts that PostgreSQL adds by itself
 _TEXT = "text"
 
 
@@ -82,7 +77,7 @@ def insert_rows(relation: str, rows: TypedRows) -> str | None:
     return f"INSERT INTO {relation} ({names}) VALUES {values}"
 
 
-def values_query(rows: TypedRows) -> str:
+def typed_values(rows: TypedRows) -> str:
     """Return a query that gives these rows with their types, also when there are none."""
     columns = rows.columns
     typed = ", ".join(
@@ -95,34 +90,6 @@ def values_query(rows: TypedRows) -> str:
         return f"SELECT {nothing} WHERE false"
     values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows.rows)
     return f"SELECT {typed} FROM (VALUES {values}) AS v ({names})"
-
-
-def literal(value: Any) -> str:
-    """Return the value as a literal that takes the type of what it is compared with or stored in."""
-    if value is None:
-        return "NULL"
-    return exp.Literal.string(as_text(value)).sql("postgres")
-
-
-def as_text(value: Any) -> str:
-    """Return a value as PostgreSQL reads it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime | date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f") if value.is_finite() else str(value)
-    return str(value)
-
-
-def relation_of(build: ScratchBuild, table: exp.Table) -> str:
-    """Return where a relation of a model's tree is in scratch.
-
-    Raises:
-        KeyError: it is a table of the datasource that has no schema here.
-    """
-    schema = build.source_schemas[table.db] if table.db else build.schema
-    return f"{quoted(schema)}.{quoted(table.name)}"
 
 
 def _unknown_type(table: Table, column: str, written: str) -> Text:

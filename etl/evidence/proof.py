@@ -1,0 +1,230 @@
+"""The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from common.errors import InvalidSql
+from common.text import Text
+from common.values import QueryResult
+from etl.evidence.draft_checks import checks_of
+from etl.evidence.mutants import Mutant, mutants_of
+from etl.evidence.sample_build import SampleBuild, made_result, result_of
+from etl.evidence.static_checks import findings
+from etl.evidence.unit_proof import MutationScore, UnitProof
+from etl.meaning.bound import BoundIntent
+from etl.planning.draft_model import Draft
+from etl.planning.draft_test import DraftTest
+from etl.schemas.evidence import (
+    BuiltModel,
+    EvidenceTest,
+    LedgerEntry,
+    MeasureTotal,
+    MutantReport,
+    ScratchReport,
+    Survivor,
+    TestReport,
+)
+from etl.scratch.scratch_access import ScratchDatabase
+from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.source_sampling import Samples
+
+_MOST_MUTANTS = 400
+
+
+def _nobody() -> None:
+    """Tell nobody that a build waits."""
+
+
+@dataclass(frozen=True)
+class ProofOptions:
+    """How a draft is proven.
+
+    Attributes:
+        name: of the run and its attempt, by which its schemas are named.
+        mutants: whether broken models are tried.
+        preview_rows: most rows of the target that are shown.
+        waits: is called when other builds have to end before.
+    """
+
+    name: str
+    mutants: bool = True
+    preview_rows: int = 200
+    waits: Callable[[], None] = _nobody
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was found.
+
+    Attributes:
+        tests: those that go into the artefact.
+        preview: rows of the target; None when it could not be built.
+        failure: PostgreSQL's message when it refused a model.
+    """
+
+    report: TestReport
+    tests: tuple[DraftTest, ...]
+    preview: QueryResult | None = None
+    warnings: tuple[Text, ...] = ()
+    failure: InvalidSql | None = None
+
+
+def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
+    """Return the tests that need no build; unit tests come of `prove`."""
+    return tuple(checks_of(draft, bound))
+
+
+async def prove(
+    draft: Draft,
+    bound: BoundIntent,
+    scratch: ScratchDatabase,
+    samples: Samples,
+    options: ProofOptions,
+) -> Proof:
+    """Build the draft in scratch and test it.
+
+    Raises:
+        DatabaseUnavailable: there is no scratch database, or it is one that must not be used.
+        QueryTimeout: a statement took too long there.
+    """
+    async with scratch.build(options.name, options.waits) as build:
+        proving = _Proving(draft, bound, build, samples, options)
+        try:
+            await proving.run()
+        except InvalidSql as exc:
+            proving.failure = exc
+        return proving.proof()
+
+
+@dataclass
+class _Findings:
+    models: list[BuiltModel] = field(default_factory=list)
+    results: list[EvidenceTest] = field(default_factory=list)
+    ledger: tuple[LedgerEntry, ...] = ()
+    totals: list[MeasureTotal] = field(default_factory=list)
+    mutants: MutantReport | None = None
+
+
+class _Proving:
+    def __init__(
+        self,
+        draft: Draft,
+        bound: BoundIntent,
+        build: ScratchBuild,
+        samples: Samples,
+        options: ProofOptions,
+    ) -> None:
+        self._draft = draft
+        self._bound = bound
+        self._build = build
+        self._samples = samples
+        self._options = options
+        self._tests = list(make_tests(draft, bound))
+        self._found = _Findings()
+        self._timings: dict[str, float] = {}
+        self._preview: QueryResult | None = None
+        self._sample_build = SampleBuild(draft, bound, build, samples)
+        self.failure: InvalidSql | None = None
+
+    async def run(self) -> None:
+        """Do everything, one after the other.
+
+        Raises:
+            InvalidSql: PostgreSQL refused a model.
+        """
+        with self._timed("sample"):
+            await self._sample_build.load()
+        with self._timed("build"):
+            self._found.models = await self._sample_build.build_models()
+        with self._timed("test"):
+            await self._test()
+        with self._timed("mutate"):
+            await self._test_units()
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._timings[name] = round((time.perf_counter() - started) * 1000, 1)
+
+    async def _test(self) -> None:
+        results = self._found.results
+        for model in self._draft.models:
+            wrong = list(findings(model))
+            results.append(made_result(f"static_{model.name}", "static", model.name, len(wrong)))
+        for test in self._tests:
+            results.append(await self._sample_build.run(test))
+        results.append(await self._sample_build.is_same_again())
+        self._found.totals = await self._sample_build.totals()
+        meaning = await self._sample_build.meaning()
+        if meaning is not None:
+            self._found.ledger = meaning.ledger
+            results.append(await self._sample_build.compare(meaning))
+        self._preview = await self._sample_build.preview(self._options.preview_rows)
+
+    async def _test_units(self) -> None:
+        units = UnitProof(self._draft, self._bound, self._build)
+        await units.build_worlds()
+        if self._options.mutants:
+            mutants = _some(list(mutants_of(self._draft)))
+            self._found.mutants = _report(await units.try_mutants(mutants))
+        for test, failures in await units.tests():
+            self._tests.append(test)
+            self._found.results.append(result_of(test, failures))
+
+    # the report
+
+    def proof(self) -> Proof:
+        """Return what was found so far."""
+        return Proof(
+            report=self._report(),
+            tests=tuple(self._tests),
+            preview=self._preview,
+            warnings=tuple(self._sample_build.warnings),
+            failure=self.failure,
+        )
+
+    def _report(self) -> TestReport:
+        found = self._found
+        failed = [one for one in found.results if one.status == "fail" and not one.is_warning]
+        is_whole = self.failure is None and not failed
+        tables = {
+            f"{schema}.{name}": sample.summary
+            for (schema, name), sample in self._samples.tables.items()
+        }
+        scratch = ScratchReport(
+            server_version=self._build.server_version, schema=self._build.schema, tables=tables
+        )
+        return TestReport(
+            status="passed" if is_whole else "failed",
+            built_by="sql",
+            scratch=scratch,
+            models=found.models,
+            tests=found.results,
+            ledger=list(found.ledger),
+            totals=found.totals,
+            mutants=found.mutants,
+            timings_ms=self._timings,
+        )
+
+
+def _some(mutants: list[Mutant]) -> list[Mutant]:
+    """Return the mutants, or so many of them, evenly taken."""
+    if len(mutants) <= _MOST_MUTANTS:
+        return mutants
+    step = len(mutants) / _MOST_MUTANTS
+    return [mutants[int(number * step)] for number in range(_MOST_MUTANTS)]
+
+
+def _report(score: MutationScore) -> MutantReport:
+    survivors = [
+        Survivor(operator=one.operator, node=one.node, detail=one.detail) for one in score.survivors
+    ]
+    tried = score.caught + score.equivalent + len(survivors)
+    return MutantReport(
+        tried=tried, caught=score.caught, equivalent=score.equivalent, survivors=survivors
+    )

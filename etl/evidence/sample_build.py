@@ -1,0 +1,222 @@
+"""The draft built over the samples: rows of models, tests, totals, and what the rows mean."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, Literal
+
+import psycopg
+
+from common.errors import CituError
+from common.text import Text
+from common.values import QueryResult
+from etl.evidence.reconciliation import Reconciliation, reconciliations
+from etl.evidence.stage import Stage, difference, sample_stage
+from etl.meaning.bound import BoundIntent
+from etl.meaning.evaluation import NotComputable
+from etl.meaning.interpreter import Meaning, evaluate
+from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_test import DraftTest, TypedRows
+from etl.rendering.plain_tests import failing_rows
+from etl.schemas.evidence import BuiltModel, EvidenceTest, MeasureTotal
+from etl.scratch.scratch_build import ScratchBuild
+from etl.scratch.scratch_loading import create_table, load_samples
+from etl.scratch.source_sampling import Samples
+from postgres.identifiers import quoted
+
+_CONTRACT = """
+SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+FROM pg_attribute AS a
+WHERE a.attrelid = {relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+_MEANT = "etl meant rows"
+TestStatus = Literal["pass", "fail", "skipped"]
+
+
+class SampleBuild:
+    """The build of a draft over samples."""
+
+    def __init__(
+        self, draft: Draft, bound: BoundIntent, build: ScratchBuild, samples: Samples
+    ) -> None:
+        self._draft = draft
+        self._bound = bound
+        self._build = build
+        self._samples = samples
+        self.stage: Stage | None = None
+        self.warnings: list[Text] = []
+
+    async def load(self) -> None:
+        """Copy the samples into scratch."""
+        self.warnings += await load_samples(self._build, self._samples)
+        await self._index()
+        self.stage = sample_stage(self._build, list(self._samples.tables))
+
+    async def _index(self) -> None:
+        """Index keys, by which the independent queries look rows up."""
+        for (schema, name), sample in self._samples.tables.items():
+            relation = f"{quoted(self._build.source_schemas[schema])}.{quoted(name)}"
+            key = [one for one in sample.table.primary_key if one in sample.columns]
+            if key:
+                listed = ", ".join(quoted(one) for one in key)
+                await self._build.execute(f"CREATE INDEX ON {relation} ({listed})")
+
+    @property
+    def _stage(self) -> Stage:
+        assert self.stage is not None, "samples are loaded first"
+        return self.stage
+
+    async def build_models(self) -> list[BuiltModel]:
+        """Build the models as the plan says; return what was built.
+
+        Raises:
+            InvalidSql: PostgreSQL refused a model.
+        """
+        built = []
+        for model in self._draft.models:
+            started = time.perf_counter()
+            kind = "VIEW" if model.node.materialization == "view" else "TABLE"
+            relation = self._stage.model(model.name)
+            query = self._stage.text(model.select)
+            await self._build.execute(f"CREATE {kind} {relation} AS {query}")
+            counted = await self._build.rows(f"SELECT count(*) FROM {relation}")
+            ms = round((time.perf_counter() - started) * 1000, 1)
+            built.append(BuiltModel(node=model.name, rows=int(counted.rows[0][0]), ms=ms))
+        return built
+
+    # tests
+
+    async def run(self, test: DraftTest) -> EvidenceTest:
+        """Run a test that is no unit test."""
+        if test.kind == "contract":
+            failures = await self._broken_contract(self._draft.model(test.node))
+        else:
+            query = failing_rows(test)
+            if query is None:
+                return result_of(test, None)
+            failures = await self._count(self._stage.text(query))
+        return result_of(test, failures)
+
+    async def _count(self, query: str) -> int:
+        found = await self._build.rows(f"SELECT count(*) FROM ({query}) AS failing")
+        return int(found.rows[0][0])
+
+    async def _broken_contract(self, model: DraftModel) -> int:
+        relation = self._stage.model(model.name).replace("'", "''")
+        found = await self._build.rows(_CONTRACT.format(relation=f"'{relation}'"))
+        built = [(str(name), _without_modifier(str(type_))) for name, type_ in found.rows]
+        planned = [(one.name, _without_modifier(one.type)) for one in model.node.columns]
+        return sum(pair not in built for pair in planned) + abs(len(built) - len(planned))
+
+    async def is_same_again(self) -> EvidenceTest:
+        """Build the target once more over the same rows."""
+        target = self._draft.target
+        columns = [one.name for one in target.node.columns]
+        again = self._stage.text(target.select)
+        query = difference(again, f"TABLE {self._stage.model(target.name)}", columns)
+        found = await self._build.rows(query)
+        return made_result(f"idempotent_{target.name}", "idempotent", target.name, found.rows[0][0])
+
+    # figures
+
+    async def totals(self) -> list[MeasureTotal]:
+        """Return the measures' totals, as built and by queries of their own."""
+        totals = []
+        for one in reconciliations(self._bound):
+            total = await self._total(one)
+            if total is not None:
+                totals.append(total)
+        return totals
+
+    async def _total(self, one: Reconciliation) -> MeasureTotal | None:
+        if one.built is None or one.independent is None:
+            return None
+        built = self._stage.text(one.built)
+        independent = self._stage.text(one.independent)
+        found = await self._build.rows(
+            f"SELECT b.v::text, i.v::text, (b.v - i.v)::text FROM ({built}) AS b (v), "
+            f"({independent}) AS i (v)"
+        )
+        shown, other, apart = found.rows[0]
+        return MeasureTotal(
+            measure=one.name,
+            built=shown,
+            independent=other,
+            difference=apart,
+            of="whole" if self._samples.is_whole else "sample",
+        )
+
+    # what the rows mean
+
+    async def meaning(self) -> Meaning | None:
+        """Return what the interpreter says of the sampled rows; None where it can't."""
+        try:
+            tables = {}
+            for source in self._bound.sources:
+                tables[source.name] = await self._sampled_rows(source.table.key)
+            return await asyncio.to_thread(evaluate, self._bound, tables)
+        except (NotComputable, CituError, psycopg.Error):
+            return None
+
+    async def _sampled_rows(self, key: tuple[str, str]) -> Sequence[Mapping[str, Any]]:
+        found = await self._build.rows(f"SELECT * FROM {self._stage.tables[key]}")
+        return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+
+    async def compare(self, meaning: Meaning) -> EvidenceTest:
+        """Compare the target with the rows that the interpreter says are meant."""
+        target = self._draft.target
+        types = {one.name: one.type for one in target.node.columns}
+        columns = tuple((name, types[name]) for name in meaning.columns)
+        rows = TypedRows("", _MEANT, columns, tuple(meaning.rows))
+        relation = f"{quoted(self._build.schema)}.{quoted(_MEANT)}"
+        await self._build.execute(create_table(relation, columns))
+        await self._build.copy_values(self._build.schema, rows)
+        query = difference(
+            f"TABLE {self._stage.model(target.name)}", f"TABLE {relation}", meaning.columns
+        )
+        found = await self._build.rows(query)
+        test_id = f"reconcile_meaning_{target.name}"
+        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+
+    async def preview(self, most_rows: int) -> QueryResult:
+        """Return the first rows of the target."""
+        target = self._draft.target
+        relation = self._stage.model(target.name)
+        found = await self._build.rows(f"SELECT * FROM {relation} LIMIT {most_rows + 1}")
+        rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
+        types = tuple(one.type for one in target.node.columns)
+        return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)
+
+
+def result_of(test: DraftTest, failures: int | None) -> EvidenceTest:
+    """Return the result of a test; without a number of failures it was not run."""
+    status: TestStatus = "fail" if failures else "pass"
+    return EvidenceTest(
+        id=test.id,
+        kind=test.kind,
+        node=test.node,
+        status="skipped" if failures is None else status,
+        failures=failures or 0,
+        is_warning=test.is_warning,
+    )
+
+
+def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTest:
+    """Return the result of something that only the service tests."""
+    return EvidenceTest(
+        id=test_id,
+        kind=kind,
+        node=node,
+        status="fail" if failures else "pass",
+        failures=failures,
+    )
+
+
+def _without_modifier(type_: str) -> str:
+    return type_.partition("(")[0].strip()
+
+
+def _shown(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date | datetime) else value

@@ -1,0 +1,25 @@
+"""Values of Python as PostgreSQL reads them."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+
+def literal(value: Any) -> str:
+    """Return the value as a literal that takes the type of what it is compared with or stored in."""
+    if value is None:
+        return "NULL"
+    return exp.Literal.string(as_text(value)).sql("postgres")
+
+
+def as_text(value: Any) -> str:
+    """Return a value as PostgreSQL reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else str(value)
+    return str(value)
