@@ -9,7 +9,7 @@ the same worlds.
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -17,13 +17,16 @@ from uuid import UUID
 
 from common.values import Column, Table
 from etl.evidence.telling_values import (
+    CURRENCIES,
+    RATE_DAYS,
     Place,
     TellingColumn,
     TellingValues,
+    as_day,
     largest_number,
     usual_values,
 )
-from etl.meaning.bound import BoundColumn, BoundIntent, DedupStep, JoinSourceStep
+from etl.meaning.bound import BoundColumn, BoundIntent, DedupStep, JoinSourceStep, RateStep
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 
 TableKey = tuple[str, str]
@@ -32,7 +35,10 @@ Row = dict[str, Any]
 _MOST_ROWS = 70
 _MOST_REFERENCES = 160
 _POWERS = 30
+_SMALL = 13  # amounts of worlds with small ones are less
 _UNKNOWN = 97  # the key that no row has
+_NULL_AMOUNTS = 0.15
+_APART = 20  # between keys of different tables, so that none is taken for another
 _FEW = 3
 
 
@@ -62,13 +68,18 @@ class WorldMaker:
         self._joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
         self._domains = _domains(intent, self._joins)
 
-    def variants(self) -> World:
-        """Return the world in which each row differs from a plain one in one column."""
-        return World("variants", _Filling(self, _chance(0), is_mixed=False).tables())
+    def variants(self) -> Iterator[World]:
+        """Yield worlds in which each row differs from a plain one in one column.
+
+        In one amounts are powers of two, in the other small, as conditions on them may want it.
+        """
+        for is_small in (False, True):
+            filling = _Filling(self, _chance(0), is_mixed=False, is_small=is_small)
+            yield World("small_variants" if is_small else "variants", filling.tables())
 
     def mixed(self, number: int) -> World:
         """Return a world in which several things differ at once; another one for each number."""
-        filling = _Filling(self, _chance(number), is_mixed=True)
+        filling = _Filling(self, _chance(number), is_mixed=True, is_small=number % 2 == 1)
         return World(f"mixed_{number}", filling.tables())
 
     # what worlds are made of
@@ -91,6 +102,25 @@ class WorldMaker:
     def having(self) -> list[Any]:
         """Return the bounds of conditions on figures."""
         return [value for values in self._telling.having.values() for value in values]
+
+    def rates(self, table: Table) -> RateStep | None:
+        """Return the step whose rates the table holds, if there is one."""
+        for step in self._intent.steps:
+            if isinstance(step, RateStep) and self._key_of(step.rates) == table.key:
+                return step
+        return None
+
+    def held(self, table: Table, column: str, day: date) -> Any:
+        """Return a day as the column holds it."""
+        kind = self._telling.columns[table.key, column].kind
+        return as_day(day, kind, self._intent.time_zone)
+
+    def apart(self, table: Table, column: str) -> int:
+        """Return a number by which keys differ from those of other tables."""
+        domain = self.domain(table, column)
+        if domain is not None:
+            return _APART * domain
+        return _APART * (len(self._domains) + self.order.index(table))
 
     def domain(self, table: Table, column: str) -> int | None:
         """Return the number of the keys that the column shares with others, if it joins."""
@@ -160,10 +190,13 @@ def _chance(number: int) -> random.Random:
 class _Filling:
     """The rows of one world."""
 
-    def __init__(self, maker: WorldMaker, chance: random.Random, is_mixed: bool) -> None:
+    def __init__(
+        self, maker: WorldMaker, chance: random.Random, *, is_mixed: bool, is_small: bool
+    ) -> None:
         self._maker = maker
         self._chance = chance
         self._is_mixed = is_mixed
+        self._is_small = is_small
         self._filled: dict[TableKey, list[Row]] = {}
         self._amounts = 0
 
@@ -182,7 +215,9 @@ class _Filling:
         return result
 
     def _fill(self, table: Table) -> None:
-        if self._is_mixed:
+        if self._maker.rates(table) is not None:
+            rows = list(self._rate_rows(table))
+        elif self._is_mixed:
             rows = [self._mixed_row(table, place) for place in range(self._count(table))]
         else:
             rows = self._variant_rows(table)
@@ -191,6 +226,20 @@ class _Filling:
     def _count(self, table: Table) -> int:
         is_base = table.key == self._maker.order[0].key
         return self._chance.randint(7, 14) if is_base else self._chance.randint(3, 9)
+
+    def _rate_rows(self, table: Table) -> Iterator[Row]:
+        """Yield rates of each currency: two for one day, and later ones without a value."""
+        step = self._maker.rates(table)
+        assert step is not None
+        days = [one for one in RATE_DAYS for _ in range(2)]
+        for currency in CURRENCIES:
+            for place, day in enumerate([*days, RATE_DAYS[-1] + timedelta(days=1)]):
+                row = self._plain_row(table, self._amounts)
+                row[step.rate_currency] = currency
+                row[step.rate_day] = self._maker.held(table, step.rate_day, day)
+                if place == len(days) and _column(table, step.rate).nullable:
+                    row[step.rate] = None
+                yield row
 
     # rows that differ in one column
 
@@ -219,12 +268,18 @@ class _Filling:
     def _key_variants(self, table: Table, column: Column) -> list[Any]:
         """Return a key that no other row has, NULL, and 0 where it divides."""
         is_anti = self._maker.meets_nothing(table, column.name)
-        values = [_key(column, 0 if is_anti else _UNKNOWN)]
+        values = [self._key(table, column, 0 if is_anti else _UNKNOWN)]
         if self._maker.telling(table, column).is_divisor:
             values.append(_key(column, -1))
         if _may_be_null(table, column):
             values.append(None)
         return values if values[0] is not None else []
+
+    def _key(self, table: Table, column: Column, place: int) -> Any:
+        """Return a key; in some worlds those of different tables have no number in common."""
+        is_apart = not self._is_small and kind_of_type(column.type) != "boolean"
+        apart = self._maker.apart(table, column.name) if is_apart else 0
+        return _key(column, place + apart)
 
     def _plain_row(self, table: Table, place: int) -> Row:
         return {
@@ -236,26 +291,29 @@ class _Filling:
         is_own_key = column.name in {*table.primary_key, *self._maker.single_keys(table)}
         domain = self._maker.domain(table, column.name)
         if column.name in self._maker.dedup_keys(table) and domain is None:
-            return _key(column, place)
+            return self._key(table, column, place)
         if domain is not None:
             is_single = column.name in {
                 *self._maker.single_keys(table),
                 *self._maker.dedup_keys(table),
             }
             if self._maker.meets_nothing(table, column.name):
-                return _key(column, _UNKNOWN)
-            return _key(column, place if is_single else place % 2)
+                return self._key(table, column, _UNKNOWN)
+            return self._key(table, column, place if is_single else place % 2)
         if is_own_key:
-            return _key(column, place)
+            return self._key(table, column, place)
         telling = self._maker.telling(table, column)
         if telling.is_amount:
             self._amounts += 1
             return self._plain_amount(column, self._amounts)
-        return telling.values[0] if telling.values else _key(column, 0)
+        return telling.values[0] if telling.values else self._key(table, column, 0)
 
     def _plain_amount(self, column: Column, number: int) -> Any:
         """Return an amount that no others add up to: powers of two as long as they fit."""
-        size = 2**number if number < _POWERS else self._chance.randint(10**6, 10**8)
+        if self._is_small:
+            size = number % _SMALL
+        else:
+            size = 2**number if number < _POWERS else self._chance.randint(10**6, 10**8)
         most = int(largest_number(column.type))
         amount = size if size <= most else 1 + size % max(most, 1)
         kind = kind_of_type(column.type)
@@ -287,19 +345,25 @@ class _Filling:
             and not is_single
             and row[column.name]
             in (
-                _key(column, 0),
-                _key(column, 1),
+                self._key(table, column, 0),
+                self._key(table, column, 1),
             )
         ):
-            row[column.name] = _key(column, self._chance.randrange(6))
+            row[column.name] = self._key(table, column, self._chance.randrange(6))
         elif column.name in self._maker.dedup_keys(table):
-            row[column.name] = _key(column, self._chance.randrange(4))
+            row[column.name] = self._key(table, column, self._chance.randrange(4))
         elif telling.is_amount and row[column.name] is not None:
             row[column.name] = self._mixed_amount(column)
         elif domain is None and not is_single and telling.units:
             row[column.name] = self._chance.choice(telling.values)
+        elif domain is None and not is_single and telling.plain:
+            is_plain = row[column.name] in telling.values[: telling.plain]
+            if is_plain:
+                row[column.name] = self._chance.choice(telling.values[: telling.plain])
 
     def _mixed_amount(self, column: Column) -> Any:
+        if column.nullable and self._chance.random() < _NULL_AMOUNTS:
+            return None
         bounds = self._maker.having()
         if bounds and self._chance.random() < 0.5:
             bound = self._chance.choice(bounds)
@@ -338,7 +402,7 @@ class _Filling:
         for name in table.primary_key:
             column = _column(table, name)
             if self._maker.domain(table, name) is None or name in self._maker.single_keys(table):
-                row[name] = _key(column, place)
+                row[name] = self._key(table, column, place)
         for column in self._maker.columns(table):
             if self._maker.telling(table, column).is_amount and row[column.name] is not None:
                 self._amounts += 1

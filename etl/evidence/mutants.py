@@ -269,7 +269,8 @@ def _figures(node: exp.Expr, _: Types) -> Iterator[Change]:
 
 def _guards(node: exp.Expr, _: Types) -> Iterator[Change]:
     """Leave out what keeps NULL and 0 from doing harm."""
-    if isinstance(node, exp.Coalesce | exp.Nullif):
+    is_guard = isinstance(node, exp.Coalesce | exp.Nullif)
+    if is_guard and not isinstance(node.this, exp.Literal):
         yield f"{_short(node.this)} for {_short(node)}", node.this.copy()
 
 

@@ -4,8 +4,10 @@ Nothing is shared with the models: a row counts because it exists in its own tab
 combination, not because joins brought it along.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
@@ -80,21 +82,18 @@ def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
     """Yield what can be checked of the target."""
     if _has_result_filter(bound):
         return
+    if any(isinstance(step, DedupStep) and step.stage != "table" for step in bound.steps):
+        return
     checks = _Checks(bound)
-    try:
-        rows = checks.rows()
-        if rows is not None:
-            yield rows
-    except NotReconcilable:
-        pass
+    ways: list[Callable[[], Reconciliation | None]] = [checks.rows]
     step = bound.aggregate
-    for measure in step.measures if step else ():
-        try:
-            found = checks.measure(step, measure) if step else None
-        except NotReconcilable:
-            continue
-        if found is not None:
-            yield found
+    if step is not None:
+        ways += [partial(checks.measure, step, measure) for measure in step.measures]
+    for way in ways:
+        with suppress(NotReconcilable):
+            found = way()
+            if found is not None:
+                yield found
 
 
 def _has_result_filter(bound: BoundIntent) -> bool:
@@ -250,9 +249,6 @@ class _Combinations:
         self._bound = bound
         self.base = bound.base.name
         self._joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
-        for step in bound.steps:
-            if isinstance(step, DedupStep) and step.stage != "table":
-                raise_not_reconcilable()
 
     # columns
 
@@ -486,11 +482,6 @@ class _Combinations:
             ways.append(exp.and_(*[one.copy() for one in equal], way) if equal else way)
             equal.append(exp.NullSafeEQ(this=theirs.copy(), expression=ours.copy()))
         return any_of(ways)
-
-
-def raise_not_reconcilable() -> None:
-    """Say that no query of its own tells the figures of an intent."""
-    raise NotReconcilable
 
 
 def _alias(name: str) -> exp.TableAlias:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 import psycopg
@@ -136,15 +137,14 @@ class SampleBuild:
         built = self._stage.text(one.built)
         independent = self._stage.text(one.independent)
         found = await self._build.rows(
-            f"SELECT b.v::text, i.v::text, (b.v - i.v)::text FROM ({built}) AS b (v), "
-            f"({independent}) AS i (v)"
+            f"SELECT b.v::text, i.v::text FROM ({built}) AS b (v), ({independent}) AS i (v)"
         )
-        shown, other, apart = found.rows[0]
+        shown, other = found.rows[0]
         return MeasureTotal(
             measure=one.name,
             built=shown,
             independent=other,
-            difference=apart,
+            difference=_apart(shown, other),
             of="whole" if self._samples.is_whole else "sample",
         )
 
@@ -212,6 +212,14 @@ def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTe
         status="fail" if failures else "pass",
         failures=failures,
     )
+
+
+def _apart(built: str | None, independent: str | None) -> str | None:
+    """Return how far two numbers are apart; None for what are no numbers."""
+    try:
+        return str(Decimal(built or "") - Decimal(independent or ""))
+    except InvalidOperation:
+        return None
 
 
 def _without_modifier(type_: str) -> str:

@@ -41,6 +41,10 @@ Place = tuple[tuple[str, str], str]
 """A column of a table: the table's schema and name, and the column's name."""
 
 _ANCHOR = date(2024, 1, 1)
+CURRENCIES = ("AAA", "BBB")
+"""The currencies that rates are known for in made-up rows."""
+RATE_DAYS = tuple(_ANCHOR + timedelta(days=days) for days in (0, 2, 5))
+"""The days from which they hold."""
 _TICK = timedelta(microseconds=1)
 _MOST_PERIODS = 14
 
@@ -50,7 +54,8 @@ class TellingColumn:
     """What is known of a column's use.
 
     Attributes:
-        values: that make a difference; the first one fulfils the conditions on the column alone.
+        values: that make a difference; those that fulfil the conditions on the column alone come
+            first, and there are `plain` of them.
         is_amount: whether its values are added up or compared in size.
         is_divisor: whether 0 makes a difference.
     """
@@ -58,6 +63,7 @@ class TellingColumn:
     column: Column
     kind: ValueKind
     values: list[Any] = field(default_factory=list)
+    plain: int = 0
     is_amount: bool = False
     is_divisor: bool = False
     units: set[Unit] = field(default_factory=set)
@@ -179,15 +185,15 @@ class TellingValues:
                 self._bound(telling, value, "=")
 
     def _read_rate(self, step: RateStep) -> None:
-        currencies = ["AAA", "BBB", "ZZZ"]
-        self._add(step.currency, [step.to, *currencies])
-        self._add(BoundColumn(step.rates, step.rate_currency), [*currencies[:2], step.to])
+        self._add(step.currency, [*CURRENCIES, step.to, "ZZZ"])
+        self._add(BoundColumn(step.rates, step.rate_currency), [*CURRENCIES, step.to])
         day = self.of(step.day)
         rate_day = self.of(BoundColumn(step.rates, step.rate_day))
-        days = [_ANCHOR + timedelta(days=count) for count in range(3)]
-        for column in (day, rate_day):
-            if column is not None:
-                column.add(_as_kind(one, column.kind, self._zone) for one in days)
+        if rate_day is not None:
+            rate_day.add(_as_kind(one, rate_day.kind, self._zone) for one in RATE_DAYS)
+        if day is not None:
+            for one in (*RATE_DAYS, RATE_DAYS[-1] + timedelta(days=40)):
+                day.add(self._around(one, day.kind))
         for amount in (step.amount, BoundColumn(step.rates, step.rate)):
             self._mark_amount(amount)
 
@@ -226,10 +232,11 @@ class TellingValues:
         column.add(column.column.allowed)
         if len(column.values) < 3 and not column.is_amount:
             column.add(self._usual(column))
-        column.values.sort(key=lambda value: not self._is_neutral(column, value))
+        column.values.sort(key=lambda value: not self._is_plain(column, value))
+        column.plain = sum(self._is_plain(column, value) for value in column.values)
         column.add([None])
 
-    def _is_neutral(self, column: TellingColumn, value: Any) -> bool:
+    def _is_plain(self, column: TellingColumn, value: Any) -> bool:
         try:
             return holds_all(column.tests, lambda _: value, self._zone)
         except (NotComputable, TypeError):
@@ -311,7 +318,7 @@ def _listed(test: BoundCondition) -> list[Any]:
 def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
     """Return the value as a column of that kind holds it; None where it can't."""
     if kind in DAYS:
-        return _as_day(value, kind, zone)
+        return as_day(value, kind, zone)
     if isinstance(value, bool) or kind == "boolean":
         return value if isinstance(value, bool) and kind == "boolean" else None
     if kind == "text":
@@ -325,7 +332,8 @@ def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
     return int(value) if kind == "integer" else None
 
 
-def _as_day(value: Any, kind: ValueKind, zone: str) -> date | None:
+def as_day(value: Any, kind: ValueKind, zone: str) -> date | None:
+    """Return a day or moment as columns of that kind hold it; None for what is none."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

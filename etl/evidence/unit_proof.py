@@ -79,7 +79,8 @@ class UnitProof:
         """
         written = {column.type for source in self._bound.sources for column in source.table.columns}
         self._types = await known_types(self._build, written)
-        worlds = [self._maker.variants(), *(self._maker.mixed(n) for n in range(1, _MIXED + 1))]
+        mixed = (self._maker.mixed(number) for number in range(1, _MIXED + 1))
+        worlds = [*self._maker.variants(), *mixed]
         for world in worlds:
             await self._enter(world)
 
