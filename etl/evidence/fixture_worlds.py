@@ -122,6 +122,14 @@ class WorldMaker:
             return _APART * domain
         return _APART * (len(self._domains) + self.order.index(table))
 
+    def divides(self, table: Table, column: str) -> bool:
+        """Tell whether the column, or one that it is compared with, is divided by."""
+        domain = self.domain(table, column)
+        if domain is None:
+            return False
+        places = [place for place, number in self._domains.items() if number == domain]
+        return any(self._telling.columns[place].is_divisor for place in places)
+
     def domain(self, table: Table, column: str) -> int | None:
         """Return the number of the keys that the column shares with others, if it joins."""
         return self._domains.get((table.key, column))
@@ -279,6 +287,8 @@ class _Filling:
         """Return a key; in some worlds those of different tables have no number in common."""
         is_apart = not self._is_small and kind_of_type(column.type) != "boolean"
         apart = self._maker.apart(table, column.name) if is_apart else 0
+        if self._maker.divides(table, column.name):
+            apart = -1  # keys begin with 0
         return _key(column, place + apart)
 
     def _plain_row(self, table: Table, place: int) -> Row:

@@ -529,9 +529,12 @@ def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: _Reading) -> bool:
     window = node.parent
     if not isinstance(node, _RANKS) or not isinstance(window, exp.Window):
         return False
-    order = window.args.get("order")
-    sorted_by = {(one.table, one.name) for one in order.find_all(exp.Column)} if order else set()
-    return any(key and key <= sorted_by for key in reading.keys)
+    telling = list(window.args.get("partition_by") or ())
+    if window.args.get("order") is not None:
+        telling.append(window.args["order"])
+    columns = {column.name for one in telling for column in one.find_all(exp.Column)}
+    keys = [{name for _, name in key} for key in reading.keys]
+    return any(key and key <= columns for key in keys)
 
 
 def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: _Reading) -> bool:
