@@ -1,8 +1,7 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from common.errors import InvalidSql
@@ -89,13 +88,38 @@ async def prove(
         DatabaseUnavailable: there is no scratch database, or it is one that must not be used.
         QueryTimeout: a statement took too long there.
     """
+    clock = _Clock({"sample": samples.ms, "build": 0.0, "test": 0.0, "mutate": 0.0})
+    clock.enter("build")
     async with scratch.build(options.name, options.waits) as build:
-        proving = _Proving(draft, bound, build, samples, options)
+        proving = _Proving(draft, bound, build, samples, options, clock)
         try:
             await proving.run()
         except InvalidSql as exc:
             proving.failure = exc
-        return proving.proof()
+        clock.enter("build")
+    clock.enter(None)
+    return proving.proof()
+
+
+class _Clock:
+    """Counts the time of each part of the work, each moment for one part."""
+
+    def __init__(self, milliseconds: dict[str, float]) -> None:
+        self._milliseconds = milliseconds
+        self._part: str | None = None
+        self._since = time.perf_counter()
+
+    def enter(self, part: str | None) -> None:
+        """Begin a part, or go on with one."""
+        now = time.perf_counter()
+        if self._part is not None:
+            self._milliseconds[self._part] += (now - self._since) * 1000
+        self._part = part
+        self._since = now
+
+    @property
+    def timings_ms(self) -> dict[str, float]:
+        return {part: round(ms, 1) for part, ms in self._milliseconds.items()}
 
 
 @dataclass
@@ -115,15 +139,16 @@ class _Proving:
         build: ScratchBuild,
         samples: Samples,
         options: ProofOptions,
+        clock: _Clock,
     ) -> None:
         self._draft = draft
         self._bound = bound
         self._build = build
         self._samples = samples
         self._options = options
-        self._tests = list(make_tests(draft, bound))
+        self._tests: list[DraftTest] = []
         self._found = _Findings()
-        self._timings: dict[str, float] = {}
+        self._clock = clock
         self._preview: QueryResult | None = None
         self._sample_build = SampleBuild(draft, bound, build, samples)
         self.failure: InvalidSql | None = None
@@ -134,24 +159,17 @@ class _Proving:
         Raises:
             InvalidSql: PostgreSQL refused a model.
         """
-        with self._timed("sample"):
-            await self._sample_build.load()
-        with self._timed("build"):
-            self._found.models = await self._sample_build.build_models()
-        with self._timed("test"):
-            await self._test()
-        with self._timed("mutate"):
-            await self._test_units()
-
-    @contextmanager
-    def _timed(self, name: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._timings[name] = round((time.perf_counter() - started) * 1000, 1)
+        self._clock.enter("sample")
+        await self._sample_build.load()
+        self._clock.enter("build")
+        self._found.models = await self._sample_build.build_models()
+        self._clock.enter("test")
+        await self._test()
+        self._clock.enter("mutate")
+        await self._test_units()
 
     async def _test(self) -> None:
+        self._tests = list(make_tests(self._draft, self._bound))
         results = self._found.results
         for model in self._draft.models:
             wrong = list(findings(model))
@@ -208,7 +226,7 @@ class _Proving:
             ledger=list(found.ledger),
             totals=found.totals,
             mutants=found.mutants,
-            timings_ms=self._timings,
+            timings_ms=self._clock.timings_ms,
         )
 
 

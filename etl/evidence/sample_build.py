@@ -181,10 +181,13 @@ class SampleBuild:
         return made_result(test_id, "reconcile", target.name, found.rows[0][0])
 
     async def preview(self, most_rows: int) -> QueryResult:
-        """Return the first rows of the target."""
+        """Return the first rows of the target, in the order of its grain."""
         target = self._draft.target
         relation = self._stage.model(target.name)
-        found = await self._build.rows(f"SELECT * FROM {relation} LIMIT {most_rows + 1}")
+        order = ", ".join(quoted(name) for name in target.node.grain)
+        sorting = f"ORDER BY {order} " if order else ""
+        query = f"SELECT * FROM {relation} {sorting}LIMIT {most_rows + 1}"
+        found = await self._build.rows(query)
         rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
         types = tuple(one.type for one in target.node.columns)
         return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)

@@ -26,8 +26,8 @@ from etl.scratch.scratch_loading import known_types
 from postgres.identifiers import quoted
 
 TableKey = tuple[str, str]
-_MIXED = 6
-_FURTHER = 100  # the first number of the worlds that are made for survivors
+_MIXED = 2  # worlds that every draft is built in
+_MOST_MIXED = 12  # worlds that are built while there are mutants that none has shown
 
 
 @dataclass
@@ -125,8 +125,8 @@ class UnitProof:
             left = await self._try(left, world, score)
         score.equivalent = sum(trial.mutant.is_equivalent for trial in left)
         left = [trial for trial in left if not trial.mutant.is_equivalent]
-        for number in range(_MIXED):
-            built = await self._enter(self._maker.mixed(_FURTHER + number)) if left else None
+        for number in range(_MIXED, _MOST_MIXED):
+            built = await self._enter(self._maker.mixed(number + 1)) if left else None
             if built is not None and not built.failures:
                 left = await self._try(left, built, score)
         for trial in left:

@@ -5,6 +5,7 @@ they lie evenly over the table and all its dates; of other tables, the rows that
 values are read as PostgreSQL's text, so that they arrive as they are.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -50,9 +51,10 @@ class TableSample:
 
 @dataclass(frozen=True)
 class Samples:
-    """A sample of each table behind an intent, by schema and name."""
+    """A sample of each table behind an intent, by schema and name; `ms` says how long it took."""
 
     tables: Mapping[TableKey, TableSample]
+    ms: float = 0.0
 
     @property
     def is_whole(self) -> bool:
@@ -79,6 +81,7 @@ async def sample(
     Raises:
         CituError: what `Database.stream` raises.
     """
+    started = time.perf_counter()
     sampler = _Sampler(database, most_rows, columns_of)
     await sampler.read(bound.base.table)
     for step in bound.steps:
@@ -86,7 +89,7 @@ async def sample(
             await sampler.read_referred(bound, step)
     for source in bound.sources:
         await sampler.read(source.table)
-    return Samples(sampler.samples)
+    return Samples(sampler.samples, (time.perf_counter() - started) * 1000)
 
 
 class _Sampler:
