@@ -26,7 +26,15 @@ from etl.evidence.telling_values import (
     largest_number,
     usual_values,
 )
-from etl.meaning.bound import BoundColumn, BoundIntent, DedupStep, JoinSourceStep, RateStep
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundIntent,
+    BoundKey,
+    DedupStep,
+    JoinSourceStep,
+    RateStep,
+)
+from etl.meaning.periods import shifted
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 
 TableKey = tuple[str, str]
@@ -35,6 +43,7 @@ Row = dict[str, Any]
 _MOST_ROWS = 70
 _MOST_REFERENCES = 160
 _POWERS = 30
+_MOST_OF_GROUP = 8
 _SMALL = 13  # amounts of worlds with small ones are less
 _UNKNOWN = 97  # the key that no row has
 _NULL_AMOUNTS = 0.15
@@ -76,6 +85,19 @@ class WorldMaker:
         for is_small in (False, True):
             filling = _Filling(self, _chance(0), is_mixed=False, is_small=is_small)
             yield World("small_variants" if is_small else "variants", filling.tables())
+
+    def bounds(self) -> Iterator[World]:
+        """Yield the world whose groups lie at the bounds of conditions on figures, if any."""
+        if self.having():
+            filling = _BoundsFilling(self, _chance(0), is_mixed=False, is_small=True)
+            yield World("bounds", filling.tables())
+
+    def group_keys(self, table: Table) -> Iterator[BoundKey]:
+        """Yield the keys of the groups that are columns of the table."""
+        step = self._intent.aggregate
+        for key in step.keys if step else ():
+            if key.column.source and self._key_of(key.column.source) == table.key:
+                yield key
 
     def mixed(self, number: int) -> World:
         """Return a world in which several things differ at once; another one for each number."""
@@ -378,11 +400,9 @@ class _Filling:
         if bounds and self._chance.random() < 0.5:
             bound = self._chance.choice(bounds)
             if isinstance(bound, int | Decimal) and not isinstance(bound, bool):
-                kind = kind_of_type(column.type)
                 near = Decimal(bound) + self._chance.choice((-1, 0, 0, 1))
-                if abs(near) <= largest_number(column.type) and kind == "numeric":
-                    return near
-                return float(near) if kind == "float" else int(near)
+                if abs(near) <= largest_number(column.type):
+                    return _as_number(near, column)
         return self._plain_amount(column, self._chance.randrange(1, 20))
 
     # duplicates
@@ -447,6 +467,61 @@ class _Filling:
             if one[key] is None or one[key] in met or is_left_alone:
                 continue
             rows.append(self._plain_row(child, len(rows)) | {name: one[key]})
+
+
+class _BoundsFilling(_Filling):
+    """Rows of groups whose sums and numbers are at, below and above the bounds of conditions."""
+
+    def _variant_rows(self, table: Table) -> list[Row]:
+        groups = list(self._groups())
+        rows: list[Row] = []
+        for group, (amount, count) in enumerate(groups):
+            for _ in range(count if self._is_base(table) else 1):
+                row = self._plain_row(table, len(rows))
+                rows.append(row | self._of_group(table, group, amount))
+        return rows
+
+    def _is_base(self, table: Table) -> bool:
+        return table.key == self._maker.order[0].key
+
+    def _groups(self) -> Iterator[tuple[Any, int]]:
+        """Yield an amount and a number of rows for each group."""
+        for bound in dict.fromkeys(self._maker.having()):
+            if isinstance(bound, bool) or not isinstance(bound, int | Decimal):
+                continue
+            for step in (Decimal(-1), Decimal("-0.01"), Decimal(0), Decimal("0.01"), Decimal(1)):
+                yield bound + step, 1
+            if 0 < bound <= _MOST_OF_GROUP:
+                for count in (int(bound) - 1, int(bound), int(bound) + 1):
+                    yield Decimal(1), count
+
+    def _of_group(self, table: Table, group: int, amount: Any) -> Row:
+        row: Row = {}
+        singles = self._maker.single_keys(table)
+        for column in self._maker.columns(table):
+            telling = self._maker.telling(table, column)
+            if telling.is_amount and abs(amount) <= largest_number(column.type):
+                row[column.name] = _as_number(amount, column)
+            is_reference = self._maker.domain(table, column.name) is not None
+            if is_reference and column.name not in singles:
+                row[column.name] = self._key(table, column, group)
+        for key in self._maker.group_keys(table):
+            column = _column(table, key.column.name)
+            if key.column.name not in row and key.column.name not in singles:
+                row[key.column.name] = self._group_value(table, column, key, group)
+        return row
+
+    def _group_value(self, table: Table, column: Column, key: BoundKey, group: int) -> Any:
+        if key.unit is None:
+            return _key(column, group)
+        return self._maker.held(table, column.name, shifted(RATE_DAYS[0], key.unit, group))
+
+
+def _as_number(amount: Any, column: Column) -> Any:
+    kind = kind_of_type(column.type)
+    if kind == "numeric":
+        return Decimal(amount)
+    return float(amount) if kind == "float" else int(amount)
 
 
 def _domains(intent: BoundIntent, joins: Sequence[JoinSourceStep]) -> dict[Place, int]:

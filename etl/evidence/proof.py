@@ -1,8 +1,9 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from common.errors import InvalidSql
 from common.text import Text
@@ -15,6 +16,8 @@ from etl.evidence.unit_proof import MutationScore, UnitProof
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.draft_test import DraftTest
+from etl.rendering.dbt_project import dbt_files
+from etl.rendering.layout import Layout
 from etl.schemas.evidence import (
     BuiltModel,
     EvidenceTest,
@@ -25,9 +28,11 @@ from etl.schemas.evidence import (
     Survivor,
     TestReport,
 )
+from etl.scratch.dbt_runs import DbtResult, run_dbt
 from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.source_sampling import Samples
+from postgres.identifiers import quoted
 
 _MOST_MUTANTS = 400
 
@@ -91,7 +96,7 @@ async def prove(
     clock = _Clock({"sample": samples.ms, "build": 0.0, "test": 0.0, "mutate": 0.0})
     clock.enter("build")
     async with scratch.build(options.name, options.waits) as build:
-        proving = _Proving(draft, bound, build, samples, options, clock)
+        proving = _Proving(draft, bound, build, samples, options, clock, scratch.options.dbt)
         try:
             await proving.run()
         except InvalidSql as exc:
@@ -140,6 +145,7 @@ class _Proving:
         samples: Samples,
         options: ProofOptions,
         clock: _Clock,
+        dbt: Path | None,
     ) -> None:
         self._draft = draft
         self._bound = bound
@@ -149,6 +155,8 @@ class _Proving:
         self._tests: list[DraftTest] = []
         self._found = _Findings()
         self._clock = clock
+        self._dbt = dbt
+        self._is_built_by_dbt = False
         self._preview: QueryResult | None = None
         self._sample_build = SampleBuild(draft, bound, build, samples)
         self.failure: InvalidSql | None = None
@@ -167,6 +175,9 @@ class _Proving:
         await self._test()
         self._clock.enter("mutate")
         await self._test_units()
+        self._clock.enter("build")
+        if self._dbt is not None:
+            await self._build_by_dbt(self._dbt)
 
     async def _test(self) -> None:
         self._tests = list(make_tests(self._draft, self._bound))
@@ -194,6 +205,23 @@ class _Proving:
             self._tests.append(test)
             self._found.results.append(result_of(test, failures))
 
+    async def _build_by_dbt(self, dbt: Path) -> None:
+        """Build and test the project as its users will; a test has to pass both ways."""
+        layout = Layout(self._draft)
+        files = dbt_files(self._draft, self._bound, layout, tuple(self._tests))
+        schema = await self._build.further_schema()
+        variables = layout.schema_variables(self._build.source_schemas)
+        run = await run_dbt(dbt, files, self._build, schema, variables)
+        target = self._draft.target
+        if run.failure is not None:
+            failed = made_result(f"dbt_{target.name}", "contract", target.name, 1)
+            self._found.results.append(failed.model_copy(update={"detail": run.failure}))
+            return
+        self._is_built_by_dbt = True
+        self._found.results = list(_both_ways(self._found.results, run.results))
+        built = f"TABLE {quoted(schema)}.{quoted(target.relation)}"
+        self._found.results.append(await self._sample_build.compare_with(built))
+
     # the report
 
     def proof(self) -> Proof:
@@ -219,7 +247,7 @@ class _Proving:
         )
         return TestReport(
             status="passed" if is_whole else "failed",
-            built_by="sql",
+            built_by="dbt" if self._is_built_by_dbt else "sql",
             scratch=scratch,
             models=found.models,
             tests=found.results,
@@ -228,6 +256,25 @@ class _Proving:
             mutants=found.mutants,
             timings_ms=self._clock.timings_ms,
         )
+
+
+def _both_ways(
+    results: Iterable[EvidenceTest], by_dbt: Iterable[DbtResult]
+) -> Iterator[EvidenceTest]:
+    """Yield the results, failed where dbt found a failure, and the models that it can't build."""
+    found = {one.name: one for one in by_dbt if one.kind != "model"}
+    for result in results:
+        other = found.get(result.id)
+        if other is None or other.status in ("pass", "success", "skipped"):
+            yield result
+            continue
+        failures = max(result.failures, other.failures, 1)
+        changes = {"status": "fail", "failures": failures, "detail": other.message or None}
+        yield result.model_copy(update=changes)
+    for model in by_dbt:
+        if model.kind == "model" and model.status == "error":
+            failed = made_result(f"dbt_{model.name}", "contract", model.name, 1)
+            yield failed.model_copy(update={"detail": model.message})
 
 
 def _some(mutants: list[Mutant]) -> list[Mutant]:

@@ -180,6 +180,15 @@ class SampleBuild:
         test_id = f"reconcile_meaning_{target.name}"
         return made_result(test_id, "reconcile", target.name, found.rows[0][0])
 
+    async def compare_with(self, built: str) -> EvidenceTest:
+        """Compare the target with the same as another program built it, given as a query."""
+        target = self._draft.target
+        columns = [one.name for one in target.node.columns]
+        query = difference(f"TABLE {self._stage.model(target.name)}", built, columns)
+        found = await self._build.rows(query)
+        test_id = f"reconcile_dbt_{target.name}"
+        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+
     async def preview(self, most_rows: int) -> QueryResult:
         """Return the first rows of the target, in the order of its grain."""
         target = self._draft.target

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import ScratchOptions
 from etl.scratch.scratch_values import as_text
 from etl.scratch.source_sampling import Samples, TableSample
+from tests.support.artefact_files import dbt_path
 from tests.support.bound_intents import (
     column,
     compute,
@@ -245,6 +247,19 @@ def test_each_kind_of_test_has_rows_that_break_it() -> None:
     }
     for test in tests:
         assert (failing_rows(test) is None) == (test.kind == "contract")
+
+
+@pytest.mark.skipif(dbt_path() is None, reason="dbt is not installed: make etl")
+def test_dbt_gives_the_same_rows_and_runs_the_same_tests(scratch_url: str) -> None:
+    dbt = Path(dbt_path() or "")
+    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), {})
+    bound = INTENTS["monthly"]
+    draft = make_draft(bound)
+    samples = samples_of(bound, _rows())
+    proof = proven(scratch, draft, bound, samples, mutants=False)
+    problems = [test for test in proof.report.tests if test.status == "fail"]
+    assert [(test.id, test.detail) for test in problems if not test.is_warning] == []
+    assert (proof.report.status, proof.report.built_by) == ("passed", "dbt")
 
 
 def _divisions(draft: Draft) -> Iterator[exp.Expr]:
