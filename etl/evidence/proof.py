@@ -201,14 +201,16 @@ class _Proving:
         if self._options.mutants:
             mutants = _some(list(mutants_of(self._draft)))
             self._found.mutants = _report(await units.try_mutants(mutants))
-        for test, failures in await units.tests():
+        found = await units.tests()
+        late = await units.late_rows()
+        for test, failures in [*found, late] if late else found:
             self._tests.append(test)
             self._found.results.append(result_of(test, failures))
 
     async def _build_by_dbt(self, dbt: Path) -> None:
         """Build and test the project as its users will; a test has to pass both ways."""
         layout = Layout(self._draft)
-        files = dbt_files(self._draft, self._bound, layout, tuple(self._tests))
+        files = dbt_files(self._draft, self._bound, layout, tuple(self._tests), "en")
         schema = await self._build.further_schema()
         variables = layout.schema_variables(self._build.source_schemas)
         run = await run_dbt(dbt, files, self._build, schema, variables)

@@ -12,6 +12,7 @@ import psycopg
 from common.errors import CituError
 from common.text import Text
 from common.values import QueryResult
+from etl.evidence.increments import built_again
 from etl.evidence.reconciliation import Reconciliation, reconciliations
 from etl.evidence.stage import Stage, difference, sample_stage
 from etl.meaning.bound import BoundIntent
@@ -112,11 +113,14 @@ class SampleBuild:
         return sum(pair not in built for pair in planned) + abs(len(built) - len(planned))
 
     async def is_same_again(self) -> EvidenceTest:
-        """Build the target once more over the same rows."""
+        """Build the target once more over the same rows, as it is built when it is there."""
         target = self._draft.target
         columns = [one.name for one in target.node.columns]
+        there = self._stage.model(target.name)
         again = self._stage.text(target.select)
-        query = difference(again, f"TABLE {self._stage.model(target.name)}", columns)
+        if target.node.materialization == "incremental":
+            again = built_again(target, self._stage, there)
+        query = difference(again, f"TABLE {there}", columns)
         found = await self._build.rows(query)
         return made_result(f"idempotent_{target.name}", "idempotent", target.name, found.rows[0][0])
 

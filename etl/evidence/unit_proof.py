@@ -13,6 +13,7 @@ from sqlglot import exp
 from common.errors import InvalidSql
 from common.text import Text
 from etl.evidence.fixture_worlds import World, WorldMaker
+from etl.evidence.increments import before_late_rows, built_again, increment_query
 from etl.evidence.mutants import Mutant
 from etl.evidence.stage import Stage, difference, differing_rows, unqualified, world_stage
 from etl.meaning.bound import BoundIntent
@@ -178,6 +179,39 @@ class UnitProof:
             plans.append(found.rows)
         return plans[0] == plans[1]
 
+    # late rows
+
+    async def late_rows(self) -> tuple[DraftTest, int] | None:
+        """Return the test that a build with late rows gives what a full one gives.
+
+        None where nothing is added to what is there, or no made-up row could be late.
+        """
+        target = self._draft.target
+        if target.merge_key is None or target.increment is None:
+            return None
+        for world in self._sound():
+            before = before_late_rows(world.world, self._bound)
+            if before is not None:
+                return await self._late_rows(world, before)
+        return None
+
+    async def _late_rows(self, world: _BuiltWorld, before: World) -> tuple[DraftTest, int]:
+        target = self._draft.target
+        earlier = await world_stage(self._build, self._draft, tuple(self._sources(before)))
+        there = earlier.model(target.name)
+        columns = [column.name for column in target.node.columns]
+        full = f"TABLE {world.stage.model(target.name)}"
+        query = difference(built_again(target, world.stage, there), full, columns)
+        found = await self._build.rows(query)
+        again = increment_query(target, world.stage, there)
+        inputs = [await self._input(world, name) for name in target.node.inputs]
+        inputs.append(await self._rows_in(there, target))
+        expected = await self._rows_in(f"({again}) AS again", target)
+        case = UnitCase(world.sources, tuple(inputs), expected)
+        test_id = f"late_rows_{target.name}"
+        test = DraftTest(test_id, "late_rows", target.name, _LATE_ROWS, case=case)
+        return test, int(found.rows[0][0])
+
     # tests
 
     async def tests(self) -> list[tuple[DraftTest, int]]:
@@ -220,10 +254,15 @@ class UnitProof:
         self, world: _BuiltWorld, model: DraftModel, names: Sequence[str] | None = None
     ) -> TypedRows:
         """Return the rows of a model, with values as PostgreSQL's text."""
+        return await self._rows_in(world.stage.model(model.name), model, names)
+
+    async def _rows_in(
+        self, relation: str, model: DraftModel, names: Sequence[str] | None = None
+    ) -> TypedRows:
         types = {one.name: one.type for one in model.node.columns}
         columns = tuple((name, types[name]) for name in names or types)
         listed = ", ".join(f"{quoted(name)}::text" for name, _ in columns)
-        found = await self._build.rows(f"SELECT {listed} FROM {world.stage.model(model.name)}")
+        found = await self._build.rows(f"SELECT {listed} FROM {relation}")
         return TypedRows("", model.name, columns, tuple(found.rows))
 
     def _tables_behind(self, model: DraftModel) -> set[TableKey]:
@@ -254,6 +293,10 @@ def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str
     return {key: list(names) for key, names in read.items()}
 
 
+_LATE_ROWS = Text(
+    "回看期内迟到的行，与全量重建的结果一致。",
+    "Rows that come late, within the lookback, give what building everything anew gives.",
+)
 _TITLE = Text(
     "对构造的样例行，模型给出的行与需求的含义一致。",
     "For made-up rows the model gives the rows that the request means.",

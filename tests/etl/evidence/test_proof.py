@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import Proof, ProofOptions, make_tests, prove
-from etl.meaning.bound import BoundCondition, BoundIntent
+from etl.meaning.bound import BoundCondition, BoundIntent, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.rendering.plain_tests import failing_rows
@@ -260,6 +260,42 @@ def test_dbt_gives_the_same_rows_and_runs_the_same_tests(scratch_url: str) -> No
     problems = [test for test in proof.report.tests if test.status == "fail"]
     assert [(test.id, test.detail) for test in problems if not test.is_warning] == []
     assert (proof.report.status, proof.report.built_by) == ("passed", "dbt")
+
+
+def _merged() -> BoundIntent:
+    bound = intent(
+        BY_USER,
+        group(
+            [key("orders.ordered_on", "month", "month"), key("users.city", "city")],
+            measure("sum", "orders", "orders.amount", "total"),
+        ),
+        sources=("orders", "users"),
+        columns=("month", "city", "total"),
+    )
+    target = replace(
+        bound.target,
+        mode="merge",
+        materialization="incremental",
+        watermark=Watermark(column("orders.ordered_on"), 3),
+    )
+    return replace(bound, target=target)
+
+
+def test_late_rows_are_found_and_building_again_changes_nothing(scratch: ScratchDatabase) -> None:
+    bound = _merged()
+    draft = make_draft(bound)
+    samples = samples_of(bound, _rows())
+    proof = proven(scratch, draft, bound, samples, mutants=False)
+    statuses = {test.kind: test.status for test in proof.report.tests}
+    assert failed(proof) == set()
+    assert (statuses["idempotent"], statuses["late_rows"]) == ("pass", "pass")
+    (late,) = [test for test in proof.tests if test.kind == "late_rows"]
+    assert late.case is not None
+    assert late.case.inputs is not None
+    assert late.case.inputs[-1].name == draft.target.name, "what is there before"
+    forgetful = replace(draft.target, increment=exp.false())
+    proof = proven(scratch, replace(draft, models=(*draft.models[:-1], forgetful)), bound, samples)
+    assert failed(proof) == {"late_rows"}
 
 
 def _divisions(draft: Draft) -> Iterator[exp.Expr]:

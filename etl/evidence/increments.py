@@ -1,0 +1,96 @@
+"""What a target that is there already becomes when it is built again, and rows that come late."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from sqlglot import exp
+
+from etl.evidence.fixture_worlds import Row, World
+from etl.evidence.stage import Stage
+from etl.meaning.bound import BoundColumn, BoundIntent
+from etl.meaning.periods import period_of
+from etl.planning.draft_model import DraftModel
+from etl.rendering.select_rendering import render_condition, render_select
+from postgres.identifiers import quoted
+
+
+def increment_query(model: DraftModel, stage: Stage, there: str) -> str:
+    """Return the query for the rows that are computed again.
+
+    Args:
+        there: the relation that holds the target as it is.
+    """
+
+    def naming(table: exp.Table) -> str:
+        is_own = not table.db and table.name == model.name
+        return there if is_own else stage.relation(table)
+
+    query = render_select(model.select, naming, jinja=False)
+    if model.increment is None:
+        return query
+    return f"{query}\nWHERE {render_condition(model.increment, naming, jinja=False)}"
+
+
+def built_again(model: DraftModel, stage: Stage, there: str) -> str:
+    """Return the query for what the target is afterwards."""
+    listed = ", ".join(quoted(column.name) for column in model.node.columns)
+    kept = f"SELECT {listed} FROM {there}"
+    if model.merge_key is not None:
+        key = quoted(model.merge_key)
+        kept = f"{kept} WHERE {key} NOT IN (SELECT {key} FROM etl_again)"
+    again = increment_query(model, stage, there)
+    return (
+        f"WITH etl_again AS MATERIALIZED ({again}) {kept} UNION ALL SELECT {listed} FROM etl_again"
+    )
+
+
+def before_late_rows(world: World, bound: BoundIntent) -> World | None:
+    """Return the world before some rows within the lookback came; None where none could be late."""
+    watermark = bound.target.watermark
+    column = None if watermark is None else _stored_column(bound, watermark.column)
+    if watermark is None or column is None:
+        return None
+    key = bound.source(column.source).table.key
+    rows = world.tables[key]
+    late = _late(rows, column.name, watermark.lookback_days, bound.time_zone)
+    if not late:
+        return None
+    earlier = [row for place, row in enumerate(rows) if place not in late]
+    return World(f"{world.name}_before", {**world.tables, key: earlier})
+
+
+def _stored_column(bound: BoundIntent, column: BoundColumn) -> BoundColumn | None:
+    """Return the source's column that a watermark goes by."""
+    if column.source:
+        return column
+    aggregate = bound.aggregate
+    for key in aggregate.keys if aggregate else ():
+        if key.name == column.name and key.column.source:
+            return key.column
+    return None
+
+
+def _late(rows: list[Row], name: str, lookback_days: int, zone: str) -> set[int]:
+    """Return the places of every other row of the last days, and of those without a day.
+
+    One row of the last day stays.
+    """
+    days: Mapping[int, Any] = {
+        place: _day(row.get(name), zone) for place, row in enumerate(rows) if name in row
+    }
+    known = {place: day for place, day in days.items() if day is not None}
+    if not known:
+        return set()
+    last_place = max(known, key=lambda place: known[place])
+    first = known[last_place] - timedelta(days=lookback_days)
+    candidates = [
+        place
+        for place, day in days.items()
+        if place != last_place and (day is None or day >= first)
+    ]
+    return set(candidates[::2])
+
+
+def _day(value: Any, zone: str) -> date | None:
+    return period_of(value, "day", zone) if isinstance(value, date) else None
