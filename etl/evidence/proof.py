@@ -34,7 +34,7 @@ from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.source_sampling import Samples
 from postgres.identifiers import quoted
 
-_MOST_MUTANTS = 400
+_MOST_MUTANTS = 240
 
 
 def _nobody() -> None:
