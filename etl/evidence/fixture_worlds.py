@@ -49,6 +49,8 @@ _UNKNOWN = 97  # the key that no row has
 _NULL_AMOUNTS = 0.15
 _APART = 20  # between keys of different tables, so that none is taken for another
 _FEW = 3
+_BASE_ROWS = (2, 16)
+_OTHER_ROWS = (2, 10)
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,7 @@ class _Filling:
         self._amounts = 0
 
     def tables(self) -> dict[TableKey, list[Row]]:
-        for table in self._maker.order:
+        for table in reversed(self._maker.order):  # so that rows can refer to those of others
             self._fill(table)
         for table in reversed(self._maker.order):
             self._filled[table.key] = self._with_references(table)
@@ -255,7 +257,8 @@ class _Filling:
 
     def _count(self, table: Table) -> int:
         is_base = table.key == self._maker.order[0].key
-        return self._chance.randint(7, 14) if is_base else self._chance.randint(3, 9)
+        least, most = _BASE_ROWS if is_base else _OTHER_ROWS
+        return self._chance.randint(least, self._chance.randint(least, most))
 
     def _rate_rows(self, table: Table) -> Iterator[Row]:
         """Yield rates of each currency: two for one day, and later ones without a value."""
@@ -381,7 +384,7 @@ class _Filling:
                 self._key(table, column, 1),
             )
         ):
-            row[column.name] = self._key(table, column, self._chance.randrange(6))
+            row[column.name] = self._any_key(table, column)
         elif column.name in self._maker.dedup_keys(table):
             row[column.name] = self._key(table, column, self._chance.randrange(4))
         elif telling.is_amount and row[column.name] is not None:
@@ -392,6 +395,17 @@ class _Filling:
             is_plain = row[column.name] in telling.values[: telling.plain]
             if is_plain:
                 row[column.name] = self._chance.choice(telling.values[: telling.plain])
+
+    def _any_key(self, table: Table, column: Column) -> Any:
+        """Return the key of a row of another table, as far as it has rows already."""
+        known = []
+        for (_, name), (other, other_name) in self._maker.referring(table):
+            if name == column.name:
+                known += [row[other_name] for row in self._filled.get(other, ())]
+        known = [value for value in known if value is not None]
+        if known:
+            return self._chance.choice(known)
+        return self._key(table, column, self._chance.randrange(_FEW * 2))
 
     def _mixed_amount(self, column: Column) -> Any:
         if column.nullable and self._chance.random() < _NULL_AMOUNTS:

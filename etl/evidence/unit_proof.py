@@ -6,6 +6,7 @@ when its rows differ in one of the worlds; only worlds that caught something are
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +31,7 @@ from postgres.identifiers import quoted
 TableKey = tuple[str, str]
 # Models may join many tables, all of which have few rows here.
 _PLAN_AS_WRITTEN = "SET join_collapse_limit = 1; SET from_collapse_limit = 1; SET jit = off"
+_SEARCH_S = 3.0  # seconds after which no further worlds are looked for
 _MIXED = 2  # worlds that every draft is built in
 _MOST_MIXED = 12  # worlds that are built while there are mutants that none has shown
 
@@ -132,8 +134,11 @@ class UnitProof:
         for world in self._sound():
             left = await self._try(left, world, score)
         left = await self._without_equivalent(left, score)
+        started = time.monotonic()
         for number in range(_MIXED, _MOST_MIXED):
-            built = await self._enter(self._maker.mixed(number + 1)) if left else None
+            if not left or time.monotonic() - started > _SEARCH_S:
+                break
+            built = await self._enter(self._maker.mixed(number + 1))
             if built is not None and not built.failures:
                 left = await self._try(left, built, score)
         score.survivors = [trial.mutant for trial in left]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from common.text import Text
 from common.values import Table
+from etl.meaning.value_kinds import kind_of_type
 from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_values import literal
@@ -64,8 +65,13 @@ def create_table(relation: str, columns: Sequence[tuple[str, str]], kind: str = 
         columns: names and types.
         kind: `TABLE` or `TEMPORARY TABLE`.
     """
-    listed = ", ".join(f"{quoted(name)} {written}" for name, written in columns)
+    listed = ", ".join(f"{quoted(name)} {_collated(written)}" for name, written in columns)
     return f"CREATE {kind} {relation} ({listed})"
+
+
+def _collated(written: str) -> str:
+    """Return a type whose texts are sorted alike on every server."""
+    return f'{written} COLLATE "C"' if kind_of_type(written) == "text" else written
 
 
 def insert_rows(relation: str, rows: TypedRows) -> str | None:
