@@ -244,7 +244,8 @@ def _result_steps(
         steps.append(compute("ratio", f'"{number}" / ("{number}" - 1)', "result"))
     if draw(st.integers(0, 3)) == 0:
         steps.append(keep(BoundCondition(column(number), ">", 0), stage="result"))
-    if keys and draw(st.booleans()):
+    has_window = draw(st.booleans())
+    if keys and has_window:
         function = draw(st.sampled_from(["row_number", "rank", "lag", "sum", "avg", "share"]))
         order = [(key.name, draw(st.sampled_from(["asc", "desc"]))) for key in keys]
         partition = [keys[0].name] if len(keys) > 1 and draw(st.booleans()) else []
