@@ -129,11 +129,11 @@ async def _open_in_thread(source: UrlSource, timeout_s: float) -> extensions.con
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        opening.add_done_callback(_close_unclaimed)
+        opening.add_done_callback(_close_unused)
         raise
 
 
-def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
+def _close_unused(opening: "asyncio.Future[extensions.connection]") -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 

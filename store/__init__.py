@@ -5,9 +5,9 @@ One store keeps conversations and runs, because they change together: the last e
 end and the turn it adds to its conversation are written in one transaction, so that a worker killed
 at any moment leaves all of them or none.
 
-The adapters, Redis and PostgreSQL, keep one contract (tests/store/test_store.py). Everything is kept per
-user: for another user, a conversation or run does not exist. All methods raise `StoreUnavailable`
-when the store can't be reached or doesn't answer in time, and may be cancelled.
+The adapters, Redis and PostgreSQL, keep one contract (tests/store/test_store.py). Everything is
+kept per user: for another user, a conversation or run does not exist. All methods raise
+`StoreUnavailable` when the store can't be reached or doesn't answer in time, and may be cancelled.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -124,7 +124,7 @@ class TurnPage:
 
 
 class Conversations(Protocol):
-    """Users' conversations. `Runs.write` adds turns, and starts a conversation with its first turn."""
+    """Users' conversations; `Runs.write` adds turns, and begins a conversation with its first one."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         """The last `limit` answered turns, oldest first; none for a conversation that is unknown.
@@ -245,7 +245,7 @@ class RunRecord:
     Attributes:
         head: `worker_id` is that of the worker that has the run now, or had it last.
         last_seq: number of frames kept; for an ended run, the `seq` of its terminal event.
-        is_orphaned: it is running, but its worker has not renewed the lease in time.
+        is_abandoned: it is running, but its worker has not renewed the lease in time.
         waiting: in state `waiting`, the open question; in state `running`, the question whose
             answer the run works on, until it asks again or ends; else None.
         answer: in state `running`, the accepted answer to the question in `waiting`, as JSON gives
@@ -255,14 +255,14 @@ class RunRecord:
     head: RunHead
     state: RunState
     last_seq: int
-    is_orphaned: bool = False
+    is_abandoned: bool = False
     waiting: Waiting | None = None
     answer: Any = None
 
     @property
     def is_resumed(self) -> bool:
         """Whether it works on an answer. Then another worker can go on if its own dies, see
-        `Runs.adopt`.
+        `Runs.take_over`.
         """
         return self.state == "running" and self.waiting is not None
 
@@ -281,7 +281,7 @@ class Runs(Protocol):
     A run is kept for the run TTL after its last change. Its worker holds it by a lease, which a
     write gives and `renew` prolongs; the store's clock decides when it has run out.
 
-    No worker holds a run that waits for its user: it has no lease, is never an orphan, and is kept
+    No worker holds a run that waits for its user: it has no lease, is never abandoned, and is kept
     for the waiting TTL. `resume` gives it to the worker that brings the answer, and the run TTL
     applies again. A run may wait any number of times.
     """
@@ -311,7 +311,7 @@ class Runs(Protocol):
         """Up to `limit` frames with a `seq` beyond `after`, in order."""
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
-        """Prolongs the leases of running runs; returns the ids of those that are to be cancelled."""
+        """Renew the leases of running runs; return the ids of those that are to be cancelled."""
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
         """Asks the worker that holds the run to cancel it; its next `renew` tells it."""
@@ -330,7 +330,7 @@ class Runs(Protocol):
         twice has to check that itself.
         """
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
         """Gives this worker a resumed run whose lease ran out; false when the run is not one.
 
         Frames that the former worker wrote stay, and `RunRecord.last_seq` counts them; its later
@@ -352,26 +352,30 @@ class Runs(Protocol):
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
         """Running runs of all users whose leases have run out; those that work on an answer can be
-        adopted.
+        taken over.
         """
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
-        """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq`
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
+        """Ends an abandoned run in `error` with the event `frame`; false if it isn't one, or `seq`
         is not its next.
 
         `turn` is added to the conversation with the end, as a whole.
         """
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept
-        as long as a run.
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        """Reserve the user's Idempotency-Key; return the record that holds it, `wanted` or an
+        earlier one. It is kept as long as a run.
 
         A write that ends a run or has it wait keeps the key of its head as long as the run from
         then on.
         """
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        """Frees the key, if that run still has it."""
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        """Free the key, if that run still holds it."""
 
 
 @dataclass(frozen=True)
@@ -383,7 +387,7 @@ class Retention:
         max_turns: turns of one conversation; the oldest go first.
         run_ttl_s: seconds after its last change until a run is forgotten; Idempotency-Keys with it.
         waiting_ttl_s: seconds after its question until a run that waits for its user is forgotten.
-        lease_s: seconds without renewal after which a running run is an orphan.
+        lease_s: seconds without renewal after which a running run is abandoned.
         own_examples, own_lessons: of one user for one datasource that are not shared; the oldest go
             first.
         shared_examples, shared_lessons, documents: of one datasource; beyond that nothing more can

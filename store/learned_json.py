@@ -100,22 +100,22 @@ def listed_at(item: Example | Lesson) -> int:
 def record_of(item: Item, position: int = 0) -> Record:
     """Write the item as a record in all its record sets; `position` is that of a document."""
     kind = kind_of(item)
-    places: dict[bytes, int]
+    positions: dict[bytes, int]
     if isinstance(item, Document):
-        places = {shared_set(item.datasource, kind): position}
+        positions = {shared_set(item.datasource, kind): position}
     else:
         trust, at = trust_of(item), listed_at(item)
         owned = shared_set(item.datasource, kind)
         if trust not in SHARED:
             owned = own_set(item.datasource, kind, item.author)
         is_upper = isinstance(item, Example) and trust in _UPPER
-        places = {
+        positions = {
             owned: at + _UPPER_HALF if is_upper else at,
             all_set(item.datasource, kind): at,
             list_set(item.datasource, kind, trust, state_of(item)): at,
         }
     kept = {name: value for name, value in vars(item).items() if name != "uses"}
-    return Record(item_key(item_id(item)), to_text({"item": kind, **kept}), places)
+    return Record(item_key(item_id(item)), to_text({"item": kind, **kept}), positions)
 
 
 def item_of(found: KeptRecord) -> Item:

@@ -183,8 +183,8 @@ class LearnedRepository:
             changed: dict[str, Item | None] = {**dict.fromkeys(sorted(gone)), **new}
             if not changed:
                 return {}
-            room = RecordLimits(self._most(datasource))
-            applied = await self._record_sets.apply(_changes(changed, there), room)
+            limits = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes(changed, there), limits)
             if applied != "changed":
                 return dict.fromkeys(new, "added" if applied == "done" else "full")
             await _pause()
@@ -218,8 +218,8 @@ class LearnedRepository:
                 return Reviewed(outcome, item)
             if first is not None and not is_same_state(first, item):
                 return Reviewed("changed", item)
-            room = RecordLimits(self._most(datasource))
-            applied = await self._record_sets.apply(_changes({item_id: new}, there), room)
+            limits = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes({item_id: new}, there), limits)
             if applied == "done":
                 return Reviewed("done", new)
             if applied == "full":

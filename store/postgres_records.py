@@ -65,17 +65,17 @@ class PostgresRecords:
         parameters = (list(record_sets), *before, limit, limit)
         return tuple(map(_found, await self._access.rows(_PAGE, parameters)))
 
-    async def apply(self, changes: Sequence[RecordChange], room: RecordLimits) -> Applied:
+    async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
         texts: list[tuple[Any, ...]] = []
-        places: list[tuple[Any, ...]] = []
+        positions: list[tuple[Any, ...]] = []
         for change in changes:
             after = change.after
             texts.append((change.key, change.before, after.text if after else None))
             if after is not None:
-                places += [(after.key, *place) for place in after.places.items()]
-        columns = (*_columns(3, texts), *_columns(3, places))
-        rooms = (*_columns(2, room.most.items()), *_columns(2, room.latest.items()))
-        rows = await self._access.rows(_LEARN, (*columns, *rooms))
+                positions += [(after.key, *position) for position in after.positions.items()]
+        columns = (*_columns(3, texts), *_columns(3, positions))
+        limit_columns = (*_columns(2, limits.most.items()), *_columns(2, limits.latest.items()))
+        rows = await self._access.rows(_LEARN, (*columns, *limit_columns))
         return _APPLIED[rows[0][0] or ""]
 
     async def count_use(self, keys: Collection[bytes]) -> None:

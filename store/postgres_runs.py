@@ -37,11 +37,11 @@ _WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 23)})"
 # Frames of a running run don't wait for the disk: if the server loses them in a crash, the worker
 # writes them again.
 _WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
-_IS_ORPHANED = "state = 'running' AND lease_until <= now()"
+_IS_ABANDONED = "state = 'running' AND lease_until <= now()"
 _RECORD = "head, state, last_seq"
 _RESUMED_BY = "worker_id, waiting, answer"
 _FIND = f"""
-SELECT {_RECORD}, {_IS_ORPHANED}, {_RESUMED_BY} FROM citu.run
+SELECT {_RECORD}, {_IS_ABANDONED}, {_RESUMED_BY} FROM citu.run
 WHERE run_key = %s AND user_key = %s AND expires_at > now()
 """
 _FRAMES = """
@@ -63,7 +63,7 @@ SELECT run_key FROM renewed WHERE is_cancelling
 _REQUEST_CANCEL = """
 UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
 """
-_ORPHANS = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
+_ABANDONED = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ABANDONED} AND expires_at > now()"
 # Of two answers at once, the second waits for the first and then finds the run resumed. Its SELECT
 # still sees the question open, as it was when the statement began, so that the row is found and the
 # result is `answered`.
@@ -80,10 +80,10 @@ WITH resumed AS (
 SELECT EXISTS (SELECT FROM resumed) FROM citu.run
 WHERE run_key = %s AND user_key = %s AND expires_at > now() AND (interrupt_key = %s OR %s = ANY (settled))
 """
-_ADOPT = f"""
+_TAKE_OVER = f"""
 UPDATE citu.run SET worker_key = %s, worker_id = %s, held_from = last_seq,
     lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
-WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ORPHANED} AND expires_at > now() RETURNING 1
+WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ABANDONED} AND expires_at > now() RETURNING 1
 """
 # What `citu.write` does with a turn, for one run that another than its worker ends (`ended`).
 _SAY = """
@@ -119,18 +119,18 @@ WITH ended AS (
     ON CONFLICT DO NOTHING
 )
 """
-_END_ORPHAN = f"""
+_END_ABANDONED = f"""
 WITH ended AS (
     UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s,
         interrupt_key = NULL, waiting = NULL, answer = NULL, expires_at = now() + %s * interval '1 second'
-    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ORPHANED} AND expires_at > now() RETURNING run_key
+    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ABANDONED} AND expires_at > now() RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
 )
 """
-# A claim that the same run repeats is prolonged.
-_CLAIM = """
+# A key that the same run reserves again is kept longer.
+_RESERVE_KEY = """
 INSERT INTO citu.claim AS old (claim_key, run_id, fingerprint, expires_at)
 VALUES (%s, %s, %s, now() + %s * interval '1 second')
 ON CONFLICT (claim_key) DO UPDATE SET
@@ -138,12 +138,12 @@ ON CONFLICT (claim_key) DO UPDATE SET
 WHERE old.expires_at <= now() OR old.run_id = excluded.run_id;
 SELECT run_id, fingerprint FROM citu.claim WHERE claim_key = %s
 """
-_PROLONG_CLAIMS = """
+_PROLONG_KEYS = """
 UPDATE citu.claim SET expires_at = now() + held.ttl_s * interval '1 second'
 FROM unnest(%s, %s, %s) AS held (claim_key, run_id, ttl_s)
 WHERE claim.claim_key = held.claim_key AND claim.run_id = held.run_id;
 """
-_RELEASE_CLAIM = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
+_RELEASE_KEY = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
 
 # Removes a limited number of rows, so that no call takes long, and skips rows that other
 # transactions have locked.
@@ -193,23 +193,23 @@ class PostgresRuns:
         )
         stopped = [write for write in writes if write.state != "running"]
         statement = _WRITE if stopped else _WRITE_RUNNING
-        claims = [self._claim_of(write) for write in stopped if write.head.key]
-        if claims:
+        held_keys = [self._held_key(write) for write in stopped if write.head.key]
+        if held_keys:
             # In the same text, because PostgreSQL runs all statements of one text in one
             # transaction.
-            statement = _PROLONG_CLAIMS + statement
-            parameters = (*_columns(3, claims), *parameters)
+            statement = _PROLONG_KEYS + statement
+            parameters = (*_columns(3, held_keys), *parameters)
         unkept: dict[str, Unkept] = {}
         for run_key, is_lost in await self._access.rows(statement, parameters):
             run_id = keys[_bytes(run_key)].head.run_id
             unkept[run_id] = "lost" if is_lost == "t" else "taken"
         return unkept
 
-    def _claim_of(self, write: RunWrite) -> tuple[bytes, str, float]:
+    def _held_key(self, write: RunWrite) -> tuple[bytes, str, float]:
         """Return key, run id and seconds to keep of the record of a run's Idempotency-Key."""
         head, retention = write.head, self._retention
         ttl_s = retention.waiting_ttl_s if write.waiting else retention.run_ttl_s
-        return (_claim_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
+        return (_idempotency_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
@@ -254,10 +254,10 @@ class PostgresRuns:
             return "unknown"
         return "resumed" if rows[0][0] == "t" else "answered"
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
         retention = self._retention
         held_by = (key(worker_id), to_text(worker_id), retention.lease_s, retention.run_ttl_s)
-        return bool(await self._access.rows(_ADOPT, (*held_by, key(run_id))))
+        return bool(await self._access.rows(_TAKE_OVER, (*held_by, key(run_id))))
 
     async def end_waiting(
         self,
@@ -303,28 +303,33 @@ class PostgresRuns:
         """Return runs whose workers are gone; every 5 s also remove expired rows."""
         now = time.monotonic()
         is_due = now - self._removed_at >= _REMOVE_EVERY_S
-        rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
+        rows = await self._access.rows(_REMOVE + _ABANDONED if is_due else _ABANDONED)
         if is_due:
             self._removed_at = now
             await self._sweep.run()
         return tuple(map(_record, rows))
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
         ended = (frame.seq, self._retention.run_ttl_s, key(head.run_id), frame.seq)
-        return await self._end(_END_ORPHAN, ended, head, frame, turn)
+        return await self._end(_END_ABANDONED, ended, head, frame, turn)
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        claim_key = _claim_key(user_id, key)
-        run_id, fingerprint = to_text(claim.run_id), to_text(claim.fingerprint)
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        idempotency_key = _idempotency_key(user_id, key)
+        run_id, fingerprint = to_text(wanted.run_id), to_text(wanted.fingerprint)
         rows = await self._access.rows(
-            _CLAIM, (claim_key, run_id, fingerprint, self._retention.run_ttl_s, claim_key)
+            _RESERVE_KEY,
+            (idempotency_key, run_id, fingerprint, self._retention.run_ttl_s, idempotency_key),
         )
         if not rows:  # it was freed between the two statements
-            return await self.claim(user_id, key, claim)
+            return await self.reserve_key(user_id, key, wanted)
         return IdempotencyRecord(from_text(rows[0][0] or ""), from_text(rows[0][1] or ""))
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        await self._access.rows(_RELEASE_CLAIM, (_claim_key(user_id, key), to_text(run_id)))
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        await self._access.rows(_RELEASE_KEY, (_idempotency_key(user_id, key), to_text(run_id)))
 
 
 def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
@@ -390,7 +395,7 @@ def _columns(count: int, rows: Any) -> list[list[Any]]:
     return columns or [[] for _ in range(count)]
 
 
-def _claim_key(user_id: str, name: str) -> bytes:
+def _idempotency_key(user_id: str, name: str) -> bytes:
     return key(user_id, name)
 
 
@@ -400,6 +405,6 @@ def _bytes(text: str | None) -> bytes:
 
 
 def _record(row: Row) -> RunRecord:
-    head, state, last_seq, is_orphaned, worker_id, waiting, answer = row
-    about = (head or "", state or "", int(last_seq or 0), is_orphaned == "t")
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer = row
+    about = (head or "", state or "", int(last_seq or 0), is_abandoned == "t")
     return record_from_texts(*about, worker_id, waiting, answer)

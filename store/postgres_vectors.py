@@ -52,7 +52,7 @@ WHERE attrelid = 'citu.text_vector'::regclass AND attname = 'vector'
 
 
 class PostgresVectors:
-    """Implements `store.vectors.VectorShelf`; keeps nothing where there is no pgvector. Raises
+    """Implements `store.vectors.VectorRepository`; keeps nothing where there is no pgvector. Raises
     nothing.
     """
 

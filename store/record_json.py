@@ -86,7 +86,7 @@ def record_from_texts(
     head: str | bytes,
     state: str,
     last_seq: int,
-    is_orphaned: bool,
+    is_abandoned: bool,
     worker_id: str | bytes | None,
     waiting: str | bytes | None,
     answer: str | bytes | None,
@@ -97,7 +97,7 @@ def record_from_texts(
         head=about if worker_id is None else replace(about, worker_id=from_text(worker_id)),
         state=_STATES[state],
         last_seq=last_seq,
-        is_orphaned=is_orphaned,
+        is_abandoned=is_abandoned,
         waiting=None if waiting is None else Waiting(**_known(Waiting, plain_from_text(waiting))),
         answer=None if answer is None else plain_from_text(answer),
     )

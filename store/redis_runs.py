@@ -49,8 +49,8 @@ local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
     for _, name in ipairs(keys) do redis.call('PEXPIRE', name, ttl) end
 end
 """
-_IS_ORPHANED = """
-local function is_orphaned(key)
+_IS_ABANDONED = """
+local function is_abandoned(key)
     local lease = redis.call('ZSCORE', KEYS[1], key)
     return not lease or tonumber(lease) <= now
 end
@@ -97,11 +97,11 @@ return 0
 )
 _FIND = Script(
     _NOW
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
 local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
 if known[1] ~= ARGV[2] then return false end
-local is_lost = known[3] == 'running' and is_orphaned(ARGV[1])
+local is_lost = known[3] == 'running' and is_abandoned(ARGV[1])
 return {known[2], known[3], known[4], is_lost and 1 or 0, known[5], known[6], known[7]}
 """
 )
@@ -149,14 +149,14 @@ redis.call('ZADD', leases, now + lease * 1000, key)
 return 'resumed'
 """
 )
-_ADOPT = Script(
+_TAKE_OVER = Script(
     _NOW
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
 local leases, run, frames = unpack(KEYS)
 local key, worker, worker_id, lease, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'answer', 'last_seq')
-if known[1] ~= 'running' or not known[2] or not is_orphaned(key) then return 0 end
+if known[1] ~= 'running' or not known[2] or not is_abandoned(key) then return 0 end
 redis.call('HSET', run, 'worker', worker, 'worker_id', worker_id, 'held_from', known[3])
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
@@ -181,30 +181,30 @@ if conversation then say({conversation, turns, conversations}, unpack(ARGV, 6)) 
 return 1
 """
 )
-_ORPHANS = Script(
+_ABANDONED = Script(
     _NOW
     + """
-local orphans = {}
+local abandoned = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
     local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
     if known[2] == 'running' then
-        orphans[#orphans + 1] = {known[1], known[2], known[3], 1, known[4], known[5], known[6]}
+        abandoned[#abandoned + 1] = {known[1], known[2], known[3], 1, known[4], known[5], known[6]}
     else
         redis.call('ZREM', KEYS[1], key)
     end
 end
-return orphans
+return abandoned
 """
 )
-_END_ORPHAN = Script(
+_END_ABANDONED = Script(
     _NOW
     + _SAY
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
 local _, run, frames, conversation, turns, conversations = unpack(KEYS)
 local key, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'last_seq')
-if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_orphaned(key) then return 0 end
+if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_abandoned(key) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', 'error', 'last_seq', seq, 'taken', 1)
 redis.call('HDEL', run, 'interrupt', 'waiting', 'answer')
@@ -215,18 +215,18 @@ if conversation then say({conversation, turns, conversations}, unpack(ARGV, 5)) 
 return 1
 """
 )
-# A claim that the same run repeats is prolonged.
-_CLAIM = Script("""
+# A key that the same run reserves again is kept longer.
+_RESERVE_KEY = Script("""
 local known = redis.call('HMGET', KEYS[1], 'run_id', 'fingerprint')
 if known[1] and known[1] ~= ARGV[1] then return known end
 redis.call('HSET', KEYS[1], 'run_id', ARGV[1], 'fingerprint', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
-_KEEP_CLAIM = Script("""
+_KEEP_KEY = Script("""
 if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 """)
-_RELEASE_CLAIM = Script(
+_RELEASE_KEY = Script(
     "if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 )
 _RESUMPTIONS: Mapping[bytes, Resumption] = {each.encode(): each for each in get_args(Resumption)}
@@ -248,14 +248,12 @@ class RedisRuns:
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         if not writes:
             return {}
-        claims = [
-            self._keep_claim(write)
-            for write in writes
-            if write.head.key and write.state != "running"
+        held_keys = [
+            self._keep_key(write) for write in writes if write.head.key and write.state != "running"
         ]
-        # Claims first: when the connection breaks in between, a run that is kept has its key.
-        replies = await self._access.replies([*claims, *map(self._write, writes)])
-        del replies[: len(claims)]
+        # Keys first: when the connection breaks in between, a run that is kept has its key.
+        replies = await self._access.replies([*held_keys, *map(self._write, writes)])
+        del replies[: len(held_keys)]
         return {
             write.head.run_id: _UNKEPT[reply]
             for write, reply in zip(writes, replies, strict=True)
@@ -299,12 +297,12 @@ class RedisRuns:
         ]
         return keys, [*about, self._max_turns, self._conversation_ttl]
 
-    def _keep_claim(self, write: RunWrite) -> Command:
-        """Keeps the claim of a run's Idempotency-Key as long as the run."""
+    def _keep_key(self, write: RunWrite) -> Command:
+        """Keep a run's Idempotency-Key as long as the run."""
         head = write.head
         ttl = self._waiting_ttl if write.waiting else self._run_ttl
-        return _KEEP_CLAIM.command(
-            [redis_keys.claim(head.user_id, head.key or "")], to_text(head.run_id), ttl
+        return _KEEP_KEY.command(
+            [redis_keys.idempotency_key(head.user_id, head.key or "")], to_text(head.run_id), ttl
         )
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -361,10 +359,12 @@ class RedisRuns:
         command = _RESUME.command(_run_keys(digest), *asked, to_text(answer), *held_by)
         return _RESUMPTIONS[await self._access.reply(command)]
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
         digest, worker = redis_keys.digest(run_id), redis_keys.digest(worker_id)
         held_by = (worker, to_text(worker_id), self._lease, self._run_ttl)
-        return bool(await self._access.reply(_ADOPT.command(_run_keys(digest), digest, *held_by)))
+        return bool(
+            await self._access.reply(_TAKE_OVER.command(_run_keys(digest), digest, *held_by))
+        )
 
     async def end_waiting(
         self,
@@ -382,30 +382,35 @@ class RedisRuns:
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
         """Runs whose workers are gone."""
-        found = await self._access.reply(_ORPHANS.command([redis_keys.LEASES], redis_keys.run("")))
+        found = await self._access.reply(
+            _ABANDONED.command([redis_keys.LEASES], redis_keys.run(""))
+        )
         return tuple(map(_record, found))
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
         digest = redis_keys.digest(head.run_id)
         said = self._saying(head, turn)
         arguments = (digest, frame.seq, frame.data, self._run_ttl, *said[1])
         return bool(
             await self._access.reply(
-                _END_ORPHAN.command([*_run_keys(digest), *said[0]], *arguments)
+                _END_ABANDONED.command([*_run_keys(digest), *said[0]], *arguments)
             )
         )
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        """Takes the user's Idempotency-Key, or gives the claim that has it."""
-        arguments = (to_text(claim.run_id), to_text(claim.fingerprint), self._run_ttl)
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        arguments = (to_text(wanted.run_id), to_text(wanted.fingerprint), self._run_ttl)
         held = await self._access.reply(
-            _CLAIM.command([redis_keys.claim(user_id, key)], *arguments)
+            _RESERVE_KEY.command([redis_keys.idempotency_key(user_id, key)], *arguments)
         )
         return IdempotencyRecord(*map(from_text, held))
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
         await self._access.reply(
-            _RELEASE_CLAIM.command([redis_keys.claim(user_id, key)], to_text(run_id))
+            _RELEASE_KEY.command([redis_keys.idempotency_key(user_id, key)], to_text(run_id))
         )
 
 
@@ -414,7 +419,7 @@ def _run_keys(digest: str) -> list[str]:
 
 
 def _record(values: list[Any]) -> RunRecord:
-    head, state, last_seq, is_orphaned, worker_id, waiting, answer = values
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer = values
     return record_from_texts(
-        head, state.decode(), int(last_seq), bool(is_orphaned), worker_id, waiting, answer
+        head, state.decode(), int(last_seq), bool(is_abandoned), worker_id, waiting, answer
     )

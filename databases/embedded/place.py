@@ -102,7 +102,7 @@ def _reachable(own: Path, account: Account) -> Path:
     elsewhere = ELSEWHERE / uuid.uuid4().hex
     with suppress(OSError):
         create_folder(ELSEWHERE, 0o755)
-        _remove_orphans()
+        _remove_abandoned()
         create_folder(elsewhere, 0o755)
         (elsewhere / _OWNER).write_text(f"{own}\n")
     if not can_write(account, elsewhere):
@@ -144,7 +144,7 @@ def _runs_programs(directory: Path) -> bool:
     return not os.statvfs(directory).f_flag & getattr(os, "ST_NOEXEC", 0)  # unknown to macOS
 
 
-def _remove_orphans() -> None:
+def _remove_abandoned() -> None:
     """Removes homes elsewhere whose data directory was a temporary folder that has been deleted."""
     for owner in ELSEWHERE.glob(f"*/{_OWNER}"):
         folder = Path(owner.read_text().rstrip("\n"))
