@@ -1,4 +1,4 @@
-"""Keeps learned records in PostgreSQL (`postgres_learned_schema`)."""
+"""Keeps learned records in PostgreSQL (`migrations/005_learned_records.sql`)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

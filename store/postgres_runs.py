@@ -1,6 +1,6 @@
 """Runs in PostgreSQL.
 
-Every run waits for `write`, so it is one call of one SQL function (`postgres_schema`), whatever it
+Every run waits for `write`, so it is one call of one SQL function (`citu.write`), whatever it
 writes.
 """
 

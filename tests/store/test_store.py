@@ -1126,7 +1126,9 @@ def test_runs_of_the_version_before_can_wait(
     url, about = make_app_database(), head(user)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
-        cursor.execute(f"{';'.join(MIGRATIONS[:3])}; INSERT INTO citu.version VALUES (3)")
+        cursor.execute(
+            f"{''.join(each.sql() for each in MIGRATIONS[:3])} INSERT INTO citu.version VALUES (3)"
+        )
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
             "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
@@ -1469,7 +1471,7 @@ def test_runs_of_the_first_version_are_still_known(
     url, about, kept = make_app_database(), head(user), frames(1, 3)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
-        cursor.execute(f"{MIGRATIONS[0]}; INSERT INTO citu.version VALUES (1)")
+        cursor.execute(f"{MIGRATIONS[0].sql()} INSERT INTO citu.version VALUES (1)")
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
             "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
