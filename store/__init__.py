@@ -124,7 +124,7 @@ class TurnPage:
 
 
 class Conversations(Protocol):
-    """Users' conversations; `Runs.write` adds turns, and begins a conversation with its first one."""
+    """Users' conversations; `Runs.write` adds turns, and begins one with its first turn."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         """The last `limit` answered turns, oldest first; none for a conversation that is unknown.

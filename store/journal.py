@@ -44,7 +44,7 @@ class _Lane:
         batch: list[_Waiting] = []
         size = 0
         while self.pending and len(batch) < _MAX_WRITES:
-            size += sum(len(frame.data) for frame in self.pending[0][0].frames)
+            size += _size(self.pending[0][0])
             if batch and size > _MAX_BYTES:
                 break
             batch.append(self.pending.popleft())
@@ -76,7 +76,7 @@ class Journal:
         """Counts a run that waits for the store to come back; false when the waiting ones hold too
         much memory.
         """
-        size = sum(len(frame.data) for frame in write.frames)
+        size = _size(write)
         self._waiting += size
         has_room = self._waiting <= _MAX_WAITING_BYTES
         self._lost += not has_room
@@ -147,7 +147,8 @@ class Journal:
     async def _write(self, batch: list[_Waiting]) -> None:
         try:
             unkept = await self._store.runs.write([write for write, _ in batch])
-        except Exception as exc:  # noqa: BLE001 - whatever it is, nobody may wait for ever for what was not kept
+        # Whatever it is, nobody may wait for ever for what was not kept.
+        except Exception as exc:  # noqa: BLE001
             self._fail(exc, [kept for _, kept in batch])
             return
         for write, kept in batch:
@@ -161,6 +162,11 @@ class Journal:
         for kept in waiting:
             _refuse(kept, failure)
         self.fail(failure)
+
+
+def _size(write: RunWrite) -> int:
+    """Return the bytes of the write's frames."""
+    return sum(len(frame.data) for frame in write.frames)
 
 
 def _refuse(kept: "asyncio.Future[Unkept | None]", failure: StoreUnavailable) -> None:

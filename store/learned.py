@@ -41,7 +41,7 @@ class LearnedItems:
         examples: certified ones before reviewed ones, personal ones before candidates, and then the
             newest first.
         lessons: the newest first.
-        documents: those loaded last first, each load's in their order; a user's own items have none.
+        documents: the last load first, each in its order; a user's own items have none.
     """
 
     revision: str
@@ -139,8 +139,8 @@ class Learned(Protocol):
 
         Meant to be called for every question: one small read tells whether anything has changed,
         and as long as nothing has, the same `LearnedItems` come back. So what is worked out
-        of them may be kept by their identity or their revision. Parts of many users are forgotten and
-        read again.
+        of them may be kept by their identity or their revision. Parts of many users are forgotten
+        and read again.
         """
 
     async def keep(self, learning: Learning) -> Kept:
@@ -195,7 +195,7 @@ class Learned(Protocol):
         """
 
     async def mark_stale(self, datasource: str, example_ids: Collection[str]) -> None:
-        """Marks examples whose tables have changed. Examples that are unknown by now are left out."""
+        """Mark examples whose tables have changed; examples that are gone by now are left out."""
 
     async def mark_proven(self, datasource: str, hashes: Mapping[str, str], proven_at: str) -> None:
         """Marks examples as proven, each for tables of this hash; they are stale no longer.

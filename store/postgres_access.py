@@ -21,7 +21,8 @@ from store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 
-Row = tuple[str | None, ...]
+Row = tuple[Any, ...]
+"""Values as PostgreSQL's texts; None for NULL."""
 
 # Errors after somebody dropped the tables; a new connection creates them again.
 _MISSING = (errors.InvalidSchemaName, errors.UndefinedTable, errors.UndefinedFunction)

@@ -19,9 +19,9 @@ from store import (
     RunWrite,
     Unkept,
 )
-from store.pages import packed, unpacked
 from store.postgres_access import PostgresAccess, Row
 from store.postgres_checkpoints import CheckpointSweep
+from store.postgres_values import columns_of, pack, read_bytes, unpack
 from store.record_json import (
     from_text,
     head_to_text,
@@ -55,64 +55,84 @@ WITH held AS (
     WHERE run_key = ANY (%s) AND worker_key = %s AND state = 'running' AND expires_at > now()
     ORDER BY run_key FOR UPDATE
 ), renewed AS (
-    UPDATE citu.run SET lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+    UPDATE citu.run SET
+        lease_until = now() + %s * interval '1 second',
+        expires_at = now() + %s * interval '1 second'
     FROM held WHERE run.run_key = held.run_key RETURNING run.run_key, is_cancelling
 )
 SELECT run_key FROM renewed WHERE is_cancelling
 """
 _REQUEST_CANCEL = """
-UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
+UPDATE citu.run SET is_cancelling = true
+WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
 """
-_ABANDONED = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ABANDONED} AND expires_at > now()"
+_ABANDONED = f"""
+SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run
+WHERE {_IS_ABANDONED} AND expires_at > now()
+"""
 # Of two answers at once, the second waits for the first and then finds the run resumed. Its SELECT
 # still sees the question open, as it was when the statement began, so that the row is found and the
 # result is `answered`.
 _RESUME = """
 WITH resumed AS (
-    UPDATE citu.run SET state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
+    UPDATE citu.run SET
+        state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
         held_from = CASE state WHEN 'waiting' THEN last_seq ELSE held_from END,
         settled = CASE state WHEN 'waiting' THEN settled || interrupt_key ELSE settled END,
-        lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+        lease_until = now() + %s * interval '1 second',
+        expires_at = now() + %s * interval '1 second'
     WHERE run_key = %s AND user_key = %s AND expires_at > now() AND interrupt_key = %s
         AND (state = 'waiting' OR state = 'running' AND worker_key = %s AND answer = %s)
     RETURNING run_key
 )
 SELECT EXISTS (SELECT FROM resumed) FROM citu.run
-WHERE run_key = %s AND user_key = %s AND expires_at > now() AND (interrupt_key = %s OR %s = ANY (settled))
+WHERE run_key = %s AND user_key = %s AND expires_at > now()
+    AND (interrupt_key = %s OR %s = ANY (settled))
 """
 _TAKE_OVER = f"""
-UPDATE citu.run SET worker_key = %s, worker_id = %s, held_from = last_seq,
-    lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+UPDATE citu.run SET
+    worker_key = %s, worker_id = %s, held_from = last_seq,
+    lease_until = now() + %s * interval '1 second',
+    expires_at = now() + %s * interval '1 second'
 WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ABANDONED} AND expires_at > now() RETURNING 1
 """
 # What `citu.write` does with a turn, for one run that another than its worker ends (`ended`).
 _SAY = """
 , said AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
+    INSERT INTO citu.conversation AS old (
+        conversation_key, user_key, conversation_id, title, created_at, updated_at,
+        last_turn, forgotten, expires_at
+    )
     SELECT %s, %s, %s, %s, now(), now(), 1, 0, now() + %s * interval '1 second' FROM ended
     ON CONFLICT (conversation_key) DO UPDATE SET
         title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
+        created_at = CASE
+            WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at
+        END,
         updated_at = greatest(old.updated_at, excluded.updated_at),
         last_turn = old.last_turn + 1,
         forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END, old.last_turn + 1 - %s
+            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
+            old.last_turn + 1 - %s
         ),
         expires_at = greatest(old.expires_at, excluded.expires_at)
     RETURNING conversation_key, last_turn, forgotten
 ), gone AS (
-    DELETE FROM citu.turn USING said WHERE turn.conversation_key = said.conversation_key AND number <= forgotten
+    DELETE FROM citu.turn USING said
+    WHERE turn.conversation_key = said.conversation_key AND number <= forgotten
 ), added AS (
-    INSERT INTO citu.turn (conversation_key, number, data) SELECT conversation_key, last_turn, %s FROM said
+    INSERT INTO citu.turn (conversation_key, number, data)
+    SELECT conversation_key, last_turn, %s FROM said
 )
 """
 _ENDED = "SELECT FROM ended"
 _END_WAITING = """
 WITH ended AS (
-    UPDATE citu.run SET state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
+    UPDATE citu.run SET
+        state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
         settled = settled || interrupt_key, expires_at = now() + %s * interval '1 second'
-    WHERE run_key = %s AND user_key = %s AND last_seq + 1 = %s AND state = 'waiting' AND expires_at > now()
+    WHERE run_key = %s AND user_key = %s AND last_seq + 1 = %s
+        AND state = 'waiting' AND expires_at > now()
     RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
@@ -121,9 +141,12 @@ WITH ended AS (
 """
 _END_ABANDONED = f"""
 WITH ended AS (
-    UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s,
-        interrupt_key = NULL, waiting = NULL, answer = NULL, expires_at = now() + %s * interval '1 second'
-    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ABANDONED} AND expires_at > now() RETURNING run_key
+    UPDATE citu.run SET
+        state = 'error', is_taken = true, last_seq = %s,
+        interrupt_key = NULL, waiting = NULL, answer = NULL,
+        expires_at = now() + %s * interval '1 second'
+    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ABANDONED} AND expires_at > now()
+    RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
@@ -149,15 +172,19 @@ _RELEASE_KEY = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETU
 # transactions have locked.
 _REMOVE = """
 WITH gone AS (
-    DELETE FROM citu.run WHERE run_key IN
-        (SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED)
+    DELETE FROM citu.run WHERE run_key IN (
+        SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
+    )
     RETURNING run_key
 )
 DELETE FROM citu.page USING gone WHERE page.run_key = gone.run_key;
-DELETE FROM citu.conversation WHERE conversation_key IN
-    (SELECT conversation_key FROM citu.conversation WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
-DELETE FROM citu.claim WHERE claim_key IN
-    (SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
+DELETE FROM citu.conversation WHERE conversation_key IN (
+    SELECT conversation_key FROM citu.conversation WHERE expires_at <= now()
+    LIMIT 1000 FOR UPDATE SKIP LOCKED
+);
+DELETE FROM citu.claim WHERE claim_key IN (
+    SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
+);
 """
 _REMOVE_EVERY_S = 5.0  # 1000 runs each time are 200 a second, more than a worker can start
 
@@ -178,32 +205,33 @@ class PostgresRuns:
         return unkept
 
     async def _write(self, writes: Sequence[RunWrite]) -> dict[str, Unkept]:
-        keys = {key(write.head.run_id): write for write in writes}
-        pages = [_page(run, write.frames) for run, write in keys.items() if write.frames]
-        turns = list(_turns(keys))
-        columns = (*_columns(8, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
-        retention = self._retention
-        parameters: tuple[Any, ...] = (
-            retention.lease_s,
-            retention.run_ttl_s,
-            retention.waiting_ttl_s,
-            retention.conversation_ttl_s,
-            retention.max_turns,
-            *columns,
-        )
+        """Keep writes of different runs."""
+        by_key = {key(write.head.run_id): write for write in writes}
         stopped = [write for write in writes if write.state != "running"]
         statement = _WRITE if stopped else _WRITE_RUNNING
+        parameters = [*self._limits(), *_write_columns(by_key)]
         held_keys = [self._held_key(write) for write in stopped if write.head.key]
         if held_keys:
             # In the same text, because PostgreSQL runs all statements of one text in one
             # transaction.
             statement = _PROLONG_KEYS + statement
-            parameters = (*_columns(3, held_keys), *parameters)
+            parameters = [*columns_of(held_keys, 3), *parameters]
         unkept: dict[str, Unkept] = {}
         for run_key, is_lost in await self._access.rows(statement, parameters):
-            run_id = keys[_bytes(run_key)].head.run_id
+            run_id = by_key[read_bytes(run_key)].head.run_id
             unkept[run_id] = "lost" if is_lost == "t" else "taken"
         return unkept
+
+    def _limits(self) -> tuple[float, ...]:
+        """Return the first parameters of `citu.write`."""
+        retention = self._retention
+        return (
+            retention.lease_s,
+            retention.run_ttl_s,
+            retention.waiting_ttl_s,
+            retention.conversation_ttl_s,
+            retention.max_turns,
+        )
 
     def _held_key(self, write: RunWrite) -> tuple[bytes, str, float]:
         """Return key, run id and seconds to keep of the record of a run's Idempotency-Key."""
@@ -222,7 +250,7 @@ class PostgresRuns:
         found: list[EventFrame] = []
         last_seq = after
         for (page,) in rows:
-            for frame in unpacked(_bytes(page)):
+            for frame in unpack(read_bytes(page)):
                 if frame.seq > last_seq:  # pages may overlap
                     found.append(frame)
                     last_seq = frame.seq
@@ -236,7 +264,7 @@ class PostgresRuns:
         rows = await self._access.rows(
             _RENEW, (list(keys), key(worker_id), retention.lease_s, retention.run_ttl_s)
         )
-        return {keys[_bytes(row[0])] for row in rows}
+        return {keys[read_bytes(row[0])] for row in rows}
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
         await self._access.rows(_REQUEST_CANCEL, (key(run_id), key(user_id)))
@@ -283,7 +311,7 @@ class PostgresRuns:
         Args:
             ended: the parameters of `statement`, which may find that the run must not end.
         """
-        page = (frame.seq, frame.seq, packed([frame]))
+        page = (frame.seq, frame.seq, pack([frame]))
         if turn is None:
             return bool(await self._access.rows(statement + _ENDED, (*ended, *page)))
         _, user_key, *about, data = _turn(key(head.run_id), head, turn)
@@ -326,7 +354,7 @@ class PostgresRuns:
         )
         if not rows:  # it was freed between the two statements
             return await self.reserve_key(user_id, key, wanted)
-        return IdempotencyRecord(from_text(rows[0][0] or ""), from_text(rows[0][1] or ""))
+        return IdempotencyRecord(*map(from_text, rows[0]))
 
     async def release_key(self, user_id: str, key: str, run_id: str) -> None:
         await self._access.rows(_RELEASE_KEY, (_idempotency_key(user_id, key), to_text(run_id)))
@@ -345,6 +373,18 @@ def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
         batch[write.head.run_id] = write
     if batch:
         yield tuple(batch.values())
+
+
+def _write_columns(writes: Mapping[bytes, RunWrite]) -> list[list[Any]]:
+    """Return the columns of runs, of pages and of turns that `citu.write` takes."""
+    runs, pages, turns = [], [], []
+    for run_key, write in writes.items():
+        runs.append(_run(run_key, write))
+        if write.frames:
+            pages.append(_page(run_key, write.frames))
+        if write.end and write.end.turn:
+            turns.append(_turn(run_key, write.head, write.end.turn))
+    return [*columns_of(runs, 8), *columns_of(pages, 4), *columns_of(turns, 6)]
 
 
 def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
@@ -367,13 +407,7 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
 
 
 def _page(run_key: bytes, frames: Sequence[EventFrame]) -> tuple[Any, ...]:
-    return (run_key, frames[0].seq, frames[-1].seq, packed(frames))
-
-
-def _turns(writes: Mapping[bytes, RunWrite]) -> Iterator[tuple[Any, ...]]:
-    for run_key, write in writes.items():
-        if write.end and write.end.turn:
-            yield _turn(run_key, write.head, write.end.turn)
+    return (run_key, frames[0].seq, frames[-1].seq, pack(frames))
 
 
 def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
@@ -389,22 +423,12 @@ def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
     )
 
 
-def _columns(count: int, rows: Any) -> list[list[Any]]:
-    """Turn rows into one list per column, as `unnest` takes them."""
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-    return columns or [[] for _ in range(count)]
-
-
 def _idempotency_key(user_id: str, name: str) -> bytes:
     return key(user_id, name)
 
 
-def _bytes(text: str | None) -> bytes:
-    """Read PostgreSQL's text form of a `bytea`."""
-    return bytes.fromhex((text or "")[2:])
-
-
 def _record(row: Row) -> RunRecord:
     head, state, last_seq, is_abandoned, worker_id, waiting, answer = row
-    about = (head or "", state or "", int(last_seq or 0), is_abandoned == "t")
-    return record_from_texts(*about, worker_id, waiting, answer)
+    return record_from_texts(
+        head, state, int(last_seq), is_abandoned == "t", worker_id, waiting, answer
+    )

@@ -146,7 +146,8 @@ def pool_of(source: UrlSource, *, size: int, timeout_s: float) -> Pool:
             return await asyncio.to_thread(_conninfo, source, timeout_s)
         except psycopg.Error:
             raise
-        except Exception as exc:  # noqa: BLE001 - whatever the source says, the pool knows only psycopg's errors
+        # Whatever the source raises: the pool knows only psycopg's errors.
+        except Exception as exc:  # noqa: BLE001
             raise psycopg.OperationalError("the database has no address") from exc
 
     async def configure(connection: AsyncConnection[DictRow]) -> None:

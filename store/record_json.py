@@ -124,9 +124,9 @@ def turn_from_text(text: str | bytes) -> Turn:
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` without fields that a newer version may have added."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+    """Return `values` without fields that a newer version may have added."""
+    names = values.keys() & {field.name for field in fields(kind)}
+    return {name: values[name] for name in names}
 
 
 def timestamp(microseconds: int) -> str:

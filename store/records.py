@@ -1,4 +1,4 @@
-"""The port for learned records: texts in record sets, which change only if nobody changed them since.
+"""The port for learned records: texts in record sets, changed only if still as they were read.
 
 A record is a text that may be in several record sets, at a position in each. The rules about
 examples, lessons and reviews are in `learned_repository`, once for all adapters.

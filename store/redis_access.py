@@ -117,7 +117,7 @@ class RedisAccess:
         return self._client
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close the connections; the next command opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

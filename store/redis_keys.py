@@ -52,8 +52,8 @@ def idempotency_key(user_id: str, name: str) -> str:
 
 
 def learned(record_key: str) -> str:
-    """Hash: a learned record: `text`, `uses`, and `shelves`, the keys of its record sets with blanks
-    between.
+    """Hash: a learned record: `text`, `uses`, and `shelves`, the keys of its record sets with
+    blanks between.
     """
     return f"citu:learned:{record_key}"
 

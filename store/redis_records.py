@@ -35,11 +35,13 @@ _PAGE = Script(
 local set, highest, before, limit = set_name .. ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local offset = 0
 while #found < limit do
-    local listed = redis.call('ZREVRANGEBYSCORE', set, highest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
+    local listed = redis.call(
+        'ZREVRANGEBYSCORE', set, highest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
     if #listed == 0 then break end
     offset = offset + #listed / 2
     for i = 1, #listed, 2 do
-        if #found < limit and (tonumber(listed[i + 1]) < tonumber(highest) or listed[i] < before) then
+        local is_lower = tonumber(listed[i + 1]) < tonumber(highest)
+        if #found < limit and (is_lower or listed[i] < before) then
             note(listed[i], listed[i + 1])
         end
     end
@@ -49,8 +51,8 @@ return found
 )
 # The other arguments are three counts, then the changes, then the limits of either kind. A change
 # is a key, the text before, the text after, the number of its record sets, and each of them with
-# the record's position in it. An empty text stands for none. A record's field `shelves` holds the keys
-# of its record sets, so that it can be removed from them.
+# the record's position in it. An empty text stands for none. A record's field `shelves` holds the
+# keys of its record sets, so that it can be removed from them.
 _APPLY = Script(
     _NAMES
     + """
@@ -128,7 +130,7 @@ _APPLIED: Mapping[bytes, Applied] = {b"done": "done", b"changed": "changed", b"f
 
 
 class RedisRecords:
-    """Implements `store.records.RecordRepository`."""
+    """Implements `RecordRepository` in Redis."""
 
     def __init__(self, access: RedisAccess) -> None:
         self._access = access
@@ -168,15 +170,15 @@ class RedisRecords:
     async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
         arguments: list[Any] = [len(changes), len(limits.most), len(limits.latest)]
         for change in changes:
-            after = change.after
-            arguments += [change.key.hex(), change.before or "", after.text if after else ""]
-            positions = after.positions if after else {}
-            arguments.append(len(positions))
-            for record_set, position in positions.items():
+            arguments += [change.key.hex(), change.before or ""]
+            if change.after is None:
+                arguments += ["", 0]
+                continue
+            arguments += [change.after.text, len(change.after.positions)]
+            for record_set, position in change.after.positions.items():
                 arguments += [record_set.hex(), position]
-        for record_sets in (limits.most, limits.latest):
-            for record_set, count in record_sets.items():
-                arguments += [record_set.hex(), count]
+        for record_set, count in chain(limits.most.items(), limits.latest.items()):
+            arguments += [record_set.hex(), count]
         return _APPLIED[await self._access.reply(_APPLY.command([], *_PREFIXES, *arguments))]
 
     async def count_use(self, keys: Collection[bytes]) -> None:

@@ -65,17 +65,21 @@ _WRITE = Script(
     + _SAY
     + """
 local leases, run, frames, conversation, turns, conversations = unpack(KEYS)
-local key, head, user, worker, state, ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 1, 10)
-local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken', 'worker', 'held_from', 'settled:' .. interrupt)
-local last_seq = tonumber(known[2] or 0)
-if known[1] then
+local key, head, user, worker, state = unpack(ARGV, 1, 5)
+local ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 6, 10)
+local known_state, known_seq, is_taken, known_worker, held_from, is_settled = unpack(redis.call(
+    'HMGET', run, 'state', 'last_seq', 'taken', 'worker', 'held_from', 'settled:' .. interrupt))
+local last_seq = tonumber(known_seq or 0)
+if known_state then
     local newest = 0
     if tonumber(frame_count) > 0 then newest = tonumber(ARGV[9 + 2 * frame_count]) end
     local is_end = state ~= 'running' and state ~= 'waiting'
-    if known[3] then return 1 end
-    if known[4] ~= worker then return (is_end or newest > tonumber(known[5] or 0)) and 1 or 0 end
-    if known[1] == 'waiting' then return (is_end or newest > last_seq) and 1 or 0 end
-    if known[1] ~= 'running' or known[6] then return 0 end
+    if is_taken then return 1 end
+    if known_worker ~= worker then
+        return (is_end or newest > tonumber(held_from or 0)) and 1 or 0
+    end
+    if known_state == 'waiting' then return (is_end or newest > last_seq) and 1 or 0 end
+    if known_state ~= 'running' or is_settled then return 0 end
 end
 if tonumber(frame_count) > 0 and tonumber(ARGV[11]) > last_seq + 1 then return 2 end
 for i = 11, 10 + 2 * frame_count, 2 do
@@ -84,14 +88,20 @@ for i = 11, 10 + 2 * frame_count, 2 do
         last_seq = tonumber(ARGV[i])
     end
 end
-if not known[1] then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
+if not known_state then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
 redis.call('HSET', run, 'state', state, 'last_seq', last_seq)
 if state ~= 'running' then redis.call('HDEL', run, 'interrupt', 'waiting', 'answer') end
 if state == 'waiting' then redis.call('HSET', run, 'interrupt', interrupt, 'waiting', waiting) end
 redis.call('PEXPIRE', run, ttl)
 redis.call('PEXPIRE', frames, ttl)
-if state == 'running' then redis.call('ZADD', leases, now + lease * 1000, key) else redis.call('ZREM', leases, key) end
-if conversation then say({conversation, turns, conversations}, unpack(ARGV, 11 + 2 * frame_count)) end
+if state == 'running' then
+    redis.call('ZADD', leases, now + lease * 1000, key)
+else
+    redis.call('ZREM', leases, key)
+end
+if conversation then
+    say({conversation, turns, conversations}, unpack(ARGV, 11 + 2 * frame_count))
+end
 return 0
 """
 )
@@ -99,10 +109,11 @@ _FIND = Script(
     _NOW
     + _IS_ABANDONED
     + """
-local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
-if known[1] ~= ARGV[2] then return false end
-local is_lost = known[3] == 'running' and is_abandoned(ARGV[1])
-return {known[2], known[3], known[4], is_lost and 1 or 0, known[5], known[6], known[7]}
+local user, head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
+    'HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+if user ~= ARGV[2] then return false end
+local is_lost = state == 'running' and is_abandoned(ARGV[1])
+return {head, state, last_seq, is_lost and 1 or 0, worker_id, waiting, answer}
 """
 )
 _RENEW = Script(
@@ -124,7 +135,9 @@ return cancelling
 )
 _REQUEST_CANCEL = Script("""
 local known = redis.call('HMGET', KEYS[1], 'user', 'state')
-if known[1] == ARGV[1] and known[2] == 'running' then redis.call('HSET', KEYS[1], 'cancelling', 1) end
+if known[1] == ARGV[1] and known[2] == 'running' then
+    redis.call('HSET', KEYS[1], 'cancelling', 1)
+end
 """)
 _RESUME = Script(
     _NOW
@@ -137,8 +150,8 @@ if known[3] ~= interrupt then
     return redis.call('HEXISTS', run, 'settled:' .. interrupt) == 1 and 'answered' or 'unknown'
 end
 if known[2] == 'waiting' then
-    redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker, 'worker_id', worker_id,
-        'held_from', known[6], 'settled:' .. interrupt, 1)
+    redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker,
+        'worker_id', worker_id, 'held_from', known[6], 'settled:' .. interrupt, 1)
     redis.call('HDEL', run, 'cancelling')
 elseif known[4] ~= worker or known[5] ~= answer then
     return 'answered'
@@ -171,7 +184,8 @@ _END_WAITING = Script(
 local run, frames, conversation, turns, conversations = unpack(KEYS)
 local user, state, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'user', 'state', 'last_seq', 'interrupt')
-if known[1] ~= user or known[2] ~= 'waiting' or tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
+if known[1] ~= user or known[2] ~= 'waiting' then return 0 end
+if tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', state, 'last_seq', seq, 'settled:' .. known[4], 1)
 redis.call('HDEL', run, 'interrupt', 'waiting')
@@ -186,9 +200,10 @@ _ABANDONED = Script(
     + """
 local abandoned = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
-    local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
-    if known[2] == 'running' then
-        abandoned[#abandoned + 1] = {known[1], known[2], known[3], 1, known[4], known[5], known[6]}
+    local head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
+        'HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+    if state == 'running' then
+        abandoned[#abandoned + 1] = {head, state, last_seq, 1, worker_id, waiting, answer}
     else
         redis.call('ZREM', KEYS[1], key)
     end
@@ -204,7 +219,8 @@ _END_ABANDONED = Script(
 local _, run, frames, conversation, turns, conversations = unpack(KEYS)
 local key, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'last_seq')
-if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_abandoned(key) then return 0 end
+if known[1] ~= 'running' or not is_abandoned(key) then return 0 end
+if tonumber(known[2]) + 1 ~= tonumber(seq) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', 'error', 'last_seq', seq, 'taken', 1)
 redis.call('HDEL', run, 'interrupt', 'waiting', 'answer')
@@ -248,54 +264,61 @@ class RedisRuns:
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         if not writes:
             return {}
-        held_keys = [
-            self._keep_key(write) for write in writes if write.head.key and write.state != "running"
-        ]
+        stopped = [write for write in writes if write.state != "running"]
+        held_keys = [self._keep_key(write) for write in stopped if write.head.key]
         # Keys first: when the connection breaks in between, a run that is kept has its key.
         replies = await self._access.replies([*held_keys, *map(self._write, writes)])
-        del replies[: len(held_keys)]
-        return {
-            write.head.run_id: _UNKEPT[reply]
-            for write, reply in zip(writes, replies, strict=True)
-            if reply
-        }
+        outcomes = replies[len(held_keys) :]
+        unkept: dict[str, Unkept] = {}
+        for write, outcome in zip(writes, outcomes, strict=True):
+            if outcome:
+                unkept[write.head.run_id] = _UNKEPT[outcome]
+        return unkept
 
     def _write(self, write: RunWrite) -> Command:
         head = write.head
         digest, user = redis_keys.digest(head.run_id), redis_keys.digest(head.user_id)
-        keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
+        ttl, interrupt, waiting = self._run_ttl, "", ""
+        if write.waiting:
+            ttl = self._waiting_ttl
+            interrupt = redis_keys.digest(write.waiting.interrupt_id)
+            waiting = waiting_to_text(write.waiting)
         arguments: list[Any] = [
             digest,
             head_to_text(head),
             user,
             redis_keys.digest(head.worker_id),
             write.state,
+            ttl,
+            self._lease,
+            interrupt,
+            waiting,
+            len(write.frames),
         ]
-        asked = write.waiting
-        arguments += [self._waiting_ttl if asked else self._run_ttl, self._lease]
-        arguments += (
-            [redis_keys.digest(asked.interrupt_id), waiting_to_text(asked)] if asked else ["", ""]
-        )
-        arguments.append(len(write.frames))
         for frame in write.frames:
             arguments += [frame.seq, frame.data]
-        said = self._saying(head, write.end.turn if write.end else None)
-        return _WRITE.command([*keys, *said[0]], *arguments, *said[1])
+        turn_keys, turn_arguments = self._saying(head, write.end.turn if write.end else None)
+        return _WRITE.command([*_run_keys(digest), *turn_keys], *arguments, *turn_arguments)
 
     def _saying(self, head: RunHead, turn: Turn | None) -> tuple[list[str], list[Any]]:
         """Keys and arguments that add the turn to its conversation; none without one."""
         if turn is None:
             return [], []
         conversation = redis_keys.digest(head.user_id, head.conversation_id)
-        keys = [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
-        keys.append(redis_keys.conversations(redis_keys.digest(head.user_id)))
-        about = [
+        keys = [
+            redis_keys.conversation(conversation),
+            redis_keys.turns(conversation),
+            redis_keys.conversations(redis_keys.digest(head.user_id)),
+        ]
+        arguments = [
             conversation,
             to_text(head.conversation_id),
             to_text(title_of(turn)),
             turn_to_text(turn),
+            self._max_turns,
+            self._conversation_ttl,
         ]
-        return keys, [*about, self._max_turns, self._conversation_ttl]
+        return keys, arguments
 
     def _keep_key(self, write: RunWrite) -> Command:
         """Keep a run's Idempotency-Key as long as the run."""
@@ -315,17 +338,11 @@ class RedisRuns:
         self, user_id: str, run_id: str, after: int, limit: int
     ) -> tuple[EventFrame, ...]:
         digest = redis_keys.digest(run_id)
+        first = f"{min(max(after, 0), _LAST_SEQ) + 1}-0"
         owner, entries = await self._access.replies(
             [
                 ("HGET", redis_keys.run(digest), "user"),
-                (
-                    "XRANGE",
-                    redis_keys.frames(digest),
-                    f"{min(max(after, 0), _LAST_SEQ) + 1}-0",
-                    "+",
-                    "COUNT",
-                    limit,
-                ),
+                ("XRANGE", redis_keys.frames(digest), first, "+", "COUNT", limit),
             ]
         )
         if owner is None or owner.decode() != redis_keys.digest(user_id):
@@ -375,43 +392,33 @@ class RedisRuns:
     ) -> bool:
         _, *keys = _run_keys(redis_keys.digest(head.run_id))
         arguments = (redis_keys.digest(head.user_id), state, frame.seq, frame.data, self._run_ttl)
-        said = self._saying(head, turn)
-        return bool(
-            await self._access.reply(_END_WAITING.command([*keys, *said[0]], *arguments, *said[1]))
-        )
+        turn_keys, turn_arguments = self._saying(head, turn)
+        command = _END_WAITING.command([*keys, *turn_keys], *arguments, *turn_arguments)
+        return bool(await self._access.reply(command))
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
-        """Runs whose workers are gone."""
-        found = await self._access.reply(
-            _ABANDONED.command([redis_keys.LEASES], redis_keys.run(""))
-        )
-        return tuple(map(_record, found))
+        command = _ABANDONED.command([redis_keys.LEASES], redis_keys.run(""))
+        return tuple(map(_record, await self._access.reply(command)))
 
     async def end_abandoned(
         self, head: RunHead, frame: EventFrame, turn: Turn | None = None
     ) -> bool:
         digest = redis_keys.digest(head.run_id)
-        said = self._saying(head, turn)
-        arguments = (digest, frame.seq, frame.data, self._run_ttl, *said[1])
-        return bool(
-            await self._access.reply(
-                _END_ABANDONED.command([*_run_keys(digest), *said[0]], *arguments)
-            )
-        )
+        turn_keys, turn_arguments = self._saying(head, turn)
+        arguments = (digest, frame.seq, frame.data, self._run_ttl, *turn_arguments)
+        command = _END_ABANDONED.command([*_run_keys(digest), *turn_keys], *arguments)
+        return bool(await self._access.reply(command))
 
     async def reserve_key(
         self, user_id: str, key: str, wanted: IdempotencyRecord
     ) -> IdempotencyRecord:
         arguments = (to_text(wanted.run_id), to_text(wanted.fingerprint), self._run_ttl)
-        held = await self._access.reply(
-            _RESERVE_KEY.command([redis_keys.idempotency_key(user_id, key)], *arguments)
-        )
-        return IdempotencyRecord(*map(from_text, held))
+        command = _RESERVE_KEY.command([redis_keys.idempotency_key(user_id, key)], *arguments)
+        return IdempotencyRecord(*map(from_text, await self._access.reply(command)))
 
     async def release_key(self, user_id: str, key: str, run_id: str) -> None:
-        await self._access.reply(
-            _RELEASE_KEY.command([redis_keys.idempotency_key(user_id, key)], to_text(run_id))
-        )
+        name = redis_keys.idempotency_key(user_id, key)
+        await self._access.reply(_RELEASE_KEY.command([name], to_text(run_id)))
 
 
 def _run_keys(digest: str) -> list[str]:

@@ -1,6 +1,6 @@
 -- Frames are kept in pages, and a run is written by one function.
 --
--- A page is the frames of one write, packed (store/pages.py). A write that is repeated with more
+-- A page is the frames of one write, packed (`postgres_values.pack`). A write that is repeated with more
 -- frames replaces its page.
 
 CREATE TABLE citu.page (
