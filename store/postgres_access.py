@@ -13,7 +13,7 @@ from psycopg2 import errors
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
 from postgres.connecting import PostgresLimits, connect
-from postgres.connection import Connection
+from postgres.connection import Connection, Row
 from postgres.connection_errors import describe
 from postgres.pool import Pool
 from store.postgres_schema import ensure_schema
@@ -21,8 +21,6 @@ from store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 
-Row = tuple[Any, ...]
-"""Values as PostgreSQL's texts; None for NULL."""
 
 # Errors after somebody dropped the tables; a new connection creates them again.
 _MISSING = (errors.InvalidSchemaName, errors.UndefinedTable, errors.UndefinedFunction)

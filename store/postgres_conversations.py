@@ -1,8 +1,9 @@
 """Conversations in PostgreSQL. `PostgresRuns.write` adds their turns."""
 
 from common.values import Turn
+from postgres.connection import Row
 from store import Conversation, ConversationPage, TurnPage
-from store.postgres_access import PostgresAccess, Row
+from store.postgres_access import PostgresAccess
 from store.postgres_values import read_bytes
 from store.record_json import (
     FAILED,

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from common.values import Turn
+from postgres.connection import Row
 from store import (
     EventFrame,
     IdempotencyRecord,
@@ -19,7 +20,7 @@ from store import (
     RunWrite,
     Unkept,
 )
-from store.postgres_access import PostgresAccess, Row
+from store.postgres_access import PostgresAccess
 from store.postgres_checkpoints import CheckpointSweep
 from store.postgres_values import columns_of, pack, read_bytes, unpack
 from store.record_json import (
