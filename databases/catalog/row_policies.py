@@ -25,7 +25,8 @@ _log = logging.getLogger(__name__)
 _INVOKER_SINCE = 150000
 
 _ROLE = """
-SELECT r.rolname, r.rolsuper, r.rolbypassrls FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
+SELECT r.rolname, r.rolsuper, r.rolbypassrls
+FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
 """
 
 # schema, name, whether its policies don't hold for the role because it owns the table
@@ -41,23 +42,33 @@ ORDER BY n.nspname, c.relname
 # parent.
 _RELATIVES = """
 WITH RECURSIVE below (relative, secured) AS (
-    SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
+    SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
     WHERE c.relrowsecurity
-    UNION SELECT i.inhrelid, b.secured FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
+    UNION SELECT i.inhrelid, b.secured FROM below b
+    JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
 ), above (relative, secured) AS (
-    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
     WHERE c.relrowsecurity
-    UNION SELECT i.inhparent, a.secured FROM above a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
-), related AS (SELECT relative, secured, true AS is_child FROM below UNION SELECT *, false FROM above)
-SELECT r.relative, r.secured, r.is_child FROM related r JOIN pg_catalog.pg_class c ON c.oid = r.relative
+    UNION SELECT i.inhparent, a.secured FROM above a
+    JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
+), related AS (
+    SELECT relative, secured, true AS is_child FROM below
+    UNION SELECT *, false FROM above
+)
+SELECT r.relative, r.secured, r.is_child FROM related r
+JOIN pg_catalog.pg_class c ON c.oid = r.relative
 WHERE NOT c.relrowsecurity AND c.relkind IN ('r', 'p')
 """
 
 # whether it is a child; schema and name of such a relative that the role may read, and of its table
 _READABLE_RELATIVES = f"""
 SELECT r.is_child, n.nspname, c.relname, sn.nspname, s.relname FROM ({_RELATIVES}) r
-JOIN pg_catalog.pg_class c ON c.oid = r.relative JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_class s ON s.oid = r.secured JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
+JOIN pg_catalog.pg_class c ON c.oid = r.relative
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class s ON s.oid = r.secured
+JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
 WHERE pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
 ORDER BY 1 DESC, 2, 3, 4, 5
 """
@@ -69,22 +80,26 @@ _VIEWS = f"""
 WITH RECURSIVE edge AS MATERIALIZED (
     SELECT DISTINCT w.ev_class AS view, d.refobjid AS read FROM pg_catalog.pg_rewrite w
     JOIN pg_catalog.pg_class c ON c.oid = w.ev_class AND c.relkind IN ('v', 'm')
-    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+        AND d.objid = w.oid
         AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> w.ev_class
 ), reader AS (
-    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity UNION SELECT relative FROM ({_RELATIVES}) r)
+    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity
+     UNION SELECT relative FROM ({_RELATIVES}) r)
     UNION SELECT e.view FROM reader r JOIN edge e ON e.read = r.oid
 )
 SELECT c.oid, n.nspname, c.relname, c.relkind, o.rolname,
        coalesce((SELECT w.option_value IN ('true', 'on', 'yes', '1')
-                 FROM pg_catalog.pg_options_to_table(c.reloptions) w WHERE w.option_name = 'security_invoker'), false),
+                 FROM pg_catalog.pg_options_to_table(c.reloptions) w
+                 WHERE w.option_name = 'security_invoker'), false),
        pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
        (SELECT pg_catalog.array_agg(e.read) FROM edge e WHERE e.view = c.oid),
        (SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_class t
         WHERE t.relrowsecurity AND (o.rolsuper OR o.rolbypassrls OR NOT t.relforcerowsecurity
                                     AND pg_catalog.pg_has_role(c.relowner, t.relowner, 'USAGE')))
 FROM reader r JOIN pg_catalog.pg_class c ON c.oid = r.oid AND c.relkind IN ('v', 'm')
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
 ORDER BY n.nspname, c.relname
 """
 
@@ -99,8 +114,10 @@ WHERE c.relrowsecurity OR c.oid IN (SELECT relative FROM ({_RELATIVES}) r)
 # schema, name and owner of functions that run with their owner's rights and that the role may call
 _DEFINERS = """
 SELECT DISTINCT n.nspname, p.proname, o.rolname FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
-WHERE p.prosecdef AND n.nspname <> 'pg_catalog' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
+WHERE p.prosecdef AND n.nspname <> 'pg_catalog'
+    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1, 2
 """
 
