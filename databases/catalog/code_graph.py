@@ -18,6 +18,7 @@ The parts of the query, and what is left out on purpose:
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from string import Formatter
 
 import psycopg2
@@ -25,8 +26,8 @@ import psycopg2
 from databases.catalog.catalog_queries import IS_USER_SCHEMA
 from databases.catalog.turns import in_turns
 from guard.facts import CodeEdge, CodeGraph, CodeNode, Name
-from postgres.arrays import parse_array
-from postgres.connection import Connection
+from postgres.arrays import parse_texts
+from postgres.connection import Connection, Row
 
 _MAX_LEVELS = 200  # of views over views, types in types
 _FIRST_USER_OID = 16384
@@ -215,13 +216,12 @@ FROM pg_catalog.pg_inherits i WHERE i.inhrelid = ANY ({{r}})""",
 # What runs when a relation is read because its owner wrote it there.
 _QUERIES = f"""
     SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, w.oid, w.ev_class AS relation,
-        'view' AS way,
-           w.ev_action::text AS tree
+           'view' AS way, w.ev_action::text AS tree
     FROM pg_catalog.pg_rewrite w JOIN pg_catalog.pg_class c ON c.oid = w.ev_class
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE w.ev_type = '1' AND c.relkind = 'v' AND {IS_USER_SCHEMA}
-    UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, p.polrelid, 'policy',
-        p.polqual::text
+    UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, p.polrelid,
+           'policy', p.polqual::text
     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
     WHERE c.relrowsecurity AND p.polcmd IN ('r', '*')"""
 _READ = f"""
@@ -276,6 +276,14 @@ WHERE o.oprresult NOT IN (o.oprleft, o.oprright)"""
 _KINDS = "fokghtcrp"
 
 
+def _kinds_in(part: str) -> set[str]:
+    """Return the kinds of nodes that a part of the query is about."""
+    return {field for _, field, _, _ in Formatter().parse(part) if field}
+
+
+_KINDS_OF_PARTS = {part: _kinds_in(part) for part in (*_CODE.values(), _READ)}
+
+
 @dataclass(frozen=True)
 class _Level:
     """The nodes that one query is about."""
@@ -283,12 +291,14 @@ class _Level:
     nodes: Sequence[CodeNode]
 
     def put_into(self, query: str) -> str:
-        """The query, about these nodes."""
+        """Return the query about these nodes."""
         oids: defaultdict[str, list[int]] = defaultdict(list)
-        for kind, oid, _ in self.nodes:
+        numbers: list[int] = []
+        for kind, oid, number in self.nodes:
             oids[kind].append(oid)
+            if kind == "a":
+                numbers.append(number)
         arrays = {kind: _array(oids[kind], "oid") for kind in (*_KINDS, "a")}
-        numbers = (number for kind, _, number in self.nodes if kind == "a")
         return query.format(**arrays, n=_array(numbers, "int2"))
 
 
@@ -297,28 +307,27 @@ def _array(numbers: Iterable[int], of: str) -> str:
 
 
 async def read_code_graph(connection: Connection) -> CodeGraph:
-    """The graph; without what views and policies run where the server hides that. Raises
-    psycopg2's errors.
+    """Return the graph; without what views and policies run where the server hides that.
+
+    Raises psycopg2's errors.
     """
-    rows = (await connection.query(_FUNCTIONS)).rows
-    functions: dict[CodeNode, str] = {
-        ("f", int(oid or 0), 0): str(kind) for oid, _, _, kind in rows
-    }
-    names: dict[CodeNode, Name] = {
-        ("f", int(oid or 0), 0): (str(schema), str(name)) for oid, schema, name, _ in rows
-    }
+    functions: dict[CodeNode, str] = {}
+    names: dict[CodeNode, Name] = {}
+    for oid, schema, name, kind in (await connection.query(_FUNCTIONS)).rows:
+        node = ("f", int(oid), 0)
+        functions[node] = kind
+        names[node] = (schema, name)
     edges = await _edges_from(list(functions), connection)
-    reached = {edge.runner for edges_of in edges.values() for edge in edges_of} | edges.keys()
-    used = {node: kind for node, kind in functions.items() if node in edges}
+    used = functions.keys() & edges.keys()
     if not used:
         return CodeGraph()
-    found = (await connection.query(_Level(sorted(reached)).put_into(_NAMES))).rows
-    async for kind, oid, number, name in in_turns(found):
-        names[str(kind), int(oid or 0), int(number or 0)] = tuple(parse_array(name or "{}", str))
+    runners = {edge.runner for edge in chain.from_iterable(edges.values())}
+    reached = runners | edges.keys()
+    names |= await _read_names(reached, connection)
     return CodeGraph(
-        functions=used,
+        functions={node: functions[node] for node in used},
         edges={node: tuple(edges_of) for node, edges_of in edges.items()},
-        names={node: names[node] for node in reached if node in names},
+        names={node: names[node] for node in reached & names.keys()},
         makers=await _read_makers(reached, connection),
     )
 
@@ -326,26 +335,18 @@ async def read_code_graph(connection: Connection) -> CodeGraph:
 async def _edges_from(
     functions: list[CodeNode], connection: Connection
 ) -> Mapping[CodeNode, list[CodeEdge]]:
-    """All that runs them, and what runs that in turn."""
+    """Return all that runs them, and what runs that in turn."""
     edges: dict[CodeNode, list[CodeEdge]] = {}
     seen = set(functions)
     level = functions
-    parts = [*_CODE.values(), _READ]
-    needs = {part: _needed_kinds(part) for part in parts}
     for _ in range(_MAX_LEVELS):
         if not level:
             break
         found: list[CodeNode] = []
-        rows = []
-        kinds = {node[0] for node in level}
-        for part in (part for part in parts if needs[part] & kinds):
-            rows += await _rows_of(_Level(level).put_into(part), connection)
+        rows = await _read_level(level, connection)
         async for kind, oid, number, way, runner_kind, runner, runner_number in in_turns(rows):
-            node = (str(kind), int(oid or 0), int(number or 0))
-            edge = CodeEdge(
-                (str(runner_kind), int(runner or 0), int(runner_number or 0)), str(way or "")
-            )
-            edges.setdefault(node, []).append(edge)
+            edge = CodeEdge((runner_kind, int(runner), int(runner_number)), way)
+            edges.setdefault((kind, int(oid), int(number)), []).append(edge)
             if edge.runner not in seen:
                 seen.add(edge.runner)
                 found.append(edge.runner)
@@ -353,12 +354,25 @@ async def _edges_from(
     return edges
 
 
-def _needed_kinds(part: str) -> set[str]:
-    """The kinds of nodes that a part of the query is about."""
-    return {field for _, field, _, _ in Formatter().parse(part) if field}
+async def _read_level(level: Sequence[CodeNode], connection: Connection) -> list[Row]:
+    """Return the rows of `_CODE` and `_READ` about the nodes."""
+    rows: list[Row] = []
+    kinds = {kind for kind, _, _ in level}
+    for part, kinds_of_part in _KINDS_OF_PARTS.items():
+        if kinds & kinds_of_part:
+            rows += await _rows_of(_Level(level).put_into(part), connection)
+    return rows
 
 
-async def _rows_of(query: str, connection: Connection) -> list[tuple[str | None, ...]]:
+async def _read_names(nodes: Iterable[CodeNode], connection: Connection) -> Mapping[CodeNode, Name]:
+    names: dict[CodeNode, Name] = {}
+    rows = (await connection.query(_Level(sorted(nodes)).put_into(_NAMES))).rows
+    async for kind, oid, number, name in in_turns(rows):
+        names[kind, int(oid), int(number)] = parse_texts(name)
+    return names
+
+
+async def _rows_of(query: str, connection: Connection) -> list[Row]:
     try:
         return (await connection.query(query)).rows
     except psycopg2.errors.InsufficientPrivilege:  # some hosts hide parts of the catalogue
@@ -368,8 +382,9 @@ async def _rows_of(query: str, connection: Connection) -> list[tuple[str | None,
 async def _read_makers(
     reached: Iterable[CodeNode], connection: Connection
 ) -> Mapping[CodeNode, frozenset[str]]:
+    """Return the names of what makes values of the types reached."""
     types = sorted(node for node in reached if node[0] in ("t", "c"))
     makers: defaultdict[CodeNode, set[str]] = defaultdict(set)
     for kind, oid, name in (await connection.query(_Level(types).put_into(_MAKERS))).rows:
-        makers[str(kind), int(oid or 0), 0].add(str(name))
+        makers[kind, int(oid), 0].add(name)
     return {node: frozenset(found) for node, found in makers.items()}

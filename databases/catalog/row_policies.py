@@ -8,7 +8,7 @@ directly knows no policy of its table.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import psycopg2
@@ -18,7 +18,7 @@ from common.text import Text
 from databases.catalog import row_policy_texts as texts
 from guard import ServerFacts
 from guard.facts import Key
-from postgres.arrays import parse_array
+from postgres.arrays import parse_texts
 from postgres.connection import Connection
 
 _log = logging.getLogger(__name__)
@@ -164,8 +164,9 @@ class PolicyCheck:
                 "ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode
             )
             raise DatabaseUnavailable(texts.UNREADABLE) from exc
+        known = self.problems or ()
         for problem in found.problems:
-            if problem not in (self.problems or ()):
+            if problem not in known:
                 _log.warning("ROW_CONTEXT: %s", problem.en)
         self.problems = found.problems
         return found.secured
@@ -173,7 +174,7 @@ class PolicyCheck:
 
 @dataclass(frozen=True)
 class Policies:
-    """What was found.
+    """Tables with row-level security, and what bypasses it.
 
     Attributes:
         secured: the tables with row-level security.
@@ -198,83 +199,97 @@ class _View:
 
 
 async def read_policies(connection: Connection, reach: Reach) -> Policies:
-    """Looks for tables with row-level security and what bypasses it; raises psycopg2's errors."""
-    secured = [
-        (_key(schema, name), owned == "t")
-        for schema, name, owned in (await connection.query(_SECURED)).rows
-    ]
+    """Find the tables with row-level security and what bypasses it; raises psycopg2's errors."""
+    secured: list[Key] = []
+    owned: list[Key] = []
+    for schema, name, is_owned in (await connection.query(_SECURED)).rows:
+        secured.append((schema, name))
+        if is_owned == "t":
+            owned.append((schema, name))
     if not secured:
         return Policies(problems=(texts.NONE,))
-    problems, is_super = await _of_role(connection)
-    problems += [
-        _filled(texts.OWNED, name=_named(key))
-        for key, is_owned in secured
-        if is_owned and not is_super
+    problems = [
+        *await _of_role(connection, owned),
+        *await _of_relatives(connection, reach),
+        *await _of_views(connection, reach),
+        *await _of_functions(connection, reach),
     ]
-    problems += await _of_relatives(connection, reach)
-    problems += await _of_views(connection, reach)
-    problems += await _of_functions(connection, reach)
-    return Policies(frozenset(key for key, _ in secured), tuple(problems))
+    return Policies(frozenset(secured), tuple(problems))
 
 
-async def _of_role(connection: Connection) -> tuple[list[Text], bool]:
-    """The problems of the connected role, and whether it is a superuser, who owns everything."""
+async def _of_role(connection: Connection, owned: Iterable[Key]) -> list[Text]:
+    """Return the problems of the connected role, and of the tables that it owns."""
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
-    if is_super == "t":
-        return [_filled(texts.SUPERUSER, role=role)], True
-    return ([_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []), False
+    if is_super == "t":  # who owns everything
+        return [_filled(texts.SUPERUSER, role=role)]
+    problems = [_filled(texts.OWNED, name=_named(key)) for key in owned]
+    if bypasses == "t":
+        problems.insert(0, _filled(texts.BYPASSES, role=role))
+    return problems
 
 
 async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
-    found = []
-    for is_child, schema, name, other_schema, other in (
-        await connection.query(_READABLE_RELATIVES)
-    ).rows:
-        key, secured = _key(schema, name), _key(other_schema, other)
-        if reach.may_read(key):
-            saying = texts.CHILD if is_child == "t" else texts.PARENT
-            found.append(_filled(saying, name=_named(key), other=_named(secured)))
-    return found
+    problems: list[Text] = []
+    rows = (await connection.query(_READABLE_RELATIVES)).rows
+    for is_child, schema, name, other_schema, other in rows:
+        key = (schema, name)
+        if not reach.may_read(key):
+            continue
+        saying = texts.CHILD if is_child == "t" else texts.PARENT
+        secured = (other_schema, other)
+        problems.append(_filled(saying, name=_named(key), other=_named(secured)))
+    return problems
 
 
 async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
-    views = {}
-    for oid, schema, name, kind, owner, invoker, readable, reads, passes in (
-        await connection.query(_VIEWS)
-    ).rows:
-        views[str(oid)] = _View(
-            _key(schema, name),
-            kind == "m",
-            str(owner),
-            invoker == "t",
-            readable == "t",
-            tuple(parse_array(reads or "{}", str)),
-            frozenset(parse_array(passes or "{}", str)),
-        )
+    views = await _read_views(connection)
     if not views:
         return []
-    tables = (await connection.query(_TABLES)).rows
-    passing = _Passing(
-        views,
-        {str(oid): _key(schema, name) for oid, schema, name, _ in tables},
-        frozenset(str(oid) for oid, *_, has_policies in tables if has_policies == "f"),
-    )
-    unsecured = frozenset(passing.tables[oid] for oid in passing.unsecured)
+    tables: dict[str, Key] = {}
+    unsecured: set[str] = set()
+    for oid, schema, name, has_policies in (await connection.query(_TABLES)).rows:
+        tables[oid] = (schema, name)
+        if has_policies == "f":
+            unsecured.add(oid)
+    passing = _Passing(views, tables, frozenset(unsecured))
+    relatives = {tables[oid] for oid in unsecured}
     is_old = 0 < reach.version < _INVOKER_SINCE
-    found = []
+    problems: list[Text] = []
     for oid, view in views.items():
-        past = (
-            passing.tables_past_policies(oid)
-            if view.is_readable and reach.may_read(view.key)
-            else frozenset()
-        )
+        if not view.is_readable or not reach.may_read(view.key):
+            continue
+        past = passing.tables_past_policies(oid)
         if past:
-            saying = texts.STORED if view.is_stored else texts.OLD_VIEW if is_old else texts.VIEW
-            if past <= unsecured:
+            saying = _saying(view, is_old=is_old)
+            if past <= relatives:
                 saying = texts.VIEW_OF_RELATIVE
             names = ", ".join(sorted(map(_named, past)))
-            found.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
-    return found
+            problems.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
+    return problems
+
+
+def _saying(view: _View, *, is_old: bool) -> Text:
+    """Return how to say that the view passes by policies; before PostgreSQL 15 it `is_old`."""
+    if view.is_stored:
+        return texts.STORED
+    return texts.OLD_VIEW if is_old else texts.VIEW
+
+
+async def _read_views(connection: Connection) -> dict[str, _View]:
+    """Return the rows of `_VIEWS` by their OIDs."""
+    views: dict[str, _View] = {}
+    rows = (await connection.query(_VIEWS)).rows
+    for oid, schema, name, kind, owner, invoker, readable, reads, passes in rows:
+        views[oid] = _View(
+            (schema, name),
+            is_stored=kind == "m",
+            owner=owner,
+            is_invoker=invoker == "t",
+            is_readable=readable == "t",
+            reads=parse_texts(reads),
+            owner_passes=frozenset(parse_texts(passes)),
+        )
+    return views
 
 
 @dataclass
@@ -294,16 +309,15 @@ class _Passing:
     def tables_past_policies(
         self, oid: str, reader: frozenset[str] | None = None
     ) -> frozenset[Key]:
-        """The tables of which the view shows rows that policies would hide.
+        """Return the tables of which the view shows rows that policies would hide.
 
         Args:
             reader: tables whose policies don't hold for whose rights it is read with; None: the
                 connected role, of which other problems speak.
         """
         if (oid, reader) not in self._known:
-            self._known[oid, reader] = (
-                frozenset()
-            )  # until it is known: views may lead back to themselves
+            # Until it is known: views may lead back to themselves.
+            self._known[oid, reader] = frozenset()
             self._known[oid, reader] = frozenset(self._past(self.views[oid], reader))
         return self._known[oid, reader]
 
@@ -315,24 +329,24 @@ class _Passing:
         for read in view.reads:
             if read in self.views:
                 yield from self.tables_past_policies(read, reader)
-            elif read in self.unsecured or (
-                reader is not None and read in reader & self.tables.keys()
-            ):
+            elif self._is_open(read, reader):
                 yield self.tables[read]
+
+    def _is_open(self, table: str, reader: frozenset[str] | None) -> bool:
+        """Tell whether the reader's rights show all rows of the table."""
+        if table in self.unsecured:
+            return True
+        return reader is not None and table in reader and table in self.tables
 
 
 async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
     rows = (await connection.query(_DEFINERS)).rows
-    owners = {_key(schema, name): str(owner) for schema, name, owner in rows}
+    owners = {(schema, name): owner for schema, name, owner in rows}  # overloads have one name
     return [
-        _filled(texts.DEFINER, name=_named(key), owner=owners[key])
-        for key in owners
+        _filled(texts.DEFINER, name=_named(key), owner=owner)
+        for key, owner in owners.items()
         if reach.may_call(key)
     ]
-
-
-def _key(schema: object, name: object) -> Key:
-    return (str(schema), str(name))
 
 
 def _named(key: Key) -> str:
