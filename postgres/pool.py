@@ -75,7 +75,7 @@ class Pool:
 
     @property
     def stuck(self) -> int:
-        """Slots that are taken by closed connections whose backends have not ended."""
+        """Return how many slots are taken by closed connections whose backends have not ended."""
         return 0 if self._lingering is None else len(self._lingering)
 
     async def _wait_for_turn(self) -> Slot:

@@ -127,32 +127,34 @@ class Conversations(Protocol):
     """Users' conversations; `Runs.write` adds turns, and begins one with its first turn."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last `limit` answered turns, oldest first; none for a conversation that is unknown.
+        """Return the last `limit` answered turns, oldest first; none for a conversation that is
+        unknown.
 
         Turns that ended in an error are left out: no question goes on from them.
         """
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
-        """One page of the user's conversations. Raises `InvalidCursor` for a cursor that no page
-        gave.
+        """Return one page of the user's conversations.
+
+        Raises `InvalidCursor` for a cursor that no page gave.
         """
 
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
     ) -> TurnPage | None:
-        """One page of a conversation; None when it is unknown. Raises `InvalidCursor`."""
+        """Return one page of a conversation; None when it is unknown. Raises `InvalidCursor`."""
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:
-        """Gives it a title, which it keeps; false when it is unknown."""
+        """Give it a title, which it keeps; false when it is unknown."""
 
     async def clear(self, user_id: str, conversation_id: str) -> bool:
-        """Forgets its turns and keeps the conversation with its title; false when it is unknown."""
+        """Forget its turns and keep the conversation with its title; false when it is unknown."""
 
     async def delete(self, user_id: str, conversation_id: str) -> bool:
-        """Forgets it; false when it is unknown."""
+        """Forget it; false when it is unknown."""
 
     async def delete_all(self, user_id: str) -> int:
-        """Forgets all of the user's conversations; how many there were."""
+        """Forget all of the user's conversations; return how many there were."""
 
 
 class InvalidCursor(ValueError):
@@ -232,7 +234,7 @@ class RunWrite:
 
     @property
     def state(self) -> RunState:
-        """The state of the run after this write."""
+        """Return the state of the run after this write."""
         if self.end:
             return self.end.state
         return "waiting" if self.waiting else "running"
@@ -261,7 +263,7 @@ class RunRecord:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether it works on an answer. Then another worker can go on if its own dies, see
+        """Tell whether it works on an answer. Then another worker can go on if its own dies, see
         `Runs.take_over`.
         """
         return self.state == "running" and self.waiting is not None
@@ -287,7 +289,7 @@ class Runs(Protocol):
     """
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
-        """Keeps each write whole or not at all; the first write of a run creates it.
+        """Keep each write whole or not at all; the first write of a run creates it.
 
         `writes` holds at most one write per run.
 
@@ -303,23 +305,23 @@ class Runs(Protocol):
         """
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
-        """The run; None when it is unknown or has expired."""
+        """Return the run; None when it is unknown or has expired."""
 
     async def frames(
         self, user_id: str, run_id: str, after: int, limit: int
     ) -> tuple[EventFrame, ...]:
-        """Up to `limit` frames with a `seq` beyond `after`, in order."""
+        """Return up to `limit` frames with a `seq` beyond `after`, in order."""
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
         """Renew the leases of running runs; return the ids of those that are to be cancelled."""
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
-        """Asks the worker that holds the run to cancel it; its next `renew` tells it."""
+        """Ask the worker that holds the run to cancel it; its next `renew` tells it."""
 
     async def resume(
         self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str
     ) -> Resumption:
-        """Accepts the first answer to a run's open question: the run is `running` again, and
+        """Accept the first answer to a run's open question: the run is `running` again, and
         belongs to the worker.
 
         `answer` is JSON and is kept until the run asks again or ends. An earlier request to cancel
@@ -331,7 +333,7 @@ class Runs(Protocol):
         """
 
     async def take_over(self, run_id: str, worker_id: str) -> bool:
-        """Gives this worker a resumed run whose lease ran out; false when the run is not one.
+        """Give this worker a resumed run whose lease ran out; false when the run is not one.
 
         Frames that the former worker wrote stay, and `RunRecord.last_seq` counts them; its later
         writes are `taken`.
@@ -344,7 +346,7 @@ class Runs(Protocol):
         state: Literal["error", "cancelled"] = "cancelled",
         turn: Turn | None = None,
     ) -> bool:
-        """Ends a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is
+        """End a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is
         not its next.
 
         `turn` is added to the conversation with the end, as a whole.
@@ -358,7 +360,7 @@ class Runs(Protocol):
     async def end_abandoned(
         self, head: RunHead, frame: EventFrame, turn: Turn | None = None
     ) -> bool:
-        """Ends an abandoned run in `error` with the event `frame`; false if it isn't one, or `seq`
+        """End an abandoned run in `error` with the event `frame`; false if it isn't one, or `seq`
         is not its next.
 
         `turn` is added to the conversation with the end, as a whole.

@@ -49,7 +49,7 @@ _room: ContextVar[list[int] | None] = ContextVar(
 
 
 def name_of(kind: type) -> _Name:
-    """How a type is named in a checkpoint."""
+    """Return how a type is named in a checkpoint."""
     return (kind.__module__, kind.__name__)
 
 
@@ -88,7 +88,7 @@ class StateSerializer(JsonPlusSerializer):
         return StateSerializer(kinds)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """The format of the bytes, and the bytes for `obj`.
+        """Return the format of the bytes, and the bytes for `obj`.
 
         Raises:
             StateTooLarge: all that was serialized within `limited` is larger than `MAX_BYTES`.
@@ -107,7 +107,7 @@ class StateSerializer(JsonPlusSerializer):
         return ormsgpack.packb(value, default=self._encode_other, option=_OPTION)
 
     def _encode_other(self, value: Any) -> Any:
-        """Encodes a value that msgpack has no type for."""
+        """Encode a value that msgpack has no type for."""
         kind = type(value)
         if kind in (tuple, set, frozenset):
             return self._made(EXT_CONSTRUCTOR_SINGLE_ARG, kind, list(value))
@@ -127,7 +127,7 @@ class StateSerializer(JsonPlusSerializer):
         return ormsgpack.unpackb(_plain.dumps_typed(value)[1], ext_hook=ormsgpack.Ext)
 
     def _made(self, code: int, kind: type, arguments: Any) -> ormsgpack.Ext:
-        """An extension with a type and the arguments to call it with."""
+        """Return an extension with a type and the arguments to call it with."""
         return ormsgpack.Ext(code, self._encode([*name_of(kind), arguments]))
 
     def _check(self, value: Any) -> None:
@@ -151,7 +151,7 @@ def _is_made_by_name(value: Any) -> bool:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Limits all that is serialized in this context, threads included, to `MAX_BYTES`."""
+    """Limit all that is serialized in this context, threads included, to `MAX_BYTES`."""
     token = _room.set([MAX_BYTES])
     try:
         yield

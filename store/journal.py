@@ -40,7 +40,7 @@ class _Lane:
         self.flushing: asyncio.Task[None] | None = None
 
     def batch(self) -> list[_Waiting]:
-        """Takes the next writes, up to the limits of a batch."""
+        """Take the next writes, up to the limits of a batch."""
         batch: list[_Waiting] = []
         size = 0
         while self.pending and len(batch) < _MAX_WRITES:
@@ -73,7 +73,7 @@ class Journal:
 
     @contextmanager
     def waiting_room(self, write: RunWrite) -> Iterator[bool]:
-        """Counts a run that waits for the store to come back; false when the waiting ones hold too
+        """Count a run that waits for the store to come back; false when the waiting ones hold too
         much memory.
         """
         size = _size(write)
@@ -86,22 +86,22 @@ class Journal:
             self._waiting -= size
 
     async def recovery(self) -> None:
-        """Waits until the store no longer counts as down."""
+        """Wait until the store no longer counts as down."""
         while self.is_failing:
             await self._recovered.wait()
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store counts as down."""
+        """Tell whether the store counts as down."""
         return self._failure is not None
 
     def check(self) -> None:
-        """Raises `StoreUnavailable` when the store counts as down."""
+        """Raise `StoreUnavailable` when the store counts as down."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
     def fail(self, failure: StoreUnavailable) -> None:
-        """Reports a failed access: the store counts as down until a ping succeeds."""
+        """Report a failed access: the store counts as down until a ping succeeds."""
         self._failure = failure
         self.failures += 1
         self._recovered.clear()
@@ -124,7 +124,7 @@ class Journal:
             self._lost = 0
 
     async def keep(self, write: RunWrite) -> Unkept | None:
-        """Returns None when `write` is kept, else why nothing of it was.
+        """Return None when `write` is kept, else why nothing of it was.
 
         Raises:
             StoreUnavailable: it was not kept, or perhaps it was; repeating it is harmless.

@@ -49,7 +49,7 @@ class PostgresAccess:
         self._trouble = Trouble(_log, "the store's database")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """The rows of the last statement in `sql`; all statements run in one transaction.
+        """Return the rows of the last statement in `sql`; all statements run in one transaction.
 
         Raises:
             StoreUnavailable: the database can't be reached, refuses, or doesn't answer in time.

@@ -104,7 +104,7 @@ class PostgresCheckpoints(Checkpoints):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keeps a checkpoint; returns the config that names it. Raises `StateTooLarge`,
+        """Keep a checkpoint; return the config that names it. Raises `StateTooLarge`,
         `StoreUnavailable`.
         """
         with limited():
@@ -119,12 +119,14 @@ class PostgresCheckpoints(Checkpoints):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Keeps what a task wrote."""
+        """Keep what a task wrote."""
         with limited():
             await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        """Return the checkpoint that `config` names, else the thread's latest; None when there is
+        none.
+        """
         return await self._call(lambda saver: saver.aget_tuple(config))
 
     async def alist(
@@ -135,7 +137,7 @@ class PostgresCheckpoints(Checkpoints):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints, the latest first."""
+        """Return checkpoints, the latest first."""
 
         async def listed(saver: "Saver") -> list[CheckpointTuple]:
             return [
@@ -149,7 +151,7 @@ class PostgresCheckpoints(Checkpoints):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> "dict[str, DeltaChannelHistory]":
-        """The stored differences from which LangGraph rebuilds its delta channels."""
+        """Return the stored differences from which LangGraph rebuilds its delta channels."""
 
         async def history(saver: "Saver") -> dict[str, DeltaChannelHistory]:
             return dict(await saver.aget_delta_channel_history(config=config, channels=channels))
@@ -157,7 +159,7 @@ class PostgresCheckpoints(Checkpoints):
         return await self._call(history)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forgets all checkpoints of a thread."""
+        """Forget all checkpoints of a thread."""
         await self._call(lambda saver: saver.adelete_thread(thread_id))
 
     async def aclose(self) -> None:
@@ -168,7 +170,7 @@ class PostgresCheckpoints(Checkpoints):
         self._held.clear()
 
     async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
-        """Runs the operation, and once more if it fails, because the first call after a server
+        """Run the operation, and once more if it fails, because the first call after a server
         restart fails.
         """
         await _import()
@@ -209,7 +211,7 @@ class PostgresCheckpoints(Checkpoints):
         return await operation(saver)
 
     async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
-        """Creates the tables; other calls wait for that meanwhile, up to their own deadline."""
+        """Create the tables; other calls wait for that meanwhile, up to their own deadline."""
         from store.psycopg_saver import deadline
 
         async with asyncio.timeout_at(deadline.get()):
@@ -245,7 +247,7 @@ class PostgresCheckpoints(Checkpoints):
 
 
 async def _import() -> None:
-    """Imports psycopg 3 in a thread, because that takes long; later imports find it loaded."""
+    """Import psycopg 3 in a thread, because that takes long; later imports find it loaded."""
     if _SAVER not in sys.modules:
         await asyncio.to_thread(importlib.import_module, _SAVER)
 

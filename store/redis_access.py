@@ -37,7 +37,7 @@ class Script:
         _scripts[self._digest] = text
 
     def command(self, keys: Sequence[str], *arguments: Any) -> Command:
-        """The command that runs it."""
+        """Return the command that runs it."""
         return ("EVALSHA", self._digest, len(keys), *keys, *arguments)
 
 

@@ -117,7 +117,8 @@ class RedisCheckpoints(Checkpoints):
         return parts
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none.
+        """Return the checkpoint that `config` names, else the thread's latest; None when there is
+        none.
 
         Raises:
             StateLost: Redis has lost values of the checkpoint.
@@ -140,7 +141,8 @@ class RedisCheckpoints(Checkpoints):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """A thread's checkpoints, the latest first; of all namespaces unless `config` names one.
+        """Return a thread's checkpoints, the latest first; of all namespaces unless `config` names
+        one.
 
         Raises:
             NotImplementedError: `config` names no thread.
@@ -163,7 +165,7 @@ class RedisCheckpoints(Checkpoints):
                 yield each
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forgets all checkpoints of a thread."""
+        """Forget all checkpoints of a thread."""
         await self._access.reply(("UNLINK", _key(thread_id)))
 
     async def _fields(self, thread_id: str) -> list[_Field]:

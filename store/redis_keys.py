@@ -69,10 +69,10 @@ def record_set_revision(set_key: str) -> str:
 
 
 def digest(*ids: str) -> str:
-    """The digest of ids, in hexadecimal."""
+    """Return the digest of ids, in hexadecimal."""
     return key(*ids).hex()
 
 
 def milliseconds(seconds: float) -> int:
-    """Seconds as whole milliseconds, which Redis takes."""
+    """Return seconds as whole milliseconds, which Redis takes."""
     return max(1, round(seconds * 1000))

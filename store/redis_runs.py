@@ -301,7 +301,7 @@ class RedisRuns:
         return _WRITE.command([*_run_keys(digest), *turn_keys], *arguments, *turn_arguments)
 
     def _saying(self, head: RunHead, turn: Turn | None) -> tuple[list[str], list[Any]]:
-        """Keys and arguments that add the turn to its conversation; none without one."""
+        """Return keys and arguments that add the turn to its conversation; none without one."""
         if turn is None:
             return [], []
         conversation = redis_keys.digest(head.user_id, head.conversation_id)

@@ -73,7 +73,7 @@ async def read_relations(connection: Connection) -> list[CatalogRelation]:
 
 
 async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
-    """The columns by the oid of their table, in order; raises psycopg2's errors."""
+    """Return the columns by the oid of their table, in order; raises psycopg2's errors."""
     attributes: defaultdict[str, list[Attribute]] = defaultdict(list)
     known: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
     rows = await _with_comments(connection, queries.COLUMNS)
@@ -89,7 +89,7 @@ async def read_catalog(
     relations: Iterable[CatalogRelation],
     attributes: Mapping[str, list[Attribute]],
 ) -> Catalog:
-    """The catalogue, still without values that the tables hold; raises psycopg2's errors."""
+    """Return the catalogue, still without values that the tables hold; raises psycopg2's errors."""
     keys = await _read_keys(connection)
     allowed = await _read_allowed(connection, attributes)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from psycopg2 import extensions
 
 from common.text import Text
-from postgres.connection import Connection
+from postgres.connection import Connection, Row
 
 # Each row: what the role may do, and on what (or an empty text).
 _QUERY = """
@@ -67,16 +67,16 @@ _SAYINGS = {
 
 
 async def read_dangers(connection: Connection) -> tuple[Text, ...]:
-    """What the role may do beyond reading, one sentence each; empty for a role that can only read.
+    """Return a sentence for each thing that the role may do beyond reading.
 
     Raises psycopg2's errors.
     """
     rows = (await connection.query(_QUERY)).rows
-    return _sentences((str(kind), str(name)) for kind, name in rows)
+    return _sentences(rows)
 
 
 def dangers_of(connection: extensions.connection) -> tuple[Text, ...]:
-    """As `read_dangers`, for an ordinary connection."""
+    """Do as `read_dangers`, for an ordinary connection."""
     with connection.cursor() as cursor:
         cursor.execute(_QUERY)
         return _sentences(cursor.fetchall())
@@ -92,8 +92,12 @@ def unfit(dangers: tuple[Text, ...]) -> Text:
     )
 
 
-def _sentences(rows: Iterable[tuple[str, str]]) -> tuple[Text, ...]:
-    found = dict.fromkeys((kind, name) for kind, name in rows)
+def _sentences(rows: Iterable[Row]) -> tuple[Text, ...]:
+    found = dict.fromkeys(map(tuple, rows))
     if ("superuser", "") in found:  # a superuser may do everything, so one sentence is enough
         return (_SAYINGS["superuser"],)
-    return tuple(Text(*(saying.format(name) for saying in _SAYINGS[kind])) for kind, name in found)
+    sentences: list[Text] = []
+    for kind, name in found:
+        saying = _SAYINGS[kind]
+        sentences.append(Text(saying.zh.format(name), saying.en.format(name)))
+    return tuple(sentences)

@@ -13,7 +13,7 @@ from sqltree.parsing import parse
 
 
 def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
-    """`keys`, and all relations through which rows of them may be seen.
+    """Return `keys`, and all relations through which rows of them may be seen.
 
     A view whose query can't be followed, or calls functions of the user's that may read tables,
     counts as one; all relations do if the server does not tell what views read.

@@ -152,7 +152,7 @@ class PolicyCheck:
         self._reach = reach
 
     async def secured(self, connection: Connection, facts: ServerFacts) -> frozenset[Key]:
-        """The tables with row-level security; see `databases.catalog.catalog.Secure`.
+        """Return the tables with row-level security; see `databases.catalog.catalog.Secure`.
 
         Raises:
             DatabaseUnavailable: the server hides them.

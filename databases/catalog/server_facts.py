@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 async def read_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
-    """The facts, with the columns of the tables in `catalog`; raises psycopg2's errors."""
+    """Return the facts, with the columns of the tables in `catalog`; raises psycopg2's errors."""
     columns = {
         table.key: frozenset(column.name for column in table.columns)
         async for table in in_turns(catalog.tables)
@@ -44,8 +44,8 @@ async def read_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
 
 
 async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts:
-    """The facts, with what the server runs when a relation is read: views' queries, policies,
-    generated columns.
+    """Return the facts, with what the server runs when a relation is read: views' queries,
+    policies, generated columns.
     """
     return replace(
         facts,
@@ -86,8 +86,8 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
 
 
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
-    """Views' queries, all empty when a lock keeps one from being read; a view with an empty one is
-    never harmless.
+    """Return views' queries, all empty when a lock keeps one from being read; a view with an empty
+    one is never harmless.
     """
     try:
         rows = (await connection.query(queries.VIEWS)).rows
@@ -137,7 +137,7 @@ async def _server_facts(connection: Connection) -> ServerFacts:
 
 
 async def _with_code(facts: ServerFacts, connection: Connection) -> ServerFacts:
-    """The facts, with what runs or is chosen by the types at hand."""
+    """Return the facts, with what runs or is chosen by the types at hand."""
     catalog_types: set[Key] = set()
     catalog_columns: defaultdict[Key, set[str]] = defaultdict(set)
     for schema, name, column in (await connection.query(queries.CATALOG_TYPES)).rows:

@@ -83,8 +83,8 @@ class Caps:
 
 
 def while_narrow(most_bytes: int) -> str:
-    """The end of `SELECT_ROW`: a row that is stored in more bytes raises an error before any of it
-    is sent.
+    """Return the end of `SELECT_ROW`: a row that is stored in more bytes raises an error before any
+    of it is sent.
     """
     return (
         f"\n) AS {ROW} OFFSET 0) AS {ROW}"
@@ -95,13 +95,13 @@ def while_narrow(most_bytes: int) -> str:
 
 
 def columns_query(sql: str) -> str:
-    """A query with the columns of `sql` and no rows."""
+    """Return a query with the columns of `sql` and no rows."""
     return _COLUMNS.format(sql=sql)
 
 
 def cut_query(sql: str, columns: int, caps: Caps) -> str:
-    """A query for `sql`, which has `columns` columns, with cells as text, cut so that a row fits;
-    see `cut_result`.
+    """Return a query for `sql`, which has `columns` columns, with cells as text, cut so that a row
+    fits; see `cut_result`.
     """
     most, kept = _cell_limits(columns, caps)
 
@@ -133,7 +133,7 @@ def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
 
 
 async def whole_result(fetched: TextRows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The first rows that fit. Empties `fetched`."""
+    """Return the first rows that fit. Empties `fetched`."""
     total = len(fetched.rows)
     fitting = list(_fitting(fetched.rows, caps))
     fetched.rows.clear()
@@ -143,7 +143,7 @@ async def whole_result(fetched: TextRows, types: Mapping[int, PgType], caps: Cap
 
 
 async def rendered_page(fetched: TextRows, types: Mapping[int, PgType]) -> list[list[Any]]:
-    """The values of all rows. Empties `fetched`."""
+    """Return the values of all rows. Empties `fetched`."""
     renders = [renderer(oid, types) for _, oid in fetched.columns]
     return await _rendered(fetched.rows, renders)
 
@@ -164,7 +164,7 @@ def _bytes(cell: str | None) -> int:
 
 
 async def cut_result(fetched: TextRows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The rows of a `cut_query`, with the statement's own column names. Empties `fetched`.
+    """Return the rows of a `cut_query`, with the statement's own column names. Empties `fetched`.
 
     Raises:
         ValidationFailed: not one row fits.

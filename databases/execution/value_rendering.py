@@ -161,7 +161,8 @@ _CORE = {
 }  # fmt: skip
 _CORE_ARRAYS = {
     1000: 16, 1001: 17, 1005: 21, 1007: 23, 1009: 25, 1014: 1042, 1015: 1043, 1016: 20,
-    1021: 700, 1022: 701, 1115: 1114, 1182: 1082, 1185: 1184, 1231: 1700, 2951: 2950, 3807: 3802, 199: 114,
+    1021: 700, 1022: 701, 1115: 1114, 1182: 1082, 1185: 1184, 1231: 1700, 2951: 2950,
+    3807: 3802, 199: 114,
 }  # fmt: skip
 CORE_TYPES: Mapping[int, PgType] = {
     **{oid: PgType(name) for oid, name in _CORE.items()},
@@ -187,8 +188,8 @@ _RENDERERS: Mapping[str, Render] = {
 
 
 def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
-    """The function from text to value for columns of type `oid`; `types` must hold it and its
-    element types.
+    """Return the function from text to value for columns of type `oid`; `types` must hold it and
+    its element types.
     """
     pg_type = types[oid]
     if pg_type.element:
@@ -198,5 +199,5 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
 
 
 def as_is(text: str) -> str:
-    """The renderer of types whose values stay text."""
+    """Return the renderer of types whose values stay text."""
     return text
