@@ -20,11 +20,8 @@ _LEVEL = 1  # higher levels take longer and save little
 
 def columns_of(rows: Iterable[Sequence[Any]], count: int) -> list[list[Any]]:
     """Turn rows of `count` values into one list per column, as `unnest` takes them."""
-    columns: list[list[Any]] = [[] for _ in range(count)]
-    for row in rows:
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    return columns
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return columns or [[] for _ in range(count)]
 
 
 def read_bytes(text: str) -> bytes:

@@ -448,7 +448,7 @@ class RunService:
         return await self._keys.reserve_key(user_id, key, fingerprint, run_id)
 
     async def release_key(self, user_id: str, key: str, run_id: str) -> None:
-        """Free a key whose run is not begun after all; if this fails, `reserve_key` does it later."""
+        """Free a key whose run is not begun after all; if that fails, `reserve_key` frees it."""
         with suppress(StoreUnavailable):
             await self._store.runs.release_key(user_id, key, run_id)
 
