@@ -122,15 +122,15 @@ class Catalog:
         columns: dict[tuple[str, str], frozenset[str]] = {}
         for table in self.tables:
             columns[table.key] = frozenset(column.name for column in table.columns)
+        tables = [_with_keys_among(table, columns) for table in self.tables]
         metrics = []
         for metric in self.metrics:
-            if self._has_rows_of(metric, columns):
-                metrics.append(metric.among(columns[metric.table]))
-        return replace(
-            self,
-            tables=tuple(_with_keys_among(table, columns) for table in self.tables),
-            metrics=tuple(metric for metric in metrics if metric),
-        )
+            if not self._has_rows_of(metric, columns):
+                continue
+            kept = metric.among(columns[metric.table])
+            if kept is not None:
+                metrics.append(kept)
+        return replace(self, tables=tuple(tables), metrics=tuple(metrics))
 
     def _has_rows_of(self, metric: Metric, columns: Columns) -> bool:
         """Tell whether its table is there with the columns of its filter.
@@ -152,8 +152,12 @@ def _with_keys_among(table: Table, columns: Columns) -> Table:
         has_target = has_columns(columns, key.target, key.target_columns)
         if has_target and own.issuperset(key.columns):
             foreign.append(key)
-    primary = table.primary_key if own.issuperset(table.primary_key) else ()
-    meaning = table.meaning and table.meaning.among(table.key, columns)
+    primary = table.primary_key
+    if not own.issuperset(primary):
+        primary = ()
+    meaning = table.meaning
+    if meaning is not None:
+        meaning = meaning.among(table.key, columns)
     return replace(table, primary_key=primary, foreign_keys=tuple(foreign), meaning=meaning)
 
 
