@@ -91,18 +91,19 @@ class CatalogIndex:
             threading.Thread(
                 target=self._make, args=(part, found), name="catalog-index", daemon=True
             ).start()
-        return found.result() if found.done() else await asyncio.wrap_future(found)
+        if found.done():
+            return found.result()
+        return await asyncio.wrap_future(found)
 
     def take(self, other: "CatalogIndex") -> None:
         """Uses the finished parts of `other`, whose catalogue differs in nothing but the numbers of
         rows.
         """
         with other._turn:
-            same = {
-                part: made
-                for part, made in other._parts.items()
-                if part.ignores_row_counts and made.done()
-            }
+            same = {}
+            for part, made in other._parts.items():
+                if part.ignores_row_counts and made.done():
+                    same[part] = made
         with self._turn:
             self._parts = same | self._parts
 
@@ -155,7 +156,8 @@ async def renew(catalog: Catalog, before: Catalog) -> None:
     """Makes of `catalog` the parts that `before`, which it replaces, has; those that would be the
     same are kept.
     """
-    old, new = index_of(before), index_of(catalog)
+    old = index_of(before)
+    new = index_of(catalog)
     if await asyncio.to_thread(_says_the_same, catalog, before):
         new.take(old)
     made: set[IndexPart[Any]] = set()
@@ -169,12 +171,13 @@ async def renew(catalog: Catalog, before: Catalog) -> None:
 
 def _says_the_same(catalog: Catalog, other: Catalog) -> bool:
     """Whether they differ in nothing but the estimated numbers of rows."""
-    return (
-        catalog.search_path == other.search_path
-        and catalog.metrics == other.metrics
-        and len(catalog.tables) == len(other.tables)
-        and all(
-            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
-            for one, another in zip(catalog.tables, other.tables, strict=True)
-        )
+    if catalog.search_path != other.search_path:
+        return False
+    if catalog.metrics != other.metrics:
+        return False
+    if len(catalog.tables) != len(other.tables):
+        return False
+    return all(
+        one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
+        for one, another in zip(catalog.tables, other.tables, strict=True)
     )

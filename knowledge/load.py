@@ -140,7 +140,9 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
     finally:
         datasources.close()
         await store.aclose()
-    return 0 if all(is_complete) else 1
+    if all(is_complete):
+        return 0
+    return 1
 
 
 async def _pairs(path: Path, intake: Intake) -> bool:

@@ -81,7 +81,8 @@ def atoms_of(text: str) -> tuple[Atom, ...]:
         quoted = _quotation(text, position)
         if quoted is not None:
             atoms.append(quoted)
-            position, separated = quoted.end, True
+            position = quoted.end
+            separated = True
             continue
         match = _PIECES.match(text, position)
         assert match is not None
@@ -117,7 +118,9 @@ def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[At
         base = re.sub("'s$", "", text, flags=re.IGNORECASE)
         key = base.lower()
         return [Atom("word", base, key, stem(key), start, start + len(text), glued)]
-    key = SIMPLIFIED.get(ord(text), text) if kind == "han" else text
+    key = text
+    if kind == "han":
+        key = SIMPLIFIED.get(ord(text), text)
     return [
         Atom("han" if kind == "han" else "mark", text, key, key, start, start + len(text), glued)
     ]
@@ -150,7 +153,9 @@ def key_of(text: str, *, stems: bool = False) -> str:
         if _PLAIN_HAN.fullmatch(text):
             return text.translate(SIMPLIFIED)
     elif _PLAIN_WORDS.fullmatch(text):
-        return " ".join(map(stem, text.split(" "))) if stems else text
+        if stems:
+            return " ".join(map(stem, text.split(" ")))
+        return text
     return join(
         [atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text),
         stems=stems,

@@ -36,7 +36,9 @@ def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:
     code_of = {text.lower(): code for code, text in codes.items()}
     said_yes = [code for text, code in code_of.items() if text in _YES]
     said_no = [code for text, code in code_of.items() if text in _NO]
-    return (said_yes[0], said_no[0]) if said_yes and said_no else None
+    if said_yes and said_no:
+        return (said_yes[0], said_no[0])
+    return None
 
 
 def _explained(text: str) -> list[re.Match[str]]:
@@ -48,4 +50,6 @@ def _explained(text: str) -> list[re.Match[str]]:
     are_codes = (
         len(labels) == len({match[1] for match in glued}) == len(glued) and not labels & _MEASURES
     )
-    return glued if are_codes and len(glued) >= 2 else []
+    if are_codes and len(glued) >= 2:
+        return glued
+    return []

@@ -34,12 +34,16 @@ def pieces(text: str) -> list[str]:
         text = _ENDING.sub("", text)
     if text.isascii() or not _OTHER_LETTER.search(text):
         return _PLAIN.findall(text)
-    return [word for run in _ANY.findall(text) for word in _cut_at_case(run)]
+    words = []
+    for run in _ANY.findall(text):
+        words.extend(_cut_at_case(run))
+    return words
 
 
 def _cut_at_case(run: str) -> list[str]:
     """The words of letters that are not only ASCII, by the rules of `_ASCII_LETTERS`."""
-    words, start = [], 0
+    words = []
+    start = 0
     for at in range(1, len(run)):
         begins = run[at].isupper() and not run[at - 1].isupper()
         ends_capitals = (

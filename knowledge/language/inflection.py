@@ -50,7 +50,9 @@ def _without_verb_ending(word: str) -> str:
     if not ending or len(base) < _SHORT or not _VOWEL.search(base):
         return word
     is_doubled = base[-1] == base[-2] and base[-1] not in _KEPT_DOUBLE
-    return base[:-1] if is_doubled and len(base) > _SHORT else base
+    if is_doubled and len(base) > _SHORT:
+        return base[:-1]
+    return base
 
 
 def singular(word: str) -> str:
@@ -62,7 +64,9 @@ def singular(word: str) -> str:
         return word
     if word.endswith("ies") and len(word) > len("ties"):
         return word[:-3] + "y"
-    return word[:-2] if _LONG_PLURAL.search(word) else word[:-1]
+    if _LONG_PLURAL.search(word):
+        return word[:-2]
+    return word[:-1]
 
 
 @lru_cache(maxsize=50_000)
@@ -87,7 +91,9 @@ def plural(name: str) -> str:
         return name
     if re.search("[^aeiou]y$", name):
         return f"{name[:-1]}ies"
-    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+    if re.search("(s|x|z|ch|sh)$", name):
+        return f"{name}es"
+    return f"{name}s"
 
 
 @lru_cache(maxsize=4096)

@@ -32,7 +32,9 @@ _Said = Mapping[str, tuple[str, ...]]
 
 def _joined(*tables: _Said) -> _Said:
     """All that the tables have for each phrase, in their order."""
-    phrases = {phrase for table in tables for phrase in table}
+    phrases: set[str] = set()
+    for table in tables:
+        phrases.update(table)
     return {
         phrase: tuple(other for table in tables for other in table.get(phrase, ()))
         for phrase in phrases
@@ -95,7 +97,9 @@ def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
 
 
 def _itself(word: str) -> Form:
-    share = _FAINT_SHARE if word in _FAINT else 1.0
+    share = 1.0
+    if word in _FAINT:
+        share = _FAINT_SHARE
     return Form(word, share, share, word in _FAINT)
 
 
@@ -104,7 +108,9 @@ def _synonym(phrase: str, said: str, term: str) -> Form:
     share = _SYNONYM_SHARE * (_FAINT_SHARE if phrase in _FAINT else 1.0)
     alone = share
     if is_han(term) != is_han(said):
-        pairs = len(phrase) - 1 if is_han(said) else 1
+        pairs = 1
+        if is_han(said):
+            pairs = len(phrase) - 1
         alone = share * _ALONE * (1 + _ALONE_PAIR * max(0, pairs - 1))
     return Form(said, share, alone, phrase in _FAINT)
 

@@ -35,7 +35,11 @@ def same(one: str, other: str) -> bool:
     characters.
     """
     ours = folded(one)
-    return any(map(str.isalnum, ours)) and ours == folded(other) and _same_digits(one, other)
+    if not any(map(str.isalnum, ours)):
+        return False
+    if ours != folded(other):
+        return False
+    return _same_digits(one, other)
 
 
 def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
@@ -54,28 +58,33 @@ def units_apart(one: str, other: str, units: tuple[str, ...]) -> bool:
 def accents_apart(one: str, other: str) -> bool:
     """Whether they are the same but for accents of Latin letters, which many keyboards don't have."""
     ours = folded(unaccented(plain(one)))
-    return (
-        any(map(str.isalnum, ours))
-        and ours == folded(unaccented(plain(other)))
-        and _same_digits(one, other)
-    )
+    if not any(map(str.isalnum, ours)):
+        return False
+    if ours != folded(unaccented(plain(other))):
+        return False
+    return _same_digits(one, other)
 
 
 def unaccented(text: str) -> str:
     """The text with plain letters for accented Latin ones; other scripts stay as they are."""
-    return text if text.isascii() else "".join(map(_unaccented, text))
+    if text.isascii():
+        return text
+    return "".join(map(_unaccented, text))
 
 
 def _unaccented(char: str) -> str:
     base = unicodedata.normalize("NFD", char)[0]
-    return base if base.isascii() else char
+    if base.isascii():
+        return base
+    return char
 
 
 def misspelt(one: str, other: str) -> bool:
     """Whether all words are the same but one long one, which differs in one slip; only in
     alphabets, where a letter does not make another name as a character does in Chinese.
     """
-    ours, others = plain(one).split(), plain(other).split()
+    ours = plain(one).split()
+    others = plain(other).split()
     if len(ours) != len(others) or not _same_digits(one, other):
         return False
     different = [(a, b) for a, b in zip(ours, others, strict=True) if a != b]
@@ -113,7 +122,8 @@ def closest(word: str, names: Iterable[str], most: int, least: float) -> list[st
 def did_you_mean(said: str, choices: Iterable[str]) -> Text:
     """The sentence that nothing is called `said`, and which of `choices` may have been meant."""
     choices = tuple(choices)
-    zh, en = "、".join(f"“{one}”" for one in choices), " or ".join(f'"{one}"' for one in choices)
+    zh = "、".join(f"“{one}”" for one in choices)
+    en = " or ".join(f'"{one}"' for one in choices)
     return Text(f"没有“{said}”；您是不是要找{zh}？", f'There is no "{said}"; did you mean {en}?')
 
 
@@ -125,7 +135,9 @@ def _likeness(one: str, other: str) -> float:
     ratio = 1 - edits(one, other, len(longer)) / len(longer)
     if len(shorter) >= _LEAST_NAME and (longer.startswith(shorter) or longer.endswith(shorter)):
         return max(ratio, _BEGINS)
-    return ratio if one[0] == other[0] else ratio * _OTHER_BEGINNING
+    if one[0] == other[0]:
+        return ratio
+    return ratio * _OTHER_BEGINNING
 
 
 def plain(text: str) -> str:
@@ -155,20 +167,27 @@ def _words(text: str) -> str:
 
 def _same_digits(one: str, other: str) -> bool:
     """Whether the numbers in both are the same; a long one may be written in groups."""
-    runs, others = re.findall(r"\d+", plain(one)), re.findall(r"\d+", plain(other))
+    runs = re.findall(r"\d+", plain(one))
+    others = re.findall(r"\d+", plain(other))
     if runs == others:
         return True
     digits = "".join(runs)
-    return (
-        digits == "".join(others) and len(digits) >= _LEAST_DIGITS and 1 in (len(runs), len(others))
-    )
+    if digits != "".join(others):
+        return False
+    if len(digits) < _LEAST_DIGITS:
+        return False
+    return 1 in (len(runs), len(others))
 
 
 def _is_slip(one: str, other: str) -> bool:
     shortest, longest = sorted((len(one), len(other)))
     if shortest < _SHORTEST_MISSPELT or longest > _LONGEST_MISSPELT or one[0] != other[0]:
         return False
-    return _is_alphabetic(one) and _is_alphabetic(other) and edits(one, other, 1) == 1
+    if not _is_alphabetic(one):
+        return False
+    if not _is_alphabetic(other):
+        return False
+    return edits(one, other, 1) == 1
 
 
 def _is_alphabetic(word: str) -> bool:

@@ -29,7 +29,10 @@ _READ_OF_COMMENT, _LONGEST_COMMENT_NAME = 400, 200  # characters; a longer name 
 
 def _weights(words: Words, place: str) -> dict[str, float]:
     """How good a name is without each of the words that it begins or ends with."""
-    return {word: float(weight) for weight, said in words.under(place).items() for word in said}
+    weights = {}
+    for weight, said in words.under(place).items():
+        weights.update(dict.fromkeys(said, float(weight)))
+    return weights
 
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -101,7 +104,9 @@ def comment_names(comment: str | None) -> list[str]:
     """The names a comment gives its object: the part before the explanation, then what stands in
     brackets.
     """
-    return list(_comment_names(comment[:_READ_OF_COMMENT])) if comment else []
+    if comment:
+        return list(_comment_names(comment[:_READ_OF_COMMENT]))
+    return []
 
 
 @lru_cache(maxsize=16384)
@@ -124,21 +129,29 @@ def _comment_names(comment: str) -> tuple[str, ...]:
 
 def meant_names(thing: Table | Column) -> tuple[str, ...]:
     """Return the names that the semantic file gives, in all languages."""
-    return thing.meaning.names.all if thing.meaning is not None else ()
+    if thing.meaning is not None:
+        return thing.meaning.names.all
+    return ()
 
 
 def spoken_name(thing: Table | Column, lang: Lang) -> str:
     """Return a name for sentences: the display name, else the comment's, else the identifier."""
-    meant = thing.meaning.names.label(lang) if thing.meaning is not None else None
+    meant = None
+    if thing.meaning is not None:
+        meant = thing.meaning.names.label(lang)
     if meant is not None:
         return meant
-    return _chinese_name(thing) if lang == "zh" else _english_name(thing)
+    if lang == "zh":
+        return _chinese_name(thing)
+    return _english_name(thing)
 
 
 def _chinese_name(thing: Table | Column) -> str:
     commented = comment_names(thing.comment)
     name = commented[0] if commented else " ".join(english_words(thing.name)) or thing.name
-    return _without_end(name) if isinstance(thing, Table) else name
+    if isinstance(thing, Table):
+        return _without_end(name)
+    return name
 
 
 def _english_name(thing: Table | Column) -> str:
@@ -152,7 +165,9 @@ def _english_name(thing: Table | Column) -> str:
 def _without_end(name: str) -> str:
     """A table's Chinese name without what only says that it is a table."""
     end = next((end for end in _UNSAID_TABLE_TAILS if name.endswith(end)), "")
-    return name.removesuffix(end) if len(name) > len(end) + 1 else name
+    if len(name) > len(end) + 1:
+        return name.removesuffix(end)
+    return name
 
 
 def called(thing: Table | Column) -> Text:
@@ -277,7 +292,8 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
 
 def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words of a table's identifier without what only says that it is a table (`t_order_info`)."""
-    first, last = 0, len(words)
+    first = 0
+    last = len(words)
     while last - first > 1 and words[first] in _TABLE_PREFIXES:
         first += 1
     while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:

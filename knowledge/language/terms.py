@@ -33,7 +33,9 @@ def is_han(term: str) -> bool:
 
 def called(comment: str | None) -> str:
     """Return a comment's name for the thing: its words before punctuation, at most 60 characters."""
-    return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
+    if comment:
+        return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0]
+    return ""
 
 
 def has_root(term: str) -> bool:

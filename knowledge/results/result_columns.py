@@ -88,7 +88,9 @@ class ResultColumn:
     @property
     def period(self) -> str | None:
         """The unit that its times are cut to: a month is the time of its first day."""
-        return self.output.period if self.role == "time" else None
+        if self.role == "time":
+            return self.output.period
+        return None
 
 
 _OUTPUTS = IndexPart(lambda index: lru_cache(maxsize=64)(partial(outputs, catalog=index.catalog)))
@@ -127,7 +129,9 @@ def _read(
 
 
 def _cut(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+    if len(label) <= _LONGEST_LABEL:
+        return label
+    return label[: _LONGEST_LABEL - 1] + "…"
 
 
 # ------------------------------------------------------------------------------
@@ -136,7 +140,9 @@ def _cut(label: str) -> str:
 
 def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
     """Return the column's label; `metric` is the semantic file's figure that the query names."""
-    meant = metric.names.label(lang) if metric is not None else None
+    meant = None
+    if metric is not None:
+        meant = metric.names.label(lang)
     if meant:
         return meant
     given = _given_name(output, lang)
@@ -148,7 +154,9 @@ def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
         return _written(output, lang)
     if output.column is not None:
         return _composed(output, lang)
-    return _count_label(output, lang) if output.function == "count" else _written(output, lang)
+    if output.function == "count":
+        return _count_label(output, lang)
+    return _written(output, lang)
 
 
 def _count_label(output: OutputColumn, lang: Lang) -> str:
@@ -169,7 +177,9 @@ def _given_name(output: OutputColumn, lang: Lang) -> str | None:
     if not output.is_named or is_identifier:
         return None
     is_chinese = has_han(output.name)
-    return output.name if is_chinese == (lang == "zh") else None
+    if is_chinese == (lang == "zh"):
+        return output.name
+    return None
 
 
 def _written(output: OutputColumn, lang: Lang) -> str:
@@ -212,7 +222,9 @@ def _says(name: str, function: str) -> bool:
 
 def _counted(table: Table, lang: Lang) -> str:
     name = spoken_name(table, lang)
-    return plural(name) if lang == "en" else name
+    if lang == "en":
+        return plural(name)
+    return name
 
 
 def _counted_by(table: Table, column: Column, lang: Lang) -> str:
@@ -220,7 +232,9 @@ def _counted_by(table: Table, column: Column, lang: Lang) -> str:
     if table.primary_key == (column.name,):
         return _counted(table, lang)
     name = spoken_name(column, lang)
-    return plural(name) if lang == "en" else name
+    if lang == "en":
+        return plural(name)
+    return name
 
 
 def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
@@ -231,11 +245,9 @@ def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) ->
         if often[label] == 1 or output.table is None:
             return label
         owner = spoken_name(output.table, lang)
-        return (
-            label
-            if label.startswith(owner)
-            else Text(f"{owner}{label}", f"{owner} {label}").to(lang)
-        )
+        if label.startswith(owner):
+            return label
+        return Text(f"{owner}{label}", f"{owner} {label}").to(lang)
 
     return [told(label, output) for label, output in zip(labels, found, strict=True)]
 
@@ -255,7 +267,9 @@ def _unit(output: OutputColumn, metric: Metric | None, kind: str, lang: Lang) ->
     if output.column is None or has_own_unit:
         return None
     meaning = output.column.meaning
-    return meaning.unit.to(lang) if meaning and meaning.unit else unit_of(output.column)
+    if meaning and meaning.unit:
+        return meaning.unit.to(lang)
+    return unit_of(output.column)
 
 
 # ------------------------------------------------------------------------------
@@ -272,7 +286,9 @@ def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> Role:
     if kind in NUMBERS:
         return _role_of_number(output)
     has_few_values = output.column is not None and output.column.allowed
-    return "category" if kind in _NAMES or has_few_values else "other"
+    if kind in _NAMES or has_few_values:
+        return "category"
+    return "other"
 
 
 def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> bool:
@@ -284,7 +300,8 @@ def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> boo
 def _role_of_number(output: OutputColumn) -> Role:
     if output.function or output.is_share or output.column is None or output.table is None:
         return "measure"
-    table, name = output.table, output.column.name
+    table = output.table
+    name = output.column.name
     is_key = name in table.primary_key or any(name in key.columns for key in table.foreign_keys)
     if is_key or output.column.allowed or identifies(table, output.column):
         return "category"
@@ -323,4 +340,6 @@ def as_period(value: object, period: str | None) -> object:
         return f"{value[:4]}-Q{(int(value[5:7]) + 2) // 3}"
     if period == "month":
         return value[:7]
-    return value[:10] if period in ("day", "week") else value
+    if period in ("day", "week"):
+        return value[:10]
+    return value

@@ -71,7 +71,9 @@ def format_of(column: ResultColumn, column_type: str) -> Format | None:
         return "plain"
     if column.output.is_percent:
         return "percent"
-    return "money" if is_money(column) else "number"
+    if is_money(column):
+        return "money"
+    return "number"
 
 
 def is_money(column: ResultColumn) -> bool:
@@ -81,9 +83,11 @@ def is_money(column: ResultColumn) -> bool:
         return False
     if column.unit is not None:
         return column.unit.lower() in _CURRENCIES or column.unit in _SIGNS
-    return (
-        output.column is not None and not output.is_computed and output.column.type.endswith(_CENTS)
-    )
+    if output.column is None:
+        return False
+    if output.is_computed:
+        return False
+    return output.column.type.endswith(_CENTS)
 
 
 def joined(names: Sequence[str], lang: Lang) -> str:
@@ -97,22 +101,30 @@ def is_number(value: Any) -> bool:
     """Whether it is a number that can be compared."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
-    return not value.is_nan() if isinstance(value, Decimal) else value == value
+    if isinstance(value, Decimal):
+        return not value.is_nan()
+    return value == value
 
 
 def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
     """A part of a date by its name; other numbers as they are."""
     if part in ("dow", "isodow"):
         return _WEEKDAYS[int(value) % 7].to(lang)
-    return _PARTS[part].to(lang).format(value) if part in _PARTS else str(value)
+    if part in _PARTS:
+        return _PARTS[part].to(lang).format(value)
+    return str(value)
 
 
 def _with_unit(text: str, unit: str | None) -> str:
     if unit is None:
         return text
     if unit in _SIGNS:
-        return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
-    return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+        if text.startswith("-"):
+            return f"-{unit}{text[1:]}"
+        return f"{unit}{text}"
+    if unit[0].isalnum() and not has_han(unit):
+        return f"{text} {unit}"
+    return f"{text}{unit}"
 
 
 def _clock(text: str) -> str:
@@ -126,7 +138,9 @@ def _plain(value: Any, lang: Lang, *, is_time: bool) -> str:
     if isinstance(value, bool):
         return Text("是" if value else "否", "yes" if value else "no").to(lang)
     text = _clock(str(value)) if is_time else str(value)
-    return text if len(text) <= _MOST_SPOKEN else f"{text[:_MOST_SPOKEN]}…"
+    if len(text) <= _MOST_SPOKEN:
+        return text
+    return f"{text[:_MOST_SPOKEN]}…"
 
 
 def _is_short(value: float | Decimal) -> bool:
@@ -144,7 +158,9 @@ def _figure(value: float | Decimal, lang: Lang) -> str:
     shortened = round(number, _MAX_DECIMALS)
     text = f"{shortened:,f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
-    return _ABOUT.to(lang).format(text) if shortened != number else text
+    if shortened != number:
+        return _ABOUT.to(lang).format(text)
+    return text
 
 
 def about_apart(text: str, lang: Lang) -> tuple[str, bool]:

@@ -51,7 +51,9 @@ def name_of(comment: str | None) -> str | None:
     if len(name) > _LONGEST_NAME or not any(map(str.isalnum, name)):
         return None
     is_short = _HAN.search(name) is not None or len(name.split()) <= _MOST_WORDS
-    return name if is_short else None
+    if is_short:
+        return name
+    return None
 
 
 def description_of(comment: str | None) -> str | None:
@@ -106,12 +108,15 @@ def label_of(table: Table) -> str | None:
         rank = _rank_as_label(column)
         if rank is not None and privacy_of(table, column) is not Privacy.PRIVATE:
             found.append((rank, column.name not in unique, place, column.name))
-    return min(found)[3] if found else None
+    if found:
+        return min(found)[3]
+    return None
 
 
 def _rank_as_label(column: Column) -> int | None:
     """The place of the column's last word among the words for names; None for other words."""
-    english, chinese = _EN.phrases("columns.labels"), _ZH.phrases("columns.labels")
+    english = _EN.phrases("columns.labels")
+    chinese = _ZH.phrases("columns.labels")
     name = name_of(column.comment) or column.name
     ranks = [rank for rank, end in enumerate(chinese) if name.endswith(end)]
     for last_word in english_words(column.name)[-1:]:
@@ -242,7 +247,9 @@ def _implied(
 
 
 def _only_owner(owners: Sequence[Table]) -> Table | None:
-    return owners[0] if len(owners) == 1 else None
+    if len(owners) == 1:
+        return owners[0]
+    return None
 
 
 def measures_of(table: Table) -> Sequence[Column]:

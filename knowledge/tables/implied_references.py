@@ -60,8 +60,12 @@ def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
 
 
 def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]:
-    declared = {name for key in table.foreign_keys for name in key.columns}
-    own = table.primary_key if len(table.primary_key) == 1 else ()
+    declared: set[str] = set()
+    for key in table.foreign_keys:
+        declared.update(key.columns)
+    own = table.primary_key
+    if len(table.primary_key) != 1:
+        own = ()
     for column in table.columns:
         if column.name not in declared and column.name not in own:
             found, is_role = owners.of(number, table, column.name)
@@ -127,7 +131,10 @@ class _Owners:
         """Tables whose names end so; those that begin as the table's own does before others."""
         ending = self._ends.get((table.schema, thing), [])
         module = self._cores[number][:1]
-        within = [other for other in ending if other != number and self._cores[other][:1] == module]
+        within = []
+        for other in ending:
+            if other != number and self._cores[other][:1] == module:
+                within.append(other)
         return within or self._found(self._ends, number, table, thing)
 
     def _found(
@@ -138,7 +145,9 @@ class _Owners:
         words: _Words,
     ) -> Sequence[int]:
         known = places.get((table.schema, words), ())
-        return [other for other in known if other != number] if len(known) <= _MOST_OWNERS else ()
+        if len(known) <= _MOST_OWNERS:
+            return [other for other in known if other != number]
+        return ()
 
 
 @lru_cache(maxsize=65_536)

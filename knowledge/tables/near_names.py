@@ -75,15 +75,15 @@ def _itself(missing: "_Missing", catalog: Catalog) -> str:
     """The missing name, spelled as a suggestion: a catalogue that is older than the change may
     still have it.
     """
-    table = (
-        catalog.by_key.get((missing.owner, missing.name))
-        if missing.owner and not missing.is_column
-        else None
-    )
+    table = None
+    if missing.owner and not missing.is_column:
+        table = catalog.by_key.get((missing.owner, missing.name))
     written = (
         f"{quoted(missing.owner)}.{quoted(missing.name)}" if missing.owner else quoted(missing.name)
     )
-    return _spelled(table, catalog) if table else written
+    if table:
+        return _spelled(table, catalog)
+    return written
 
 
 def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
@@ -115,7 +115,9 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
         return None
     said = _IN_MESSAGE.search(error.detail)
-    told = (said[1] or said[2]) if said else ""
+    told = ""
+    if said:
+        told = said[1] or said[2]
     parts = _parts_at(sql, error.position) or _parts(told)
     if not parts:
         return None
@@ -128,8 +130,12 @@ def _missing(error: InvalidSql, sql: str) -> _Missing | None:
 
 
 def _parts_at(sql: str, position: int | None) -> list[str]:
-    written = _DOTTED.match(sql, position - 1) if position else None
-    return _parts(written.group()) if written else []
+    written = None
+    if position:
+        written = _DOTTED.match(sql, position - 1)
+    if written:
+        return _parts(written.group())
+    return []
 
 
 def _parts(dotted: str) -> list[str]:
@@ -160,7 +166,9 @@ def _columns(
     sources = known.sources
     if missing.owner is not None and missing.owner in sources:
         sources = {missing.owner: sources[missing.owner]}
-    prefix = f"{quoted(missing.owner)}." if missing.owner else ""
+    prefix = ""
+    if missing.owner:
+        prefix = f"{quoted(missing.owner)}."
     for table in filter(None, sources.values()):
         for column in table.columns:
             yield (
@@ -213,11 +221,9 @@ KNOWN_NAMES = IndexPart(lambda index: KnownNames(index.catalog), ignores_row_cou
 
 def _spelled(table: Table, catalog: Catalog) -> str:
     in_path = next((s for s in catalog.search_path if (s, table.name) in catalog.by_key), None)
-    return (
-        quoted(table.name)
-        if in_path == table.schema
-        else f"{quoted(table.schema)}.{quoted(table.name)}"
-    )
+    if in_path == table.schema:
+        return quoted(table.name)
+    return f"{quoted(table.schema)}.{quoted(table.name)}"
 
 
 def _score(wanted: str, name: str, comment: str | None = None) -> float:
@@ -227,11 +233,14 @@ def _score(wanted: str, name: str, comment: str | None = None) -> float:
 
 
 def _said(comment: str | None) -> Iterable[str]:
-    return [re.split(r"[,，:：;；(（\n]", comment, maxsplit=1)[0][:40]] if comment else []
+    if comment:
+        return [re.split(r"[,，:：;；(（\n]", comment, maxsplit=1)[0][:40]]
+    return []
 
 
 def _likeness(wanted: str, name: str) -> float:
-    one, other = _folded(wanted), _folded(name)
+    one = _folded(wanted)
+    other = _folded(name)
     if one == other:
         return 1.0
     return max(
@@ -250,7 +259,8 @@ def _is_part(one: str, other: str) -> bool:
 
 def _share_words(wanted: str, name: str) -> float:
     """How alike the words are, in whatever order: all of `wanted`'s in `name`."""
-    wanted_words, words = _words(wanted), _words(name)
+    wanted_words = _words(wanted)
+    words = _words(name)
     if not wanted_words or not words:
         return 0.0
     return min(max(likeness(word, other, _LEAST_SCORE) for other in words) for word in wanted_words)

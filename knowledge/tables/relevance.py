@@ -117,13 +117,15 @@ class TableIndex:
 
     def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
         self._tables = catalog.tables
-        self._shown, self._metrics = shown, metrics_of(catalog)
+        self._shown = shown
+        self._metrics = metrics_of(catalog)
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
         self._postings: dict[
             str, array[int]
         ] = {}  # term → a table's number, its count there, the next table's …
         self._lengths = []
-        self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
+        self._has_han = bytearray(len(self._tables))
+        self._has_latin = bytearray(len(self._tables))
         for number, table in enumerate(catalog.tables):
             counts = _counted(self.texts_of(table))
             self._has_han[number] = any(map(is_han, counts))
@@ -144,7 +146,9 @@ class TableIndex:
 
     def joining(self, key: TableKey) -> Collection[str]:
         """The columns by which the table is joined to others."""
-        return self._graph.joining[self._numbers[key]] if key in self._numbers else ()
+        if key in self._numbers:
+            return self._graph.joining[self._numbers[key]]
+        return ()
 
     def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
         """The tables for the question, at most `most`, the most relevant first.
@@ -196,7 +200,8 @@ class TableIndex:
         return shares
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
-        above, own = self._graph.above[number], by_words.get(number, 0.0)
+        above = self._graph.above[number]
+        own = by_words.get(number, 0.0)
         joined = {*above, *self._graph.referring(number)}
         better = (other for other in joined if by_words.get(other, 0.0) > own)
         leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
@@ -228,7 +233,9 @@ class TableIndex:
             if scores and len(found) > 2 * _COMMON:
                 break
             of_word = counted.setdefault(form.word, {})
-            bit = 0 if form.is_faint else 1 << list(counted).index(form.word)
+            bit = 0
+            if not form.is_faint:
+                bit = 1 << list(counted).index(form.word)
             for number, score in self._matches(found, form):
                 before = of_word.get(number, 0.0)
                 if score > before:
@@ -241,7 +248,9 @@ class TableIndex:
         shares = {term: form.share for term, form in asked.items()}
         alone = {term: min(1.0, form.alone) for term, form in asked.items()}
         for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
-            counting = shares if self._has_han[number] else alone
+            counting = alone
+            if self._has_han[number]:
+                counting = shares
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
         return scores, said
 
@@ -249,7 +258,9 @@ class TableIndex:
         """The tables of one term's postings with their scores."""
         rarity = self._rarity(len(found) // 2) * (_K1 + 1)
         shares = (rarity * form.alone, rarity * form.share)
-        speaks = self._has_han if is_han(form.word) else self._has_latin
+        speaks = self._has_latin
+        if is_han(form.word):
+            speaks = self._has_han
         for number, count in zip(found[::2], found[1::2], strict=True):
             yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
@@ -314,7 +325,9 @@ class TableIndex:
                 if end not in ways:
                     continue
                 is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
-                score = _BETWEEN * scores[end] * ways[end].sureness if is_link else 0.0
+                score = 0.0
+                if is_link:
+                    score = _BETWEEN * scores[end] * ways[end].sureness
                 step = ways[end].before
                 while step != start:
                     over[step] = max(score, over.get(step, 0.0))
@@ -354,9 +367,10 @@ _TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    said = called(table.comment).removesuffix(_TABLE)
-    meant = table.meaning.names.all if table.meaning else ()
-    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said, *meant))
+    texts = [table.name, called(table.comment).removesuffix(_TABLE)]
+    if table.meaning:
+        texts.extend(table.meaning.names.all)
+    names = [frozenset(spelled_out(text)) - _TABLE_NOISE for text in texts]
     return tuple(name for name in names if name)
 
 

@@ -87,7 +87,9 @@ class SchemaService:
         Raises:
             InvalidRequest: the cursor is none of ours.
         """
-        after = _after(cursor) if cursor is not None else None
+        after = None
+        if cursor is not None:
+            after = _after(cursor)
         catalog = await self._opened(actor).catalog()
         return await asyncio.to_thread(_page, catalog, limit, after)
 
@@ -197,7 +199,9 @@ def _said(reason: WordReason) -> dict[str, Any]:
 
 
 def _led(reason: LinkReason) -> dict[str, Any]:
-    direction = "refers_to" if reason.points_to_it else "referred_to_by"
+    direction = "referred_to_by"
+    if reason.points_to_it:
+        direction = "refers_to"
     return {"kind": direction, **_place(*reason.table.key), "is_declared": reason.is_declared}
 
 
@@ -207,7 +211,9 @@ def _led(reason: LinkReason) -> dict[str, Any]:
 
 def _page(catalog: Catalog, limit: int, after: tuple[str, str] | None) -> dict[str, Any]:
     keys = sorted(catalog.by_key)
-    start = bisect_right(keys, after) if after else 0
+    start = 0
+    if after:
+        start = bisect_right(keys, after)
     shown = list(islice(keys, start, start + limit))
     is_more = start + limit < len(keys)
     return {
@@ -275,7 +281,9 @@ def _called(name: str, catalog: Catalog) -> Sequence[Table]:
 
 def _ambiguous(name: str, tables: Sequence[Table]) -> InvalidRequest:
     names = [f"{quoted(table.schema)}.{quoted(table.name)}" for table in tables[:_NAMED]]
-    more = " …" if len(tables) > _NAMED else ""
+    more = ""
+    if len(tables) > _NAMED:
+        more = " …"
     return InvalidRequest(
         Text(
             f"有多个名为 {name} 的表，请写明模式：{'、'.join(names)}{more}。",

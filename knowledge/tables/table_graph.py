@@ -66,7 +66,8 @@ class TableGraph:
         """The tables within three joins of `start`, itself as well, with the last step of the
         shortest way there.
         """
-        ways, edge = {start: JoinStep(start, 0, 1.0)}, [start]
+        ways = {start: JoinStep(start, 0, 1.0)}
+        edge = [start]
         for joins in range(1, _LONGEST_WAY + 1):
             reached: dict[int, JoinStep] = {}
             for number in edge:
@@ -93,7 +94,9 @@ def _references(
     """Implied references first, so that those that are declared count."""
     for reference in implied:
         yield reference.target, (_ROLE if reference.is_role else 1.0) / reference.candidates
-    said = table.meaning.joins if table.meaning else ()
-    for target in (*(join.target for join in said), *(key.target for key in table.foreign_keys)):
+    targets = [key.target for key in table.foreign_keys]
+    if table.meaning:
+        targets = [*(join.target for join in table.meaning.joins), *targets]
+    for target in targets:
         if target in numbers:
             yield numbers[target], 1.0

@@ -77,8 +77,10 @@ def _keys(table: Table, joining: Collection[str]) -> set[str]:
 def _said(column: Column, asked: Mapping[str, Form]) -> float:
     """How much of the question the column's names say; each word counts once."""
     best: dict[str, float] = {}
-    names = column.meaning.names.all if column.meaning else ()
-    for text in (column.name, (column.comment or "")[:_MAX_COMMENT], *names):
+    names = [column.name, (column.comment or "")[:_MAX_COMMENT]]
+    if column.meaning:
+        names.extend(column.meaning.names.all)
+    for text in names:
         for term in _terms(text) & asked.keys():
             form = asked[term]
             if not form.is_faint:
@@ -93,7 +95,9 @@ def _terms(text: str) -> frozenset[str]:
 
 def _labels(table: Table) -> list[int]:
     """Return positions of columns that name a row: those of the semantic file, else name or title."""
-    meant = table.meaning.label_columns if table.meaning else ()
+    meant: tuple[str, ...] = ()
+    if table.meaning:
+        meant = table.meaning.label_columns
     columns = list(enumerate(table.columns))
     return [at for at, column in columns if column.name in meant] or [
         at
@@ -108,6 +112,8 @@ def _measures(table: Table) -> list[int]:
 
 def _dates(table: Table) -> list[int]:
     """The dates and times, first the one that the semantic file says periods are about."""
-    meant = table.meaning.date_column if table.meaning else None
+    meant = None
+    if table.meaning:
+        meant = table.meaning.date_column
     found = [at for at, column in enumerate(table.columns) if column.type.startswith(_DATES)]
     return sorted(found, key=lambda at: table.columns[at].name != meant)

@@ -49,7 +49,8 @@ Nearness = Callable[[str, str], bool]
 
 def names_people(table: Table, column: Column) -> bool:
     """Whether the column's values are names of people."""
-    words, said = _words(column.name), (column.comment or "")[:_HEAD]
+    words = _words(column.name)
+    said = (column.comment or "")[:_HEAD]
     if _look(column, _is_organisation, _FEW):
         return False
     if _is_always_a_persons(words, column.name, said):
@@ -125,7 +126,9 @@ def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) ->
     for is_near in ways:
         near = [value for value in stored if is_near(literal, value)]
         if near:
-            return near[0] if len(near) == 1 else None
+            if len(near) == 1:
+                return near[0]
+            return None
     return None
 
 
@@ -138,9 +141,9 @@ def _is_text(column: Column) -> bool:
 
 
 def _says_people(words: tuple[str, ...], name: str, comment: str) -> bool:
-    stems = {
-        word for each in words for word in (each, each.removesuffix("s"), each.removesuffix("es"))
-    }
+    stems: set[str] = set()
+    for each in words:
+        stems.update((each, each.removesuffix("s"), each.removesuffix("es")))
     return bool(_PEOPLE & stems) or bool(
         _PEOPLE_HAN.search(name) or _PEOPLE_HAN.search(comment[:_HEAD])
     )
@@ -153,11 +156,17 @@ def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
     ends = [match.end() for match in _PEOPLE_HAN.finditer(name)]
     said = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
     said_ends = [match.end() for match in _PEOPLE_HAN.finditer(said)]
-    return bool(words and words[-1] in _PEOPLE) or len(name) in ends or len(said) in said_ends
+    if words and words[-1] in _PEOPLE:
+        return True
+    return len(name) in ends or len(said) in said_ends
 
 
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in pieces(name) if word.isascii() and word.isalpha())
+    words = []
+    for word in pieces(name):
+        if word.isascii() and word.isalpha():
+            words.append(word.lower())
+    return tuple(words)
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
@@ -186,8 +195,8 @@ def _is_person(value: str) -> bool:
             tuple(unit for unit in (*PLACES, *KINDS) if not unit.isascii())
         )
     words = value.split()
-    return (
-        2 <= len(words) <= 3
-        and words[0].lower() in GIVEN_NAMES
-        and all(word[:1].isupper() for word in words)
-    )
+    if not 2 <= len(words) <= 3:
+        return False
+    if words[0].lower() not in GIVEN_NAMES:
+        return False
+    return all(word[:1].isupper() for word in words)

@@ -32,6 +32,7 @@ _MAX_CHARS = 100  # of a value that is looked for
 _MAX_SCHEMA_WORDS = 8  # of a comment that is a name, not a sentence
 _LEAST_MISSPELT = 5  # letters of a Latin word, in which one may be wrong
 _LEAST_MISSPELT_HAN = 4
+_MOST_MISSPELT_WORDS = 3  # Latin words of one value
 _MOST_PLACES = 100  # columns that are remembered for one value
 _MOST_KNOWN = 300  # columns whose values stay prepared
 _MAX_COLUMNS = 4  # shown of those that hold one value
@@ -66,7 +67,9 @@ class _Held:
     """The values of a column by their spellings, without those that no model may be shown."""
 
     def __init__(self, table: Table, column: Column) -> None:
-        self.table, self.column, self.privacy = table, column, privacy_of(table, column)
+        self.table = table
+        self.column = column
+        self.privacy = privacy_of(table, column)
         self.whole: defaultdict[str, list[str]] = defaultdict(list)
         self.shortened: defaultdict[str, list[str]] = defaultdict(
             list
@@ -155,7 +158,9 @@ class NamedValues:
             if not (is_in_name or is_in_value or asked.says_nothing(span)):
                 exact.append(span)
         known = [*exact, *schema]
-        found = [named for span in exact for named in self._named(asked, span, known)]
+        found: list[NamedValue] = []
+        for span in exact:
+            found.extend(self._named(asked, span, known))
         for key in self._misspelt(asked, known):
             found += self._misspelt_at(key)
         return found[:_MAX_FOUND]
@@ -204,7 +209,9 @@ class NamedValues:
             return -len(asked.terms & {term for text in texts for term in terms((text or "")[:60])})
 
         places = self._places[key]
-        return sorted(places, key=shared)[:_MAX_COLUMNS] if len(places) > _MAX_COLUMNS else places
+        if len(places) > _MAX_COLUMNS:
+            return sorted(places, key=shared)[:_MAX_COLUMNS]
+        return places
 
     def _misspelt(self, asked: "_QuestionWords", known: Sequence[_Span]) -> Iterator[str]:
         """The keys of values that the question writes with one letter wrong, where only one is that
@@ -218,12 +225,11 @@ class NamedValues:
             lengths = (
                 (len(written),) if _IS_ALONE(written) else range(len(written) - 1, len(written) + 2)
             )
-            near = [
-                key
-                for n in lengths
-                for key in self._similar.get((written[0], n), ())
-                if _is_near(written, key)
-            ]
+            near = []
+            for n in lengths:
+                for key in self._similar.get((written[0], n), ()):
+                    if _is_near(written, key):
+                        near.append(key)
             if len(near) == 1:
                 yield near[0]
 
@@ -279,7 +285,8 @@ class _QuestionWords:
     def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
         """Whether the words beside a person's name are surely not part of the name."""
         is_free = self.without(known)
-        before, after = span.start - 1, span.end
+        before = span.start - 1
+        after = span.end
         return (before < 0 or not is_free[before] or self._ends_name(before, _BEFORE_NAMES)) and (
             after == len(self.words) or not is_free[after] or self._ends_name(after, _AFTER_NAMES)
         )
@@ -291,14 +298,19 @@ class _QuestionWords:
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
         """For each word, whether no known phrase covers it."""
-        covered = {number for span in known for number in range(span.start, span.end)}
+        covered: set[int] = set()
+        for span in known:
+            covered.update(range(span.start, span.end))
         return [number not in covered for number in range(len(self.words))]
 
     def stretches(self, free: Sequence[bool]) -> Iterator[tuple[int, int]]:
         """Start and end of free words that could be one misspelt value; of many the first ones."""
         for start in range(len(free)):
-            longest = _MAX_WORDS if _IS_ALONE(self.words[start]) else 3
-            shortest = _LEAST_MISSPELT_HAN if _IS_ALONE(self.words[start]) else 1
+            shortest = 1
+            longest = _MOST_MISSPELT_WORDS
+            if _IS_ALONE(self.words[start]):
+                shortest = _LEAST_MISSPELT_HAN
+                longest = _MAX_WORDS
             for end in range(start + 1, min(len(free), start + longest) + 1):
                 if not free[end - 1]:
                     break
@@ -315,7 +327,9 @@ def _keys(value: str) -> Iterator[str]:
         return
     if len(words) > 1 or not _IS_ALONE(words[0]):
         yield " ".join(words)
-    tail = next(filter(value.endswith, NAME_TAILS), "") if value.endswith(NAME_TAILS) else ""
+    tail = ""
+    if value.endswith(NAME_TAILS):
+        tail = next(filter(value.endswith, NAME_TAILS), "")
     if tail and len(words) - len(tail) >= 2:
         yield " ".join(words[: len(words) - len(tail)])
 
@@ -327,14 +341,18 @@ def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
         ):
             said = called(comment)
             for text in (name, said, said.removesuffix(_TABLE).removesuffix(_INFORMATION)):
-                words = [word for part in pieces(text) for word in words_of(part)]
+                words = []
+                for part in pieces(text):
+                    words.extend(words_of(part))
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)
 
 
 def _may_be_misspelt(written: str) -> bool:
     letters = written.replace(" ", "")
-    least = _LEAST_MISSPELT_HAN if _IS_ALONE(written) else _LEAST_MISSPELT
+    least = _LEAST_MISSPELT
+    if _IS_ALONE(written):
+        least = _LEAST_MISSPELT_HAN
     return len(letters) >= least and letters.isalpha()
 
 
@@ -348,11 +366,12 @@ def _is_near(one: str, other: str) -> bool:
     if len(one) != len(other):
         return one[at:] == other[at + 1 :] and other[at].isalpha()
     if one[at + 1 :] == other[at + 1 :]:
-        return (
-            at < len(one)
-            and not {one[at], other[at]} & _TELLING
-            and one[at].isalpha()
-            and other[at].isalpha()
-        )
+        if at >= len(one):
+            return False
+        if {one[at], other[at]} & _TELLING:
+            return False
+        if not one[at].isalpha():
+            return False
+        return other[at].isalpha()
     swapped = one[at + 1 : at + 2] + one[at : at + 1] + one[at + 2 :]
     return swapped == other[at:] and one[at : at + 2].isalpha()

@@ -79,14 +79,18 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     column decides; else its name, its comment and its values do.
     """
     if column.meaning is not None and column.meaning.is_sensitive is not None:
-        return Privacy.PRIVATE if column.meaning.is_sensitive else Privacy.OPEN
+        if column.meaning.is_sensitive:
+            return Privacy.PRIVATE
+        return Privacy.OPEN
     calls = (column.name, called(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE
     is_called_name = any(map(_is_name, calls)) or _names_owner(table, column)
     if is_called_name and not _are_organisations(column.values):
         return Privacy.NAMES
-    return Privacy.NAMES if _look_like_names(column.values) else Privacy.OPEN
+    if _look_like_names(column.values):
+        return Privacy.NAMES
+    return Privacy.OPEN
 
 
 def open_values(table: Table, column: Column) -> tuple[str, ...]:
@@ -127,7 +131,10 @@ def _any_of(place: str, end: str = "") -> re.Pattern[str]:
 
 
 def _terms_of(place: str) -> frozenset[str]:
-    return frozenset(word for phrase in _EN.phrases(place) for word in terms(phrase))
+    found: set[str] = set()
+    for phrase in _EN.phrases(place):
+        found.update(terms(phrase))
+    return frozenset(found)
 
 
 _GLUED = _either(_EN, "private.glued")
@@ -213,9 +220,10 @@ def _names_owner(table: Table, column: Column) -> bool:
 
 @lru_cache(maxsize=4_000)
 def _about_persons(name: str, comment: str) -> bool:
-    words = [
-        word for word in _words(name).split() if word not in _TABLE_NOISE and not word.isdigit()
-    ]
+    words = []
+    for word in _words(name).split():
+        if word not in _TABLE_NOISE and not word.isdigit():
+            words.append(word)
     spoken = [word for word in _words(comment).split() if word not in _TABLE_NOISE]
     if (words and words[-1] in _PERSONS) or (spoken and spoken[-1] in _PERSONS):
         return True
@@ -242,4 +250,8 @@ def _looks_like_name(value: str) -> bool:
     if _HAN_NAME.fullmatch(value):
         return True
     words = value.split()
-    return 1 <= len(words) <= 3 and value[0].isupper() and words[0].lower() in GIVEN_NAMES
+    if not 1 <= len(words) <= 3:
+        return False
+    if not value[0].isupper():
+        return False
+    return words[0].lower() in GIVEN_NAMES

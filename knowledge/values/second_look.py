@@ -39,7 +39,8 @@ class Replacement:
     @property
     def notice(self) -> Text:
         """Tells the user which value was used."""
-        column, literal = self.comparison.column.name, self.comparison.text
+        column = self.comparison.column.name
+        literal = self.comparison.text
         return Text(
             f"{column} 中没有“{literal}”，已改按“{self.stored}”查询。",
             f'{column} holds no "{literal}"; "{self.stored}" was used instead.',
@@ -133,7 +134,8 @@ def unfounded(
 
 def _known(comparison: ColumnComparison, found: Sequence[StoredValue]) -> tuple[str, ...]:
     """The values of the column: all, or those that were looked up."""
-    table, column = comparison.table, comparison.column
+    table = comparison.table
+    column = comparison.column
     if column.is_complete:
         return column.values
     return tuple(one.value for one in found if (one.table, one.column) == (table.key, column.name))

@@ -42,7 +42,9 @@ def _listed_values(comment: str) -> list[str]:
     listed = [part.strip(" 。.") for part in _LISTED.split(explanation)]
     is_list = 2 <= len(listed) <= _MAX_LISTED
     are_short = all(1 < len(part) <= _LONGEST_LISTED for part in listed)
-    return listed if is_list and are_short else []
+    if is_list and are_short:
+        return listed
+    return []
 
 
 _NEGATIONS, _GENDER_END = (

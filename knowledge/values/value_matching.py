@@ -75,12 +75,20 @@ def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
     """
     privacy = privacy_of(table, column)
     is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
-    return found.is_meant and is_said and not is_private_value(found.value)
+    if not found.is_meant:
+        return False
+    if not is_said:
+        return False
+    return not is_private_value(found.value)
 
 
 def _is_near(one: str, other: str) -> bool:
     """Whether comparing is worth its time."""
-    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
+    if one.startswith(other):
+        return True
+    if other.startswith(one):
+        return True
+    return edits(one, other, 1) <= 1
 
 
 def _named(
@@ -93,7 +101,9 @@ def _named(
     is_open: bool,
 ) -> Iterator[Hit]:
     """Yield the values that a span names; `values` have the form in which texts are compared."""
-    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
+    said = stretch.said(*span)
+    wide = stretch.widened(*span)
+    key = stretch.keys[span]
     near = [value for value, form in values.items() if _is_near(key, form)]
     meant = _meant(said, near, tests)
     is_part = not is_open and wide != span  # a part of a person's name is another's
@@ -121,7 +131,9 @@ def _offered(
 
 def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
     """The value that is meant: the one written so, else the only one that the words may stand for."""
-    return said if said in values else near_value(said, values, tests)
+    if said in values:
+        return said
+    return near_value(said, values, tests)
 
 
 def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -146,7 +158,9 @@ def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
             return []
         chosen[part.value.column] = part
         at = part.span[1]
-    return list(chosen.values()) if at == end else []
+    if at == end:
+        return list(chosen.values())
+    return []
 
 
 def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:

@@ -64,16 +64,19 @@ class Stretch:
         and ends no word.
         """
         if self.is_quoted:
-            return ((0, len(self.atoms)),) if len(self.atoms) <= _MOST_QUOTED else ()
-        found = [
-            (start, end)
-            for start in range(len(self.atoms))
-            if self._may_begin(start)
-            for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1)
-            if any(self.unexplained[start : min(end, start + _MOST_EXPLAINED + 1)])
-            if any(self.unexplained[max(start, end - _MOST_EXPLAINED - 1) : end])
-            if self._may_end(end) and self._says_enough(start, end)
-        ]
+            if len(self.atoms) <= _MOST_QUOTED:
+                return ((0, len(self.atoms)),)
+            return ()
+        found = []
+        for start in range(len(self.atoms)):
+            if self._may_begin(start):
+                for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1):
+                    if (
+                        any(self.unexplained[start : min(end, start + _MOST_EXPLAINED + 1)])
+                        and any(self.unexplained[max(start, end - _MOST_EXPLAINED - 1) : end])
+                        and (self._may_end(end) and self._says_enough(start, end))
+                    ):
+                        found.append((start, end))
         return tuple(sorted(found, key=lambda span: span[0] - span[1]))
 
     @cached_property
@@ -122,7 +125,10 @@ class Stretch:
         )
 
     def _may_end(self, end: int) -> bool:
-        last, after = self.atoms[end - 1], self.atoms[end] if end < len(self.atoms) else None
+        last = self.atoms[end - 1]
+        after = None
+        if end < len(self.atoms):
+            after = self.atoms[end]
         return last.kind != "mark" and not (
             after is not None and after.glued and _are_one_word(last, after)
         )
@@ -165,7 +171,9 @@ class ValuePattern:
 
 def exact_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
     """Finds values that are named in the stretches; None when nothing can be."""
-    starts = [pattern for stretch in stretches for pattern in _from_each_start(stretch)]
+    starts: list[ValuePattern] = []
+    for stretch in stretches:
+        starts.extend(_from_each_start(stretch))
     return _either(starts)
 
 
@@ -173,8 +181,13 @@ def misspelt_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
     """Finds values that differ in few letters or in accents from what the stretches say without
     knowing it.
     """
-    found = [_with_slips(run) for stretch in stretches for run in _unexplained_runs(stretch)]
-    return _either(pattern for pattern in found if pattern)
+    found = []
+    for stretch in stretches:
+        for run in _unexplained_runs(stretch):
+            pattern = _with_slips(run)
+            if pattern is not None:
+                found.append(pattern)
+    return _either(found)
 
 
 def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
@@ -195,16 +208,22 @@ def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
 
 def _either(patterns: Iterable[ValuePattern]) -> ValuePattern | None:
     """Join patterns into one, which also takes a word behind that says what kind of thing it is."""
-    room, kept = _MOST_CHARS, []
+    room = _MOST_CHARS
+    kept = []
     for pattern in dict.fromkeys(patterns):
         room -= len(pattern.expression) + 1
         if room >= 0:
             kept.append(pattern)
     beginnings = dict.fromkeys(beginning for pattern in kept for beginning in pattern.beginnings)
-    marked = [mark + beginning[0] for beginning in beginnings for mark in _OPENING]
+    marked = []
+    for beginning in beginnings:
+        for mark in _OPENING:
+            marked.append(mark + beginning[0])
     expressions = "|".join(pattern.expression for pattern in kept)
     whole = f"^{_GAP}(?:{expressions})(?:{_GAP}{_units()})?{_GAP}$"
-    return ValuePattern(tuple(dict.fromkeys((*beginnings, *marked))), whole) if kept else None
+    if kept:
+        return ValuePattern(tuple(dict.fromkeys((*beginnings, *marked))), whole)
+    return None
 
 
 def _from_each_start(stretch: Stretch) -> Iterator[ValuePattern]:
@@ -215,9 +234,13 @@ def _from_each_start(stretch: Stretch) -> Iterator[ValuePattern]:
     for start, end in stretch.spans:
         ends.setdefault(start, []).append(end)
     for start in sorted(ends, key=lambda start: not stretch.unexplained[start])[:_MOST_STARTS]:
-        shortest, longest, pattern = min(ends[start]), max(ends[start]), ""
+        shortest = min(ends[start])
+        longest = max(ends[start])
+        pattern = ""
         for place in reversed(range(start, longest)):
-            gap = _gap_before(stretch.atoms, place) if place > start else ""
+            gap = ""
+            if place > start:
+                gap = _gap_before(stretch.atoms, place)
             pattern = f"{gap}{_letters(_plain(stretch.atoms[place]))}{pattern}"
             if place >= shortest:
                 pattern = f"(?:{pattern})?"
@@ -227,23 +250,34 @@ def _from_each_start(stretch: Stretch) -> Iterator[ValuePattern]:
 
 
 def _gap_before(atoms: Sequence[Atom], place: int) -> str:
-    return _HAN_GAP if atoms[place - 1].kind == "han" == atoms[place].kind else _GAP
+    if atoms[place - 1].kind == "han" == atoms[place].kind:
+        return _HAN_GAP
+    return _GAP
 
 
 def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
     """The first letter in all its writings, with the second one where a name that begins so surely
     has it.
     """
-    first, written = _plain(atoms[0]), _writings()
+    first = _plain(atoms[0])
+    written = _writings()
     if len(first) > 1:
         is_joined = first[:2] in written or (len(first) > 2 and first[1:3] in written)
-        return _written(first[:1]) if is_joined else _both(first[0], first[1])
+        if is_joined:
+            return _written(first[:1])
+        return _both(first[0], first[1])
     are_han = len(atoms) > 1 and atoms[0].kind == "han" == atoms[1].kind
-    return _both(first, _plain(atoms[1])) if are_han else _written(first)
+    if are_han:
+        return _both(first, _plain(atoms[1]))
+    return _written(first)
 
 
 def _both(first: str, second: str) -> tuple[str, ...]:
-    return tuple(one + other for one in _written(first) for other in _written(second))
+    pairs = []
+    for one in _written(first):
+        for other in _written(second):
+            pairs.append(one + other)
+    return tuple(pairs)
 
 
 def _written(char: str) -> tuple[str, ...]:
@@ -300,8 +334,10 @@ def _may_slip(atom: Atom) -> bool:
 
 def _slipped(word: str) -> str:
     half = len(word) // 2
-    first, second = _letters(word[:half], accents=True), _letters(word[half:], accents=True)
-    begun, ended = len(word) - half, half
+    first = _letters(word[:half], accents=True)
+    second = _letters(word[half:], accents=True)
+    begun = len(word) - half
+    ended = half
     return f"(?:{first}{_ANY}{{{begun - 1},{begun + 1}}}|{_ANY}{{{ended - 1},{ended + 1}}}{second})"
 
 
@@ -334,7 +370,9 @@ def _class(chars: str) -> str:
     if chars in _SPECIAL:
         return "."
     kept = "".join(other for char in chars for other in _written(char) if other not in _SPECIAL)
-    return f"[{kept}]" if len(kept) > 1 or not kept.isalnum() else kept
+    if len(kept) > 1 or not kept.isalnum():
+        return f"[{kept}]"
+    return kept
 
 
 @cache
@@ -358,7 +396,9 @@ def _accents() -> dict[str, str]:
         known.update(map(plain, chars))
     found: defaultdict[str, str] = defaultdict(str)
     for char in known:
-        bare = unaccented(char) if len(char) == 1 else char
+        bare = char
+        if len(char) == 1:
+            bare = unaccented(char)
         if bare != char:
             found[bare] += char
     return {bare: "".join(sorted(chars)) for bare, chars in found.items()}

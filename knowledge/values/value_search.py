@@ -90,7 +90,9 @@ class _Known:
 
     def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
         kept = self.rows.get(sql)
-        return kept[1] if kept is not None and kept[0] > time.monotonic() else None
+        if kept is not None and kept[0] > time.monotonic():
+            return kept[1]
+        return None
 
     def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
         self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
@@ -169,7 +171,9 @@ class _Lookup:
     def __init__(
         self, wanted: ValueRequest, catalog: Catalog, database: Database, known: _Known
     ) -> None:
-        self._wanted, self._database, self._known = wanted, database, known
+        self._wanted = wanted
+        self._database = database
+        self._known = known
         likely = (held for held in searched(wanted.places(), catalog) if not known.is_slow(held))
         self._columns = list(islice(likely, MOST_COLUMNS))
         self._asked: Sequence[Held] = ()
@@ -200,7 +204,10 @@ class _Lookup:
 
     def _explains(self, stretch: Stretch) -> bool:
         """Whether all that nothing explained names values that were found."""
-        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.is_meant]
+        explained = []
+        for hit in self._hits:
+            if hit.stretch is stretch and hit.is_meant:
+                explained.append(hit.span)
         return all(
             not unexplained or any(start <= at < end for start, end in explained)
             for at, unexplained in enumerate(stretch.unexplained)
@@ -220,9 +227,10 @@ class _Lookup:
             cheap = [branch for branch in branches if branch is not None]
             rows = await self._rows(_united(cheap, pattern)) if cheap else ()
             for number, held in enumerate(self._asked):
-                values = [
-                    value for at, value in rows if at == number and value and len(value) <= _LONGEST
-                ]
+                values = []
+                for at, value in rows:
+                    if at == number and value and len(value) <= _LONGEST:
+                        values.append(value)
                 if values:
                     self._hits += hits_in(await self._judged(held), values, stretches)
         self._asked = ()
@@ -285,7 +293,9 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
     seen: set[Place] = set()
     for key, name in places:
         table = catalog.by_key.get(key)
-        column = table.column(name) if table is not None else None
+        column = None
+        if table is not None:
+            column = table.column(name)
         if table is None or column is None or (key, name) in seen:
             continue
         seen.add((key, name))
