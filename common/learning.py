@@ -1,4 +1,4 @@
-"""What is learnt from use and from people: proven examples, lessons from failures, documentation.
+"""Experience from use and from people: proven examples, lessons from failures, documentation.
 
 Trust says who sees an example. Being used never raises it; people do.
 

@@ -83,6 +83,14 @@ class Table:
         """Return (schema, name), to which foreign keys refer."""
         return (self.schema, self.name)
 
+    @property
+    def referring_columns(self) -> frozenset[str]:
+        """Return the names of all columns of its foreign keys."""
+        names: set[str] = set()
+        for key in self.foreign_keys:
+            names.update(key.columns)
+        return frozenset(names)
+
     def column(self, name: str) -> Column | None:
         """Return the column of that exact name."""
         for column in self.columns:
@@ -281,7 +289,7 @@ class Usage:
 
 
 AnalysisKind = Literal["describe", "shares", "change", "outliers", "forecast"]
-"""What can be computed of a result's rows; `agent.analysis` does it."""
+"""Analyses of a result's rows."""
 ANALYSIS_KINDS: tuple[AnalysisKind, ...] = get_args(AnalysisKind)
 
 
