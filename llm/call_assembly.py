@@ -90,7 +90,8 @@ class _OpenCall:
         """Tell whether the arguments came as one piece that is complete."""
         if len(self.arguments) != 1:
             return False
-        return isinstance(read_arguments(self.arguments[0]), dict)
+        arguments = read_arguments(self.arguments[0])
+        return isinstance(arguments, dict)
 
     def is_continued_by(self, piece: _Piece, offered: Collection[str]) -> bool:
         """Tell by its name whether a piece goes on with this call; ids and indexes don't count."""
@@ -186,9 +187,11 @@ class CallAssembly:
         earlier = same_index
         if piece.id:
             earlier = same_id
-        if earlier is None or not earlier.is_continued_by(piece, self._offered):
+        if earlier is None:
             return None
-        return earlier
+        if earlier.is_continued_by(piece, self._offered):
+            return earlier
+        return None
 
     def _call_of_nameless(
         self, piece: _Piece, same_id: _OpenCall | None, same_index: _OpenCall | None

@@ -1,4 +1,4 @@
-"""How one call of a model can fail, whether another try may help, and the text for the user.
+"""The failures of a model's call: whether another try may help, and the text for the user.
 
 The endpoint's own message reaches neither user nor log, because it may repeat the key, the address
 or the prompt.

@@ -148,7 +148,7 @@ class ChatModel(Protocol):
     """
 
     name: str
-    """What the endpoint calls the model."""
+    """The model's name at its endpoint."""
 
     async def complete(
         self,

@@ -66,7 +66,7 @@ async def _read_all(chunks: AsyncGenerator[bytes, None], most: int) -> bytes:
 
 async def _read_events(chunks: AsyncGenerator[bytes, None], reply: "_StreamedReply") -> Completion:
     pending = bytearray()
-    size = 0
+    size = 0  # bytes
     async for chunk in chunks:
         size += len(chunk)
         pending += chunk

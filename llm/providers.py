@@ -97,7 +97,7 @@ def check_address(setting: str, url: str) -> None:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        is_address = False  # such as a port that is no number
+        is_address = False  # for example, the port is no number
     if not is_address:
         raise InvalidEndpoint(f"{setting} is not a URL such as http://localhost:11434/v1.")
 
