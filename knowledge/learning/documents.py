@@ -48,7 +48,10 @@ def documents_of_ddl(
         InvalidSql: the text can't be taken apart at all.
     """
     tables, unread = read_ddl(sql)
-    texts = (((table.name,), "".join(f"{one};\n" for one in table.statements)) for table in tables)
+    texts = []
+    for table in tables:
+        statements = [f"{one};\n" for one in table.statements]
+        texts.append(((table.name,), "".join(statements)))
     return _documents(datasource, source, "ddl", texts), unread
 
 
@@ -109,7 +112,9 @@ def _cut(text: str) -> Iterator[str]:
         if part and len(part) + len(paragraph) + 2 > MAX_DOCUMENT_CHARS:
             yield part
             part = ""
-        part = f"{part}\n\n{paragraph}" if part else paragraph
+        if part:
+            part += "\n\n"
+        part += paragraph
         while len(part) > MAX_DOCUMENT_CHARS:
             yield part[:MAX_DOCUMENT_CHARS]
             part = part[MAX_DOCUMENT_CHARS:]

@@ -21,6 +21,7 @@ from common.learning import FailureType
 from common.text import Lang, Text
 from common.values import PlanEstimate
 from common.word_files import Languages
+from knowledge.language.safe_text import cut_off
 from sqltree.query_parts import Difference, differences, parts_of
 
 _WORDS = Languages(Path(__file__).parent / "words")
@@ -340,9 +341,7 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _quoted_comment(comment: str) -> Text:
-    line = " ".join(comment.split())
-    if len(line) > _MAX_COMMENT:
-        line = line[: _MAX_COMMENT - 1] + "…"
+    line = cut_off(" ".join(comment.split()), _MAX_COMMENT)
     return Text(f"用户说：“{line}”", f'The user says: "{line}"')
 
 

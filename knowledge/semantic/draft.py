@@ -248,7 +248,9 @@ def _scalar(text: str) -> str:
 
 
 def _is_printable(character: str) -> bool:
-    return unicodedata.category(character)[0] not in "CZ" or character == " "
+    if character == " ":
+        return True
+    return unicodedata.category(character)[0] not in "CZ"
 
 
 def _escaped(character: str) -> str:
@@ -261,5 +263,6 @@ def _escaped(character: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """`text` for a comment: one line of characters that YAML allows."""
-    return "".join(one if _is_printable(one) else " " for one in one_line(text, _MAX_COMMENT))
+    """Write `text` for a comment: one line of characters that YAML allows."""
+    line = one_line(text, _MAX_COMMENT)
+    return "".join(one if _is_printable(one) else " " for one in line)

@@ -1,5 +1,6 @@
-"""What names, comments, keys and values of a catalogue suggest, for a semantic file that a person
-looks through.
+"""Guess, from a catalogue, what a semantic file may say; a person looks through it.
+
+From names, comments, keys and values.
 """
 
 import re
@@ -172,13 +173,16 @@ def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
     They are those of an enumeration or a CHECK, else the codes that the comment explains, else the
     few that are stored.
     """
-    if column.type == "boolean" or privacy_of(table, column) is not Privacy.OPEN:
+    if column.type == "boolean":
+        return ()
+    if privacy_of(table, column) is not Privacy.OPEN:
         return ()
     labels = dict(labels_of(column.comment))
     values = column.allowed[:_MOST_ALLOWED] or tuple(labels) or _few_stored(table, column)
     named = []
     for value in dict.fromkeys(values):
-        if value.strip() and len(value) <= _LONGEST_VALUE:
+        is_short = len(value) <= _LONGEST_VALUE
+        if is_short and value.strip():
             named.append((value, labels.get(value)))
     return named
 
@@ -231,9 +235,7 @@ def _key_names(table: Table) -> Iterable[str]:
 def _implied(
     table: Table, owners: Mapping[tuple[str, str], list[Table]]
 ) -> Iterable[PreferredJoin]:
-    declared = set(table.primary_key[:1])
-    for key in table.foreign_keys:
-        declared |= set(key.columns)
+    declared = {*table.primary_key[:1], *table.referring_columns}
     for column in table.columns:
         if column.name in declared:
             continue
@@ -254,9 +256,7 @@ def _only_owner(owners: Sequence[Table]) -> Table | None:
 
 def measures_of(table: Table) -> Sequence[Column]:
     """Return the columns that may be summed: numbers with a unit or decimals that are no keys."""
-    keys = set(table.primary_key)
-    for foreign_key in table.foreign_keys:
-        keys |= set(foreign_key.columns)
+    keys = {*table.primary_key, *table.referring_columns}
     measures = []
     for column in table.columns:
         has_unit = unit_of(column) is not None

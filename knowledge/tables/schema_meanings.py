@@ -1,4 +1,4 @@
-"""What the semantic file says, as JSON holds it: for the endpoints that describe the schema."""
+"""Writes the semantic file's meanings as JSON, for the endpoints that describe the schema."""
 
 from typing import Any
 

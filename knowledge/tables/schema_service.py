@@ -1,5 +1,6 @@
-"""What the asked database holds, as an actor may see it: tables for a question, all by pages, one
-table whole.
+"""Describes the asked database as an actor may see it.
+
+Tables for a question, all tables by pages, one table whole.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import Any
 from common.actor import Actor
 from common.errors import InvalidRequest, NotFound
 from common.learning import Example
+from common.meanings import TableKey
 from common.ports import Database
 from common.text import Text
 from common.values import Catalog, Column, Table
@@ -70,11 +72,15 @@ class SchemaService:
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
 
     async def search(self, question: str, limit: int, actor: Actor) -> dict[str, Any]:
-        """The tables for `question`, at most `limit`, the most relevant first, and of how many."""
+        """Return tables for `question`, at most `limit`, the best first, and of how many."""
         catalog = await self._opened(actor).catalog()
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near = await self._nearest(catalog, question) if self._nearest else ()
-        examples = await self._examples(question, actor) if self._examples else ()
+        near: Sequence[TableKey] = ()
+        if self._nearest is not None:
+            near = await self._nearest(catalog, question)
+        examples: Sequence[Example] = ()
+        if self._examples is not None:
+            examples = await self._examples(question, actor)
         found = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {
             "tables": [_matched(match, catalog) for match in found],
@@ -254,29 +260,32 @@ def table_named(name: str, catalog: Catalog) -> Table:
         return found[0]
     if found:
         raise _ambiguous(name, found)
-    near = near_tables(name.replace('"', "").rpartition(".")[2] or name, catalog)
-    hint = (
-        Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
-        if near
-        else Text("", "")
-    )
+    own_name = name.replace('"', "").rpartition(".")[2] or name
+    near = near_tables(own_name, catalog)
     shown = one_line(name, _MOST_NAME)
     said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
+    if not near:
+        raise NotFound(said)
+    hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
     raise NotFound(Text(said.zh + hint.zh, said.en + hint.en), suggestions=near)
 
 
 def _called(name: str, catalog: Catalog) -> Sequence[Table]:
-    """The tables of that name; those in another case only when none is written so."""
-    for spell in (str, str.casefold, lambda text: text.casefold().replace('"', "")):
+    """Return the tables of that name; those in another case only when none is written so."""
+    for spell in (str, str.casefold, _without_case_and_quotes):
         wanted = spell(name)
-        found = [
-            one
-            for one in catalog.tables
-            if wanted in (spell(one.name), spell(f"{one.schema}.{one.name}"))
-        ]
+        found = []
+        for table in catalog.tables:
+            names = (spell(table.name), spell(f"{table.schema}.{table.name}"))
+            if wanted in names:
+                found.append(table)
         if found:
             return found
     return ()
+
+
+def _without_case_and_quotes(text: str) -> str:
+    return text.casefold().replace('"', "")
 
 
 def _ambiguous(name: str, tables: Sequence[Table]) -> InvalidRequest:
