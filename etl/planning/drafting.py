@@ -20,7 +20,7 @@ from etl.meaning.bound import (
     Step,
     WindowStep,
 )
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.planning.computed_columns import mapped_value, rated_value, window_value
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_names import UniqueNames, readable_name

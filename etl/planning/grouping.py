@@ -14,7 +14,7 @@ from etl.meaning.bound import (
     RowTest,
     Unit,
 )
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import bare_type, kind_of_type
 from etl.planning.row_query import InputRows, RowQuery
 from etl.planning.sql_trees import (

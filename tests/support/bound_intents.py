@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from etl.meaning.row_expressions import parse_expression
+
 from common.values import Column, ForeignKey, Table
 from etl.meaning.bound import (
     AggregateStep,
@@ -25,7 +27,6 @@ from etl.meaning.bound import (
     Unit,
     WindowStep,
 )
-from etl.meaning.expressions import parse_expression
 
 ORDERS = Table(
     "public",
