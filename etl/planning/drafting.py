@@ -24,7 +24,7 @@ from etl.meaning.row_expressions import columns_of
 from etl.planning.computed_columns import mapped_value, rated_value, window_value
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_names import UniqueNames, readable_name
-from etl.planning.grouping import GroupPart, GroupQuery, columns_of_aggregate
+from etl.planning.group_query import GroupPart, GroupQuery, columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
 from etl.planning.measure_parts import MeasurePart, columns_read, measure_parts
 from etl.planning.needed_columns import needed_columns

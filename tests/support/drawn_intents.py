@@ -5,7 +5,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from etl.meaning.row_expressions import parse_expression
 from hypothesis import strategies as st
 
 from etl.meaning.bound import (
@@ -20,6 +19,7 @@ from etl.meaning.bound import (
     RelativeDay,
     Step,
 )
+from etl.meaning.row_expressions import parse_expression
 from tests.support.bound_intents import (
     TABLES,
     column,
