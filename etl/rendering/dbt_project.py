@@ -14,7 +14,7 @@ from etl.planning.sql_trees import VARIABLE
 from etl.rendering.dbt_tests import generic_tests, singular_tests, unit_tests
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layer_texts import LAYER_TEXTS
-from etl.rendering.layout import Layout, SourceTable
+from etl.rendering.layout import Layout, SourceTable, schema_variable
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import render_condition, render_select
 from postgres.identifiers import quoted
@@ -134,7 +134,7 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     listed = []
     for group, tables in groups.items():
         schema = tables[0].schema
-        variable = "schema_" + group.removeprefix("src_")
+        variable = schema_variable(group)
         default = jinja_string(_inside_quotes(schema))
         entries = []
         for table in tables:

@@ -75,6 +75,14 @@ class Layout:
         """Return the same for a model's own text, in which it is `this`."""
         return _NamingInModel(self, model.name)
 
+    def schema_variables(self, schemas: Mapping[str, str]) -> dict[str, str]:
+        """Return dbt's variables that put other schemas in the place of the datasource's."""
+        found = {}
+        for source in self.sources:
+            if source.schema in schemas:
+                found[schema_variable(source.group)] = schemas[source.schema]
+        return found
+
     # --------------------------------------------------------------------------
     # files
 
@@ -96,6 +104,11 @@ class Layout:
             counts[key] = counts.get(key, 0) + 1
             paths[test.id] = f"sql/tests/{test.kind}_{test.node}_{counts[key]}.sql"
         return paths
+
+
+def schema_variable(group: str) -> str:
+    """Return dbt's variable for the schema of a source."""
+    return "schema_" + group.removeprefix("src_")
 
 
 @dataclass(frozen=True)
