@@ -85,7 +85,7 @@ class _Asked:
         Raises:
             TooManyStreams: all slots are taken.
             Conflict: the earlier run of this Idempotency-Key has not ended yet.
-            IdempotencyKeyReused: see `RunService.claim`.
+            IdempotencyKeyReused: see `RunService.reserve_key`.
             Cancelled: the client left.
         """
         slot = self._slots.take()

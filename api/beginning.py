@@ -16,7 +16,7 @@ from agent.runs.run_service import RunService
 from common.errors import StoreUnavailable
 from store import RunRecord
 
-_CLAIM_S = 10.0  # the store's own timeouts end sooner
+_RESERVE_S = 10.0  # the store's own timeouts end sooner
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class AskedRun:
             return None
         question = self.question
         try:
-            async with asyncio.timeout(_CLAIM_S):
-                return await service.claim(
+            async with asyncio.timeout(_RESERVE_S):
+                return await service.reserve_key(
                     question.owner, self.key, self.fingerprint, question.run_id
                 )
         except (StoreUnavailable, TimeoutError):
@@ -58,7 +58,7 @@ class AskedRun:
     async def give_up(self, service: RunService) -> None:
         """Free the key, because the run is not begun after all."""
         if self.key is not None:
-            await service.disclaim(self.question.owner, self.key, self.question.run_id)
+            await service.release_key(self.question.owner, self.key, self.question.run_id)
 
     def begin(
         self, service: RunService, on_end: Callable[[], None], *, is_watched: bool

@@ -31,7 +31,9 @@ class Actor:
     @property
     def owner(self) -> str:
         """Return the user who owns conversations, runs and audit lines; `anonymous` for nobody."""
-        return self.user_id or ANONYMOUS
+        if self.user_id:
+            return self.user_id
+        return ANONYMOUS
 
 
 NOBODY = Actor()
@@ -55,7 +57,9 @@ def caller_id_of(caller: Actor, address: str | None) -> CallerId:
     """
     if caller.user_id is not None:
         return "user", caller.user_id
-    return "address", _network(address or "")
+    if address is None:
+        return "address", ""
+    return "address", _network(address)
 
 
 @contextmanager

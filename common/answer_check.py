@@ -27,12 +27,16 @@ def check_answer(question: Mapping[str, Any], answer: Any) -> None:
             included.
         InternalError: the schema is not one that answers can be checked against.
     """
-    choices, schema = question.get("choices"), question.get("schema")
+    choices = question.get("choices")
+    schema = question.get("schema")
     if choices:
         _check_choice(choices, answer)
-    elif schema is not None:
+        return
+    if schema is not None:
         _check_schema(schema, answer)
-    elif not isinstance(answer, str) or not answer.strip():
+        return
+    has_text = isinstance(answer, str) and bool(answer.strip())
+    if not has_text:
         raise InvalidRequest(_NO_TEXT, field="answer")
 
 
@@ -77,4 +81,6 @@ def _check_schema(schema: Mapping[str, Any], answer: Any) -> None:
 
 def _shown(choices: Any) -> str:
     text = json.dumps(choices, ensure_ascii=False)
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    if len(text) <= _MAX_SHOWN:
+        return text
+    return text[:_MAX_SHOWN] + "…"

@@ -175,8 +175,10 @@ class AuditLog:
             self._rotate()
             file = self._current()
         # A full disk may have cut the line before: end it, so that this line stands alone.
-        line = b"\n" + line if self._is_torn else line
-        self._is_torn = os.write(file, line) < len(line)
+        if self._is_torn:
+            line = b"\n" + line
+        written = os.write(file, line)
+        self._is_torn = written < len(line)
         if self._is_torn:
             raise OSError(0, "only part of a line was written")
 
@@ -217,8 +219,9 @@ def _is_same_file(file: int, path: Path) -> bool:
 
 
 def _rename(source: str, target: str) -> None:
-    if Path(source).exists():
-        Path(source).replace(target)
+    file = Path(source)
+    if file.exists():
+        file.replace(target)
 
 
 def _line(occasion: Occasion, sql: str, outcome: StatementOutcome) -> Mapping[str, Any]:

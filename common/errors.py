@@ -100,7 +100,9 @@ class InvalidRequest(CituError):
         self.field = field
 
     def details(self) -> dict[str, Any]:
-        return {"field": self.field} if self.field else {}
+        if self.field:
+            return {"field": self.field}
+        return {}
 
 
 class BodyTooLarge(InvalidRequest):
@@ -119,7 +121,9 @@ class NotFound(CituError):
         self.suggestions = tuple(suggestions)
 
     def details(self) -> dict[str, Any]:
-        return {"suggestions": list(self.suggestions)} if self.suggestions else {}
+        if self.suggestions:
+            return {"suggestions": list(self.suggestions)}
+        return {}
 
 
 class Unauthorized(CituError):
@@ -184,7 +188,9 @@ class Conflict(CituError):
         return self._is_retryable
 
     def details(self) -> dict[str, Any]:
-        return {"run_id": self.run_id} if self.run_id else {}
+        if self.run_id:
+            return {"run_id": self.run_id}
+        return {}
 
 
 class IdempotencyKeyReused(CituError):
@@ -267,7 +273,10 @@ class ForbiddenStatement(StatementRejected):
     def __init__(self, operation: str, *, hint: Text | None = None) -> None:
         zh = f"不允许的操作: {operation}。本系统只支持查询操作(SELECT)。"
         en = f"Operation not allowed: {operation}. Only queries (SELECT) are supported."
-        super().__init__(Text(zh + hint.zh, f"{en} {hint.en}") if hint else Text(zh, en))
+        if hint is not None:
+            zh += hint.zh
+            en += f" {hint.en}"
+        super().__init__(Text(zh, en))
         self.operation = operation
         self.usage = Usage()
 
@@ -317,7 +326,9 @@ class InvalidSql(StatementRejected):
         self.suggestions = tuple(suggestions)
 
     def details(self) -> dict[str, Any]:
-        return {"suggestions": list(self.suggestions)} if self.suggestions else {}
+        if self.suggestions:
+            return {"suggestions": list(self.suggestions)}
+        return {}
 
 
 # SQLSTATE classes of errors in the statement's words and names. Other classes are about values that
@@ -344,10 +355,14 @@ _CAUSES_ZH = {
 
 def _invalid(detail: Text, sqlstate: str | None, suggestions: Sequence[str]) -> Text:
     if sqlstate is None or sqlstate.startswith(_ABOUT_THE_TEXT):
-        zh, en = f"SQL语法或结构错误: {detail.zh}", f"The SQL is not valid: {detail.en}"
+        zh = f"SQL语法或结构错误: {detail.zh}"
+        en = f"The SQL is not valid: {detail.en}"
     else:
         cause = _CAUSES_ZH.get(sqlstate)
-        zh = f"SQL执行出错（{cause}）: {detail.zh}" if cause else f"SQL执行出错: {detail.zh}"
+        named = ""
+        if cause:
+            named = f"（{cause}）"
+        zh = f"SQL执行出错{named}: {detail.zh}"
         en = f"The SQL failed: {detail.en}"
     if not suggestions:
         return Text(zh, en)
@@ -373,8 +388,12 @@ class CostExceeded(StatementRejected):
         self.plan = plan
 
     def details(self) -> dict[str, Any]:
-        shown = self.plan.shown() if self.plan else None
-        return {"plan": shown} if shown else {}
+        shown = None
+        if self.plan:
+            shown = self.plan.shown()
+        if shown:
+            return {"plan": shown}
+        return {}
 
 
 class TooManyStreams(CituError):

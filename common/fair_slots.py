@@ -79,12 +79,17 @@ class FairSlots:
 
     def most_of(self, caller: CallerId) -> int:
         """Return how many slots the caller may hold."""
-        return self.size if caller == SERVICE else self.most_of_one
+        if caller == SERVICE:
+            return self.size
+        return self.most_of_one
 
     def has_whole_share(self, caller: CallerId) -> bool:
         """Tell whether the caller holds all it may hold, while others could have one."""
         most = self.most_of(caller)
-        return most < self.size and self._held.get(caller, 0) >= most
+        if most >= self.size:
+            return False
+        held = self._held.get(caller, 0)
+        return held >= most
 
     def take(self) -> Slot | None:
         """Take a slot for the current caller; None when they would have to wait."""
@@ -100,7 +105,8 @@ class FairSlots:
         Raises:
             TimeoutError: it was not their turn in time.
         """
-        caller, loop = caller_id.get(), asyncio.get_running_loop()
+        caller = caller_id.get()
+        loop = asyncio.get_running_loop()
         woken = loop.create_future()
         slot, turn = self._take_or_wait(
             caller, partial(loop.call_soon_threadsafe, _set_done, woken)
@@ -118,7 +124,8 @@ class FairSlots:
 
     def acquire_in_thread(self, wait_s: float) -> Slot | None:
         """Wait for the caller's turn in a thread; None: it was not their turn in time."""
-        caller, woken = caller_id.get(), threading.Event()
+        caller = caller_id.get()
+        woken = threading.Event()
         slot, turn = self._take_or_wait(caller, woken.set)
         if slot is not None:
             return slot
@@ -158,11 +165,11 @@ class FairSlots:
             turn.slot.release()
 
     def _forget(self, caller: CallerId, turn: _Turn) -> None:
-        turns = self._waiting.get(caller)
-        if turns is None or turn not in turns:
+        turns = self._waiting.get(caller, ())
+        if turn not in turns:
             return
-        turns.remove(turn)
-        if not turns:
+        self._waiting[caller].remove(turn)
+        if not self._waiting[caller]:
             del self._waiting[caller]
 
     def _take_back(self, caller: CallerId) -> None:
@@ -199,7 +206,8 @@ class FairSlots:
         Those before it hold slots, so there are no more of them than slots.
         """
         for caller in self._waiting:
-            if self._held.get(caller, 0) < self.most_of(caller):
+            held = self._held.get(caller, 0)
+            if held < self.most_of(caller):
                 return caller
         return None
 

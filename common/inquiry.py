@@ -65,4 +65,6 @@ class Inquiry:
         """Return the kind of the previous turn, by the caller or else by the conversation."""
         if self.context_type:
             return self.context_type
-        return self.history[-1].question_type if self.history else None
+        if self.history:
+            return self.history[-1].question_type
+        return None

@@ -1,4 +1,4 @@
-"""What is learnt from use and from people: proven examples, lessons from failures, documentation.
+"""Experience from use and from people: proven examples, lessons from failures, documentation.
 
 Trust says who sees an example. Being used never raises it; people do.
 
@@ -169,7 +169,10 @@ def lesson_id(
     A reviewer who names it approves what they have read, whatever its author says meanwhile.
     """
     asked = same_question(question)
-    return "ls_" + _digest(datasource, author, asked, sql or "", root_cause, avoidance_hint)
+    statement = ""
+    if sql is not None:
+        statement = sql
+    return "ls_" + _digest(datasource, author, asked, statement, root_cause, avoidance_hint)
 
 
 def document_id(datasource: str, title: str) -> str:

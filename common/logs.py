@@ -3,7 +3,9 @@
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
+from numbers import Number
 from typing import Any
 
 from common.envelope import to_log_line
@@ -32,28 +34,57 @@ PACKAGES = (
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-_MOST_CHARS = 200  # of a text that a request or another server may have written
-_MOST_OF_MESSAGE = 2_000  # characters
+_MOST_CHARS = 200  # of a text that a request, a library or another server may have written
+_MOST_OF_MESSAGE = 2_000  # characters of our own words with all their arguments
 
 
 def shortened(text: str, most: int = _MOST_CHARS) -> str:
     """Return at most so many characters of `text`, with … where some are missing."""
-    return text if len(text) <= most else f"{text[:most]}…"
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}…"
 
 
 def _shortened_value(value: Any) -> Any:
-    return shortened(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return shortened(value)
+    return value
+
+
+class _Argument:
+    """An argument of a message, shortened when the message is formatted."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __str__(self) -> str:
+        return shortened(str(self._value))
+
+    def __repr__(self) -> str:
+        return shortened(repr(self._value))
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, Number):
+        return value  # %d and %f take nothing else
+    return _Argument(value)
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Return the record's text, each of its arguments shortened before anything reads it."""
-    if isinstance(record.args, tuple):
-        text = str(record.msg)
-        if record.args:
-            text %= tuple(map(_shortened_value, record.args))
-    else:
-        text = record.getMessage()
-    return shortened(text, _MOST_OF_MESSAGE)
+    """Return the record's text, shortened before anything reads it.
+
+    Without arguments, libraries may have put foreign text into the message itself, so it is cut
+    like an argument.
+    """
+    text = str(record.msg)
+    arguments = record.args
+    if not arguments:
+        return shortened(text)
+    if isinstance(arguments, Mapping):
+        named = {name: _argument(value) for name, value in arguments.items()}
+        return shortened(text % named, _MOST_OF_MESSAGE)
+    listed = tuple(_argument(value) for value in arguments)
+    return shortened(text % listed, _MOST_OF_MESSAGE)
 
 
 class JsonLines(logging.Formatter):
@@ -87,8 +118,11 @@ class JsonLines(logging.Formatter):
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
     """Return the fields that the caller of the log gave."""
-    given = vars(record).items()
-    return {key: _shortened_value(value) for key, value in given if key not in _STANDARD}
+    extras = {}
+    for key, value in vars(record).items():
+        if key not in _STANDARD:
+            extras[key] = _shortened_value(value)
+    return extras
 
 
 class TerminalLines(logging.Formatter):
@@ -111,8 +145,10 @@ class TerminalLines(logging.Formatter):
 
 def _is_shown_on_terminal(record: logging.LogRecord) -> bool:
     """Tell whether it is more than a request for a file of the page or for the service's health."""
+    if record.levelno > logging.INFO:
+        return True
     path = vars(record).get("path")
-    if path is None or record.levelno > logging.INFO:
+    if path is None:
         return True
     return str(path).startswith("/api/")
 

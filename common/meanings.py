@@ -35,8 +35,12 @@ class BilingualNames:
 
     def label(self, lang: Lang) -> str | None:
         """Return the display name in the language; None when there is none."""
-        names = self.zh if lang == "zh" else self.en
-        return names[0] if names else None
+        names = self.en
+        if lang == "zh":
+            names = self.zh
+        if names:
+            return names[0]
+        return None
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -123,7 +127,8 @@ class TableMeaning:
         joins = []
         for join in self.joins:
             has_target = has_columns(columns, join.target, join.target_columns)
-            if has_target and own.issuperset(join.columns):
+            has_source = own.issuperset(join.columns)
+            if has_source and has_target:
                 joins.append(join)
         return replace(self, joins=tuple(joins), **lost)
 
@@ -182,7 +187,10 @@ class Metric:
         if not own.issuperset(self.columns):
             return None
         grain = tuple(column for column in self.grain if column in own)
-        if self.grain and not grain:
+        has_lost_grain = bool(self.grain) and not grain
+        if has_lost_grain:
             return None
-        date_column = self.date_column if self.date_column in own else None
+        date_column = None
+        if self.date_column in own:
+            date_column = self.date_column
         return replace(self, grain=grain, date_column=date_column)

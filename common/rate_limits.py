@@ -64,12 +64,16 @@ class RateLimits:
 
     @property
     def _kind(self) -> tuple[str, ...]:
-        return () if self._counts == "requests" else (self._counts,)
+        if self._counts == "requests":
+            return ()
+        return (self._counts,)
 
     def _wait_s(self, *identity: str) -> int:
         for limit in self._limits:
-            if not self._counter.hit(limit, *identity):
-                left = self._counter.get_window_stats(limit, *identity).reset_time - time.time()
+            is_allowed = self._counter.hit(limit, *identity)
+            if not is_allowed:
+                window = self._counter.get_window_stats(limit, *identity)
+                left = window.reset_time - time.time()
                 return max(1, math.ceil(left))
         return 0
 

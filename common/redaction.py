@@ -60,14 +60,19 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _cause(error: BaseException) -> BaseException | None:
     if error.__cause__ is not None:
         return error.__cause__
-    return None if error.__suppress_context__ else error.__context__
+    if error.__suppress_context__:
+        return None
+    return error.__context__
 
 
 def _one(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]
-    places = [f"{_relative(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
-    message = " ".join(str(error)[:_MOST_OF_ERROR].split())
-    text = f"{type(error).__name__}: {message}"
+    places = []
+    for frame in traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]:
+        file = _relative(frame.filename)
+        places.append(f"{file}:{frame.lineno} {frame.name}")
+    message = str(error)[:_MOST_OF_ERROR]
+    on_one_line = " ".join(message.split())
+    text = f"{type(error).__name__}: {on_one_line}"
     if places:
         text += f" (at {', '.join(places)})"
     return text
@@ -76,8 +81,10 @@ def _one(error: BaseException) -> str:
 def _relative(filename: str) -> str:
     """Return a file's path within the project or its library, else its name alone."""
     path = Path(filename)
-    if path.is_relative_to(_PROJECT) and not path.is_relative_to(sys.prefix):
+    is_library = path.is_relative_to(sys.prefix)
+    if path.is_relative_to(_PROJECT) and not is_library:
         return str(path.relative_to(_PROJECT))
-    if _LIBRARIES.match(filename):
-        return _LIBRARIES.sub("", filename)
+    begin = _LIBRARIES.match(filename)
+    if begin is not None:
+        return filename[begin.end() :]
     return path.name

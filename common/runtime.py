@@ -117,9 +117,10 @@ def _begin_to_stop() -> None:
 
 def drain(timeout_s: float) -> None:
     """Wait up to `timeout_s` seconds for the end of what was tracked with `on_stopping`."""
-    if _loop is not None:
-        with suppress(TimeoutError):
-            run(_drained(), timeout_s)
+    if _loop is None:
+        return
+    with suppress(TimeoutError):
+        run(_drained(), timeout_s)
 
 
 async def _drained() -> None:
@@ -137,9 +138,10 @@ def _cancel_running() -> None:
 
 def settle(timeout_s: float) -> None:
     """Cancel all tracked work and wait up to `timeout_s` seconds for its end."""
-    if _loop is not None:
-        with suppress(TimeoutError):
-            run(_settled(), timeout_s)
+    if _loop is None:
+        return
+    with suppress(TimeoutError):
+        run(_settled(), timeout_s)
 
 
 async def _settled() -> None:
@@ -289,16 +291,20 @@ class ThreadQueue(Generic[T]):
     def take(self, timeout_s: float) -> T | NoItem | None:
         """Return the next item; `NO_ITEM` if none came in `timeout_s` seconds; None at the end."""
         with self._lock:
-            self._is_awaited = not self._items and not self._ended
-            waits = self._is_awaited
-        if waits and not self._wait(timeout_s):
-            return NO_ITEM
+            waits = not self._items and not self._ended
+            self._is_awaited = waits
+        if waits:
+            has_come = self._wait(timeout_s)
+            if not has_come:
+                return NO_ITEM
         # Read `_ended` before the items: an item and the end that come in between would look like
         # the end alone.
         ended = self._ended
         if self._items:
             return self._items.popleft()
-        return None if ended else NO_ITEM
+        if ended:
+            return None
+        return NO_ITEM
 
     def more(self) -> Iterator[T]:
         """Yield the items that have come already, without waiting."""

@@ -40,6 +40,8 @@ def broken_up(text: str, kept: frozenset[str] = frozenset()) -> str:
     def replaced(found: re.Match[str]) -> str:
         if found["tag"] is None:
             return _INSTEAD[str(found.lastgroup)]
-        return found[0] if found["name"] in kept else _INSTEAD["tag"]
+        if found["name"] in kept:
+            return found[0]
+        return _INSTEAD["tag"]
 
     return _TOKEN.sub(replaced, text)

@@ -20,7 +20,9 @@ class Text(NamedTuple):
     en: str
 
     def to(self, lang: Lang) -> str:
-        return self.zh if lang == "zh" else self.en
+        if lang == "zh":
+            return self.zh
+        return self.en
 
 
 _BROKEN = re.compile("[\0\ud800-\udfff]")
@@ -48,4 +50,6 @@ def language_of(question: str) -> Lang:
         return "en"
     if _CHINESE_FRAME.search(question):
         return "zh"
-    return "en" if _ENGLISH_FRAME.search(question) else "zh"
+    if _ENGLISH_FRAME.search(question):
+        return "en"
+    return "zh"

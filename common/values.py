@@ -83,6 +83,14 @@ class Table:
         """Return (schema, name), to which foreign keys refer."""
         return (self.schema, self.name)
 
+    @property
+    def referring_columns(self) -> frozenset[str]:
+        """Return the names of all columns of its foreign keys."""
+        names: set[str] = set()
+        for key in self.foreign_keys:
+            names.update(key.columns)
+        return frozenset(names)
+
     def column(self, name: str) -> Column | None:
         """Return the column of that exact name."""
         for column in self.columns:
@@ -122,15 +130,15 @@ class Catalog:
         columns: dict[tuple[str, str], frozenset[str]] = {}
         for table in self.tables:
             columns[table.key] = frozenset(column.name for column in table.columns)
+        tables = [_with_keys_among(table, columns) for table in self.tables]
         metrics = []
         for metric in self.metrics:
-            if self._has_rows_of(metric, columns):
-                metrics.append(metric.among(columns[metric.table]))
-        return replace(
-            self,
-            tables=tuple(_with_keys_among(table, columns) for table in self.tables),
-            metrics=tuple(metric for metric in metrics if metric),
-        )
+            if not self._has_rows_of(metric, columns):
+                continue
+            kept = metric.among(columns[metric.table])
+            if kept is not None:
+                metrics.append(kept)
+        return replace(self, tables=tuple(tables), metrics=tuple(metrics))
 
     def _has_rows_of(self, metric: Metric, columns: Columns) -> bool:
         """Tell whether its table is there with the columns of its filter.
@@ -152,8 +160,12 @@ def _with_keys_among(table: Table, columns: Columns) -> Table:
         has_target = has_columns(columns, key.target, key.target_columns)
         if has_target and own.issuperset(key.columns):
             foreign.append(key)
-    primary = table.primary_key if own.issuperset(table.primary_key) else ()
-    meaning = table.meaning and table.meaning.among(table.key, columns)
+    primary = table.primary_key
+    if not own.issuperset(primary):
+        primary = ()
+    meaning = table.meaning
+    if meaning is not None:
+        meaning = meaning.among(table.key, columns)
     return replace(table, primary_key=primary, foreign_keys=tuple(foreign), meaning=meaning)
 
 
@@ -277,7 +289,7 @@ class Usage:
 
 
 AnalysisKind = Literal["describe", "shares", "change", "outliers", "forecast"]
-"""What can be computed of a result's rows; `agent.analysis` does it."""
+"""Analyses of a result's rows."""
 ANALYSIS_KINDS: tuple[AnalysisKind, ...] = get_args(AnalysisKind)
 
 

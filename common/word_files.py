@@ -40,24 +40,30 @@ class Words:
         self._lists = dict(self._read("", tables))
 
     def _read(self, place: str, value: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
-        if isinstance(value, Mapping):
-            for name, inner in value.items():
-                yield from self._read(f"{place}.{name}" if place else name, inner)
+        if not isinstance(value, Mapping):
+            yield place, self._checked(place, value)
             return
-        yield place, self._checked(place, value)
+        for name, inner in value.items():
+            inner_place = name
+            if place:
+                inner_place = f"{place}.{name}"
+            yield from self._read(inner_place, inner)
 
     def _checked(self, place: str, value: Any) -> tuple[str, ...]:
-        phrases = _phrases(value) if isinstance(value, str) else value
-        if not isinstance(phrases, list) or not phrases:
+        phrases = value
+        if isinstance(value, str):
+            phrases = _phrases(value)
+        is_list = isinstance(phrases, list) and bool(phrases)
+        if not is_list:
             raise self.error(place, _NO_WORDS)
-        seen = set()
+        seen: dict[str, None] = {}
         for phrase in phrases:
             if not isinstance(phrase, str):
                 raise self.error(place, _NO_WORDS)
             if phrase in seen:
                 raise self.error(place, f"says {phrase!r} twice")
-            seen.add(phrase)
-        return tuple(phrases)
+            seen[phrase] = None
+        return tuple(seen)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -107,8 +113,13 @@ class Words:
 
 
 def _phrases(text: str) -> list[str]:
-    parts = "|".join(text.splitlines()).split("|")
-    return [part.strip() for part in parts if part.strip()]
+    phrases = []
+    for line in text.splitlines():
+        for part in line.split("|"):
+            phrase = part.strip()
+            if phrase:
+                phrases.append(phrase)
+    return phrases
 
 
 class Languages:
@@ -118,7 +129,8 @@ class Languages:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.english, self.chinese = Words(folder / "english.toml"), Words(folder / "chinese.toml")
+        self.english = Words(folder / "english.toml")
+        self.chinese = Words(folder / "chinese.toml")
 
     def both(self, place: str) -> tuple[str, ...]:
         """Return the English words at `place`, then the Chinese ones; one language may have none.
@@ -126,7 +138,10 @@ class Languages:
         Raises:
             WordsError: neither has any.
         """
-        return (*self.english.get(place), *self.chinese.get(place)) or self.chinese.phrases(place)
+        phrases = self.english.get(place) + self.chinese.get(place)
+        if not phrases:
+            raise self.chinese.error(place, "is missing")
+        return phrases
 
     def any_of(self, place: str) -> str:
         """Return a pattern of the words at `place`, as they stand there."""

@@ -97,7 +97,9 @@ def _unreadable(error: yaml.YAMLError, text: str) -> UnreadableYaml:
     mark = getattr(error, "problem_mark", None)
     if mark is None:
         position = getattr(error, "position", None)
-        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else 1
+        line = 1
+        if isinstance(position, int):
+            line = text.count("\n", 0, position) + 1
         return UnreadableYaml(line, "not YAML: a character is not allowed")
     problem = str(getattr(error, "problem", None))
     context = getattr(error, "context", None)
@@ -122,7 +124,9 @@ class _Builder:
     def built(self, events: Iterator[Any]) -> Tree:
         for event in events:
             self._read(event, event.start_mark.line + 1)
-        return self._root if self._root is not None else YamlFields(1)
+        if self._root is not None:
+            return self._root
+        return YamlFields(1)
 
     def _read(self, event: Any, line: int) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
@@ -143,23 +147,27 @@ class _Builder:
     def _begin(self, event: Any, line: int) -> None:
         if len(self._open) >= _MAX_DEPTH:
             raise UnreadableYaml(line, _TOO_DEEP)
-        if self._open and self._awaits_key():
+        if self._awaits_key():
             raise UnreadableYaml(line, "a key must be a text")
         self._remember(event, None, line)
-        kind = YamlFields if isinstance(event, yaml.MappingStartEvent) else YamlItems
-        self._open.append(kind(line))
+        if isinstance(event, yaml.MappingStartEvent):
+            self._open.append(YamlFields(line))
+        else:
+            self._open.append(YamlItems(line))
         self._keys.append(None)
         self._names.append(event.anchor)
 
     def _end(self) -> None:
-        node, name = self._open.pop(), self._names.pop()
+        node = self._open.pop()
+        name = self._names.pop()
         self._keys.pop()
         if name is not None:
             self._anchors[name] = node
         self._add(node, node.line)
 
     def _remember(self, event: Any, node: Tree | None, line: int) -> None:
-        if event.tag is not None and event.tag != "!":
+        has_tag = event.tag not in (None, "!")
+        if has_tag:
             raise UnreadableYaml(line, "tags (!…) are not allowed")
         if event.anchor is not None:
             self._anchors[event.anchor] = node
@@ -172,14 +180,17 @@ class _Builder:
         return node
 
     def _awaits_key(self) -> bool:
-        return isinstance(self._open[-1], YamlFields) and self._keys[-1] is None
+        """Tell whether a mapping is open whose next node is a key."""
+        if not self._open or isinstance(self._open[-1], YamlItems):
+            return False
+        return self._keys[-1] is None
 
     def _add(self, node: Tree, line: int) -> None:
         if not self._open:
             self._root = node
             return
         parent = self._open[-1]
-        if isinstance(parent, YamlFields) and self._keys[-1] is None:
+        if isinstance(parent, YamlFields) and self._awaits_key():
             self._add_key(parent, node, line)
             return
         parent.size += node.size
@@ -207,16 +218,21 @@ class _Builder:
 
 def _scalar(event: Any, line: int) -> Scalar:
     is_plain = bool(event.implicit[0]) and event.style in (None, "")
-    value = _json_value(event.value) if is_plain else event.value
+    value = event.value
+    if is_plain:
+        value = _json_value(event.value)
     return Scalar(line, event.value, value)
 
 
 def _json_value(text: str) -> Any:
     """Return a plain text's value by YAML 1.2's core schema, which editors go by."""
     lower = text.lower()
-    if lower in _WORDS and text in (lower, text.upper(), text.capitalize()):
+    spellings = (lower, text.upper(), text.capitalize())
+    if text in spellings and lower in _WORDS:
         return _WORDS[lower]
-    if len(text) <= _MAX_DIGITS and _NUMBER.fullmatch(text):
+    if len(text) > _MAX_DIGITS:
+        return text
+    if _NUMBER.fullmatch(text):
         return float(text)
     return text
 
@@ -226,5 +242,8 @@ def plain(tree: Tree) -> Any:
     if isinstance(tree, Scalar):
         return tree.value
     if isinstance(tree, YamlItems):
-        return [plain(each) for each in tree.nodes]
-    return {key: plain(each) for key, each in tree.nodes.items()}
+        return list(map(plain, tree.nodes))
+    values = {}
+    for key, node in tree.nodes.items():
+        values[key] = plain(node)
+    return values

@@ -18,7 +18,7 @@ _LOCK = 0x43697477  # advisory lock number, arbitrary but ours
 
 
 def ensure_app_database(server: DemoServer, database: str = DATABASE) -> str:
-    """Creates the database and its role unless they exist; returns its URL for that role.
+    """Create the database and its role unless they exist; return its URL for that role.
 
     Several processes may call it at the same time.
 

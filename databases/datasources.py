@@ -82,7 +82,7 @@ class Datasources:
         }
 
     def open(self, name: str, actor: Actor, occasion: Occasion | None = None) -> Database:
-        """The database as the actor may see it; calling it again costs nothing.
+        """Return the database as the actor may see it; calling it again costs nothing.
 
         Every actor may ask every database. The audit log is added here, so that no caller can
         forget to.
@@ -99,8 +99,7 @@ class Datasources:
         return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
 
     def definitions(self, name: str) -> Definitions:
-        """What is known of the database whoever asks, without the denials of any group and without
-        row rules.
+        """Return the database's definitions whoever asks, without denials of groups or row rules.
 
         It is for comparing definitions and for planning: no rows can be read. Nothing of it may be
         shown to callers.
@@ -125,11 +124,11 @@ class Datasources:
 
     @property
     def stuck_connections(self) -> int:
-        """Connections that are taken by statements that PostgreSQL does not stop, of all databases."""
+        """Return the connections of all databases that hold statements PostgreSQL does not stop."""
         return sum(shared.inner.stuck_connections for shared in self._shared.values())
 
     def close(self) -> None:
-        """Closes idle connections; the next use opens new ones."""
+        """Close idle connections; the next use opens new ones."""
         for shared in self._shared.values():
             shared.inner.close()
 
@@ -205,8 +204,8 @@ def _visible(guard: Guard, known: Knowledge) -> Catalog:
 
 
 def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Catalog:
-    """The catalogue without relations that these actors can't read, and without what is known of
-    rows of others.
+    """Return the catalogue without relations that these actors can't read, and without what is
+    known of rows of others.
 
     What `rows` says here depends on nothing but what `DatabaseRights` compares.
     """
@@ -220,7 +219,7 @@ def _without_hidden(catalog: Catalog, rows: ActorRows, known: Knowledge) -> Cata
 
 
 def _hidden(rows: ActorRows, known: Knowledge) -> frozenset[Key]:
-    """The relations that show rows or values which may be hidden from these actors."""
+    """Return the relations that show rows or values which may be hidden from these actors."""
     limits = rows.limits(known)
     return readers_of({*limits.ruled, *(place[:2] for place in limits.masked)}, known.facts)
 

@@ -17,7 +17,7 @@ _ENTRY = re.compile(r"\A\s*+([\w.:-]{1,64}?)\s*:(?:\s+|(?=[^:]*$))(.*)", re.DOTA
 
 @dataclass(frozen=True)
 class DatabaseRights:
-    """What an actor may read less than the operator opens to everybody.
+    """The denials and row rules of an actor, beyond what the operator closes to everybody.
 
     Whatever is remembered of a judgement (verdicts, the visible catalogue) is kept by this value:
     actors with equal rights share it, others never do. None of it depends on the values by which
@@ -36,12 +36,12 @@ class DatabaseRights:
 
     @classmethod
     def of(cls, denied: frozenset[Name], rows: ActorRows = OPEN) -> "DatabaseRights":
-        """The rights of an actor for whom `denied` is closed, and to whom row rules leave `rows`."""
+        """Return the rights of an actor for whom `denied` is closed, and who sees `rows`."""
         return cls(denied, rows.ruled, rows.masked)
 
     @property
     def hides_rows(self) -> bool:
-        """Whether row rules may hide anything."""
+        """Tell whether row rules may hide anything."""
         return bool(self.ruled or self.masked)
 
 
@@ -97,7 +97,7 @@ class DatabaseOptions:
 
     @property
     def group_denials(self) -> Mapping[str, frozenset[Name]]:
-        """`group_denied_objects` as rules.
+        """Return `group_denied_objects` as rules.
 
         Raises:
             AccessRuleError: one of the objects is not written as a rule.
@@ -108,7 +108,7 @@ class DatabaseOptions:
         }
 
     def guard(self, rights: DatabaseRights = EVERYBODY) -> Guard:
-        """A new guard for statements of actors with these rights.
+        """Return a new guard for statements of actors with these rights.
 
         Raises:
             AccessRuleError: one of the objects is not written as a rule.
@@ -162,8 +162,8 @@ class DatabaseSettings(Protocol):
 
 
 def database_options(settings: DatabaseSettings) -> DatabaseOptions:
-    """The options of the asked database, from the settings; without row rules, which are read from
-    a file.
+    """Return the options of the asked database, from the settings; without row rules, which are
+    read from a file.
     """
     return DatabaseOptions(
         pool_size=settings.database_pool_size,
@@ -186,13 +186,14 @@ def database_options(settings: DatabaseSettings) -> DatabaseOptions:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The parts of a setting that are separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    """Return the parts of a setting that are separated by commas."""
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(filter(None, parts))
 
 
 def by_group(text: str) -> Mapping[str, tuple[str, ...]]:
-    """The parts of a setting such as `clerks: hr, public.person.salary; guests: public.visitor`, by
-    group.
+    """Return the parts of a setting such as `clerks: hr, public.person.salary; guests:
+    public.visitor`, by group.
     """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry in map(_ENTRY.fullmatch, text.split(";")):

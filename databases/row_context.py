@@ -20,6 +20,7 @@ USER, GROUPS = "citu.user_id", "citu.groups"
 BEGIN = "BEGIN READ ONLY; "
 """Begins every transaction."""
 _UNTRANSLATABLE = "22P05"
+_SPECIAL = re.compile(r'[\\"]')  # in an element of an array
 _BYTE = re.compile(r"0x([0-9a-f]{2})")
 
 
@@ -38,7 +39,7 @@ class RowContext:
 
     @classmethod
     def of(cls, actor: Actor) -> "RowContext":
-        """The settings for statements of `actor`.
+        """Return the settings for statements of `actor`.
 
         A user id that only the request itself claims does not count, nor does one that can't be
         sent as it is.
@@ -52,7 +53,7 @@ class RowContext:
 
     @cached_property
     def begin(self) -> str:
-        """`BEGIN`, and what sets the settings for this transaction alone."""
+        """Return `BEGIN`, and what sets the settings for this transaction alone."""
         values = ((USER, self.user_id), (GROUPS, _array(self.groups)))
         settings = ", ".join(
             f"pg_catalog.set_config('{name}', {_text(value)}, true)" for name, value in values
@@ -65,13 +66,15 @@ NOBODYS = RowContext()
 
 
 def _array(words: tuple[str, ...]) -> str:
-    quoted = (word.replace("\\", "\\\\").replace('"', '\\"') for word in words)
-    return "{" + ",".join(f'"{word}"' for word in quoted) + "}"
+    escaped = [_SPECIAL.sub(r"\\\g<0>", word) for word in words]
+    elements = ",".join(f'"{word}"' for word in escaped)
+    return f"{{{elements}}}"
 
 
 def _text(value: str) -> str:
-    """An expression for the text. Its bytes are sent as hexadecimal digits, among which there is
-    nothing to escape.
+    """Return an expression for the text.
+
+    Its bytes are sent as hexadecimal digits, among which there is nothing to escape.
     """
     digits = value.encode("utf-8").hex()
     return f"pg_catalog.convert_from(pg_catalog.decode('{digits}', 'hex'), 'UTF8')"
@@ -79,8 +82,7 @@ def _text(value: str) -> str:
 
 @contextmanager
 def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
-    """Blames the settings, and not the statement `sql`, where the database's encoding lacks a
-    character of theirs.
+    """Blame the settings, not the statement `sql`, for a character that the database can't encode.
 
     Raises:
         ValidationFailed: in place of PostgreSQL's error, whose message tells the bytes of the
@@ -91,10 +93,12 @@ def fitting(context: RowContext | None, sql: str) -> Iterator[None]:
     except InvalidSql as error:
         if context is None or error.sqlstate != _UNTRANSLATABLE:
             raise
-        character = bytes.fromhex("".join(_BYTE.findall(error.detail))).decode("utf-8", "replace")
-        if character in sql or character not in "".join((context.user_id, *context.groups)):
-            raise
-        raise _misfit(context.user_id) from error
+        digits = "".join(_BYTE.findall(error.detail))
+        character = bytes.fromhex(digits).decode("utf-8", "replace")
+        is_of_context = any(character in text for text in (context.user_id, *context.groups))
+        if is_of_context and character not in sql:
+            raise _misfit(context.user_id) from error
+        raise
 
 
 def _misfit(user_id: str) -> ValidationFailed:
@@ -102,7 +106,7 @@ def _misfit(user_id: str) -> ValidationFailed:
         Text(
             f"数据库的编码无法表示 ROW_CONTEXT 要告知它的用户ID“{user_id}”或其组名；"
             "请改用ASCII的用户ID，或把数据库转为UTF-8编码。",
-            f"The database's encoding can't hold the user id \"{user_id}\" or its groups, which ROW_CONTEXT tells it:"
-            " use an ASCII user id, or convert the database to UTF-8.",
+            f"The database's encoding can't hold the user id \"{user_id}\" or its groups, which"
+            " ROW_CONTEXT tells it: use an ASCII user id, or convert the database to UTF-8.",
         )
     )

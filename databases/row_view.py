@@ -14,8 +14,9 @@ from guard.row_rules import OPEN, ActorRows
 
 @dataclass(frozen=True)
 class RowView:
-    """What limits the rows that one actor's statements see. Actors with equal ones see the same
-    rows.
+    """The limits of the rows that one actor's statements see.
+
+    Actors with equal limits see the same rows.
 
     Attributes:
         rows: what the row rules leave.
@@ -27,7 +28,7 @@ class RowView:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing limits them."""
+        """Tell whether nothing limits them."""
         return self.rows.is_open and self.context is None
 
 
@@ -41,8 +42,9 @@ Place = tuple[str, str, str]
 def unrevealing(
     catalog: Catalog, hiding: Collection[tuple[str, str]], masked: Collection[Place] = ()
 ) -> Catalog:
-    """`catalog` without anything that is known of the rows of some tables: values, periods, numbers
-    of rows.
+    """Return `catalog` without what is known of the rows of some tables.
+
+    That is values, periods and numbers of rows.
 
     Args:
         hiding: (schema, table) of the tables and views that hide rows.
@@ -50,25 +52,25 @@ def unrevealing(
     """
     if not hiding and not masked:
         return catalog
-    hidden, tables = frozenset(masked), {place[:2] for place in masked} | set(hiding)
-    return replace(
-        catalog,
-        tables=tuple(
-            _unrevealing(table, hidden, hides_rows=table.key in hiding)
-            if table.key in tables
-            else table
-            for table in catalog.tables
-        ),
-    )
+    hidden = frozenset(masked)
+    concerned = {place[:2] for place in masked} | set(hiding)
+    tables: list[Table] = []
+    for table in catalog.tables:
+        if table.key in hiding:
+            columns = tuple(map(_unknown, table.columns))
+            table = replace(table, columns=columns, row_estimate=-1, has_hidden_rows=True)
+        elif table.key in concerned:
+            table = replace(table, columns=_masked(table, hidden), has_hidden_rows=True)
+        tables.append(table)
+    return replace(catalog, tables=tuple(tables))
 
 
-def _unrevealing(table: Table, masked: Collection[Place], *, hides_rows: bool) -> Table:
-    columns = tuple(
-        _unknown(column) if hides_rows or (*table.key, column.name) in masked else column
-        for column in table.columns
-    )
-    rows = -1 if hides_rows else table.row_estimate
-    return replace(table, columns=columns, row_estimate=rows, has_hidden_rows=True)
+def _masked(table: Table, masked: Collection[Place]) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for column in table.columns:
+        is_masked = (*table.key, column.name) in masked
+        columns.append(_unknown(column) if is_masked else column)
+    return tuple(columns)
 
 
 def _unknown(column: Column) -> Column:

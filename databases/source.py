@@ -48,7 +48,7 @@ class EmbeddedHold:
         self._server: EmbeddedServer | None = None
 
     def server(self) -> EmbeddedServer:
-        """The server, running.
+        """Return the server, running.
 
         Raises:
             EmbeddedServerError: it can't run here; the message says why and what to do.
@@ -61,7 +61,7 @@ class EmbeddedHold:
             return self._server
 
     def release(self) -> None:
-        """Gives the server up; it stops when its last user has released it."""
+        """Give the server up; it stops when its last user has released it."""
         with self._lock:
             if self._server is not None:
                 self._server.release()
@@ -83,7 +83,7 @@ class EmbeddedSource:
         self._url = ""
 
     def __call__(self) -> str:
-        """The URL of the database for its role.
+        """Return the URL of the database for its role.
 
         Raises:
             DatabaseUnavailable: the server can't run now; the log says why.
@@ -95,7 +95,7 @@ class EmbeddedSource:
             raise DatabaseUnavailable(UNREACHABLE) from exc
 
     def start(self) -> str:
-        """As calling the object, for callers who can show the reason to a person.
+        """Do as calling the object does, for callers who can show the reason to a person.
 
         Raises:
             EmbeddedServerError: the server can't run here; the message says why and what to do.
@@ -132,14 +132,14 @@ class Sources:
 
 
 class InvalidDatabaseUrl(ValueError):
-    """A setting is not the address of a PostgreSQL database; the message says what one looks like."""
+    """A setting that is no address of a PostgreSQL database; the message shows what one is like."""
 
 
 def database_sources(
     database_url: str, app_database_url: str, data_dir: Path, scratch_database_url: str = ""
 ) -> Sources:
-    """The configured databases, or for each that is not configured one in the embedded server.
-    Starts nothing.
+    """Return the configured databases, or for each that is not configured one in the embedded
+    server. Starts nothing.
 
     Raises:
         InvalidDatabaseUrl: one of them is not an address.
@@ -148,16 +148,20 @@ def database_sources(
     _check("APP_DATABASE_URL", app_database_url)
     _check("SCRATCH_DATABASE_URL", scratch_database_url)
     hold = EmbeddedHold(data_dir)
-    return Sources(
-        asked=(lambda: database_url) if database_url else EmbeddedSource(hold, ensure_demo),
-        app=(lambda: app_database_url)
-        if app_database_url
-        else EmbeddedSource(hold, ensure_app_database),
-        scratch=(lambda: scratch_database_url)
-        if scratch_database_url
-        else EmbeddedSource(hold, ensure_scratch_database),
-        hold=hold,
-    )
+    asked: UrlSource = EmbeddedSource(hold, ensure_demo)
+    if database_url:
+        asked = _given(database_url)
+    app: UrlSource = EmbeddedSource(hold, ensure_app_database)
+    if app_database_url:
+        app = _given(app_database_url)
+    scratch: UrlSource = EmbeddedSource(hold, ensure_scratch_database)
+    if scratch_database_url:
+        scratch = _given(scratch_database_url)
+    return Sources(asked, app, scratch, hold)
+
+
+def _given(url: str) -> UrlSource:
+    return lambda: url
 
 
 def _check(setting: str, url: str) -> None:
@@ -178,7 +182,7 @@ class Unreachable(Exception):
 
 
 def probe(url: str, *, require_read_only_role: bool = False) -> None:
-    """Connects once, so that a wrong URL or role is reported at the start and not at the first
+    """Connect once, so that a wrong URL or role is reported at the start and not at the first
     question.
 
     Raises:
@@ -201,7 +205,7 @@ def probe(url: str, *, require_read_only_role: bool = False) -> None:
 
 
 def _check_names(connection: psycopg2.extensions.connection) -> None:
-    """Reads all names of a database with the encoding SQL_ASCII: the server refuses names that are
+    """Read all names of a database with the encoding SQL_ASCII: the server refuses names that are
     not UTF-8.
     """
     with connection.cursor() as cursor:

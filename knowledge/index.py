@@ -1,5 +1,6 @@
-"""What is worked out of a catalogue, once for all questions: off the event loop, and kept as long
-as the catalogue is.
+"""Keeps what is worked out of a catalogue, once for all questions, as long as the catalogue itself.
+
+It is worked out off the event loop.
 
 Each catalogue object has one `CatalogIndex`, and whoever needs something worked out of it adds a
 `IndexPart`: the ranking of tables, the names to suggest, the rules' phrases. A part may be made of
@@ -16,7 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from common.values import Catalog
+from common.values import Catalog, Table
 
 T = TypeVar("T")
 
@@ -39,16 +40,17 @@ class IndexPart(Generic[T]):
     ignores_row_counts: bool = False
 
     def of(self, catalog: Catalog) -> T:
-        """This part of this very catalogue object; made in this thread if nobody has begun, raising
-        what that raises.
+        """Return this part of this very catalogue object, raising what making it raises.
 
-        Blocks until it is there. On the event loop, await `ready` first.
+        It is made in this thread if nobody has begun. Blocks until it is there. On the event loop,
+        await `ready` first.
         """
         return index_of(catalog).part(self)
 
     async def ready(self, catalog: Catalog) -> T:
-        """As `of`, but made in a thread. Cancelling it does not end the work, for which others may
-        wait.
+        """Return what `of` returns, but made in a thread.
+
+        Cancelling it does not end the work, for which others may wait.
         """
         return await index_of(catalog).ready(self)
 
@@ -68,12 +70,12 @@ class CatalogIndex:
         self._turn = threading.Lock()
 
     def is_of(self, catalog: Catalog) -> bool:
-        """Whether it belongs to this very object."""
+        """Tell whether it belongs to this very object."""
         return catalog is self.catalog or catalog is self._owner()
 
     @property
     def parts(self) -> tuple[IndexPart[Any], ...]:
-        """The parts that are there or being made, in the order in which they were asked for."""
+        """Return the parts that are there or being made, in the order they were asked for."""
         with self._turn:
             return tuple(self._parts)
 
@@ -91,23 +93,23 @@ class CatalogIndex:
             threading.Thread(
                 target=self._make, args=(part, found), name="catalog-index", daemon=True
             ).start()
-        return found.result() if found.done() else await asyncio.wrap_future(found)
+        if found.done():
+            return found.result()
+        return await asyncio.wrap_future(found)
 
     def take(self, other: "CatalogIndex") -> None:
-        """Uses the finished parts of `other`, whose catalogue differs in nothing but the numbers of
-        rows.
-        """
+        """Use the finished parts of `other`, whose catalogue differs only in numbers of rows."""
         with other._turn:
-            same = {
-                part: made
-                for part, made in other._parts.items()
-                if part.ignores_row_counts and made.done()
-            }
+            parts = dict(other._parts)
+        same = {}
+        for part, made in parts.items():
+            if part.ignores_row_counts and made.done():
+                same[part] = made
         with self._turn:
             self._parts = same | self._parts
 
     def _found(self, part: IndexPart[T]) -> tuple[Future[T], bool]:
-        """The part's future, and whether the caller has to make it."""
+        """Return the part's future, and whether the caller has to make it."""
         with self._turn:
             found = self._parts.get(part)
             if found is not None:
@@ -131,7 +133,10 @@ _TURN = threading.Lock()
 
 
 def index_of(catalog: Catalog) -> CatalogIndex:
-    """The index of this very catalogue object, without any parts at first; dropped with the object."""
+    """Return the index of this very catalogue object, with which it is dropped.
+
+    At first it has no parts.
+    """
     known = _known(catalog)
     if known is not None:
         return known
@@ -152,29 +157,35 @@ def _known(catalog: Catalog) -> CatalogIndex | None:
 
 
 async def renew(catalog: Catalog, before: Catalog) -> None:
-    """Makes of `catalog` the parts that `before`, which it replaces, has; those that would be the
-    same are kept.
+    """Make of `catalog` the parts that `before`, which it replaces, has.
+
+    Those that would be the same are kept.
     """
-    old, new = index_of(before), index_of(catalog)
+    old = index_of(before)
+    new = index_of(catalog)
     if await asyncio.to_thread(_says_the_same, catalog, before):
         new.take(old)
     made: set[IndexPart[Any]] = set()
-    while missing := [
-        part for part in old.parts if part not in made
-    ]:  # questions may need further ones meanwhile
+    # Questions may need further ones meanwhile.
+    while missing := [part for part in old.parts if part not in made]:
         for part in missing:
             await new.ready(part)
         made.update(missing)
 
 
 def _says_the_same(catalog: Catalog, other: Catalog) -> bool:
-    """Whether they differ in nothing but the estimated numbers of rows."""
-    return (
-        catalog.search_path == other.search_path
-        and catalog.metrics == other.metrics
-        and len(catalog.tables) == len(other.tables)
-        and all(
-            one is another or replace(one, row_estimate=-1) == replace(another, row_estimate=-1)
-            for one, another in zip(catalog.tables, other.tables, strict=True)
-        )
-    )
+    """Tell whether they differ in nothing but the estimated numbers of rows."""
+    if catalog.search_path != other.search_path:
+        return False
+    if catalog.metrics != other.metrics:
+        return False
+    if len(catalog.tables) != len(other.tables):
+        return False
+    pairs = zip(catalog.tables, other.tables, strict=True)
+    return all(_is_the_same_table(one, another) for one, another in pairs)
+
+
+def _is_the_same_table(one: Table, another: Table) -> bool:
+    if one is another:
+        return True
+    return replace(one, row_estimate=-1) == replace(another, row_estimate=-1)

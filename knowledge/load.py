@@ -43,6 +43,7 @@ _FAILURES = (
     ),
     *(CituError, OSError, UnicodeDecodeError),
 )
+_FULL = "as much is kept as may be"
 _PROSE = (".md", ".markdown", ".txt", ".rst")
 _MAX_BYTES = 20 * 1024 * 1024  # of one file
 _TRUSTS = ("candidate", "personal", "reviewed", "certified")
@@ -93,7 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         "--trust",
         choices=_TRUSTS,
         default="personal",
-        help="of the pairs; personal (the default): nobody else sees them until a reviewer approves them",
+        help="of the pairs; personal (the default): "
+        "nobody else sees them until a reviewer approves them",
     )
     parser.add_argument(
         "--author",
@@ -140,7 +142,9 @@ async def _loaded(settings: Settings, sources: Sources, given: argparse.Namespac
     finally:
         datasources.close()
         await store.aclose()
-    return 0 if all(is_complete) else 1
+    if all(is_complete):
+        return 0
+    return 1
 
 
 async def _pairs(path: Path, intake: Intake) -> bool:
@@ -155,7 +159,10 @@ async def _pairs(path: Path, intake: Intake) -> bool:
 
 
 def _told(outcome: ImportOutcome) -> str:
-    return f"{outcome.status}: {outcome.error.text.en if outcome.error else 'as much is kept as may be'}"
+    reason = _FULL
+    if outcome.error is not None:
+        reason = outcome.error.text.en
+    return f"{outcome.status}: {reason}"
 
 
 async def _ddl(path: Path, store: Store) -> bool:
@@ -170,18 +177,18 @@ async def _prose(path: Path, name: str, store: Store) -> bool:
 
 
 async def _kept(path: Path, name: str, documents: list[Document], store: Store) -> bool:
-    """Whether the documents replaced those that were loaded from the file before."""
+    """Replace the documents that were loaded from the file before; tell whether all are kept."""
     outcomes = await store.learned.replace_documents(DEFAULT, name, documents)
     is_full = "full" in outcomes.values()
-    _say(
-        f"{path}: "
-        + ("full: as much is kept as may be" if is_full else f"{len(documents)} documents")
-    )
+    if is_full:
+        _say(f"{path}: full: {_FULL}")
+    else:
+        _say(f"{path}: {len(documents)} documents")
     return not is_full
 
 
 def _texts(path: Path) -> Iterator[tuple[Path, str]]:
-    """The file, or all texts in the folder, each with the name that its documents go by."""
+    """Yield the file, or all texts in the folder, with the names that their documents go by."""
     if not path.is_dir():
         yield path, path.name
         return

@@ -45,7 +45,9 @@ class _OpenCall:
 
     def take(self, piece: _Piece) -> int:
         """Add a piece and return how many of its characters are kept."""
-        return self._take_id(piece) + self._take_name(piece) + self._take_arguments(piece)
+        id_size = self._take_id(piece)
+        name_size = self._take_name(piece)
+        return id_size + name_size + self._take_arguments(piece)
 
     def _take_id(self, piece: _Piece) -> int:
         if self.id:
@@ -56,8 +58,10 @@ class _OpenCall:
     def _take_name(self, piece: _Piece) -> int:
         if not piece.name:
             return 0
+        if len(self._names) == _MAX_NAME_PIECES:
+            return 0
         has_whole_name = bool(self.arguments and self._names)
-        if has_whole_name or len(self._names) == _MAX_NAME_PIECES:
+        if has_whole_name:
             return 0
         self._names.append(piece.name)
         return len(piece.name)
@@ -77,27 +81,28 @@ class _OpenCall:
         if whole in offered:
             return whole
         is_repeated = len(set(self._names)) == 1
-        return self._names[0] if is_repeated else whole
+        if is_repeated:
+            return self._names[0]
+        return whole
 
     @property
     def is_whole(self) -> bool:
         """Tell whether the arguments came as one piece that is complete."""
         if len(self.arguments) != 1:
             return False
-        return isinstance(read_arguments(self.arguments[0]), dict)
+        arguments = read_arguments(self.arguments[0])
+        return isinstance(arguments, dict)
 
     def is_continued_by(self, piece: _Piece, offered: Collection[str]) -> bool:
         """Tell by its name whether a piece goes on with this call; ids and indexes don't count."""
         name = self.name(offered)
-        has_same_name = piece.name == name
-        if has_same_name and piece.id and not piece.arguments:
-            return True  # it says nothing new
-        if self.arguments:
-            return has_same_name and self._is_named_throughout and not self.is_whole
-        if has_same_name:
+        if piece.name != name:
+            are_both_offered = piece.name in offered and name in offered
+            return not self.arguments and not are_both_offered
+        says_nothing_new = piece.id != "" and piece.arguments == ""
+        if says_nothing_new or not self.arguments:
             return True
-        are_both_offered = piece.name in offered and name in offered
-        return not are_both_offered
+        return self._is_named_throughout and not self.is_whole
 
 
 class CallAssembly:
@@ -131,13 +136,16 @@ class CallAssembly:
             CallFailed: the calls have become too many or too long.
         """
         for piece in _pieces(delta):
-            call = self._call_of(piece) or self._open(piece)
+            call = self._call_of(piece)
+            if call is None:
+                call = self._open(piece)
             self._add(call, piece)
 
     def take_message(self, message: dict[str, Any]) -> None:
         """Add the calls of a reply that arrived whole; raise as `take_delta` does."""
         for piece in _pieces(message):
-            self._add(self._open(piece), piece)
+            call = self._open(piece)
+            self._add(call, piece)
 
     def calls(self, *, is_cut: bool) -> tuple[ToolCall, ...]:
         """Return the calls in the order in which they were opened.
@@ -146,52 +154,69 @@ class CallAssembly:
             is_cut: the reply ended before the model was finished.
         """
         taken = set(self._taken)
-        return tuple(
-            self._closed(call, taken, is_cut)
-            for call in self._calls
-            if call.arguments or self._name(call)
-        )
+        closed = []
+        for call in self._calls:
+            says_something = call.arguments or self._name(call)
+            if says_something:
+                closed.append(self._closed(call, taken, is_cut))
+        return tuple(closed)
 
     def _closed(self, call: _OpenCall, taken: set[str], is_cut: bool) -> ToolCall:
         call_id = joined([call.id])
-        if not call_id or call_id in taken:
+        is_usable = call_id != "" and call_id not in taken
+        if not is_usable:
             call_id = f"call_{uuid4().hex}"
         taken.add(call_id)
         text = joined(call.arguments)
-        may_be_cut = is_cut and bool(text or call is self._calls[-1])
-        return ToolCall(call_id, self._name(call), read_arguments(text, is_cut=may_be_cut))
+        # Only the last call may have been cut before its arguments began.
+        has_begun = text != "" or call is self._calls[-1]
+        arguments = read_arguments(text, is_cut=is_cut and has_begun)
+        return ToolCall(call_id, self._name(call), arguments)
 
     def _name(self, call: _OpenCall) -> str:
         return call.name(self._offered)
 
     def _call_of(self, piece: _Piece) -> _OpenCall | None:
         """Return the call that the piece goes on with; None when it opens one."""
-        same_id = self._by_id.get(piece.id) if piece.id else None
+        same_id = None
+        if piece.id:
+            same_id = self._by_id.get(piece.id)
         same_index = self._call_at(piece.position)
         if not piece.name:
             return self._call_of_nameless(piece, same_id, same_index)
-        earlier = same_id if piece.id else same_index
-        if earlier is None or not earlier.is_continued_by(piece, self._offered):
+        earlier = same_index
+        if piece.id:
+            earlier = same_id
+        if earlier is None:
             return None
-        return earlier
+        if earlier.is_continued_by(piece, self._offered):
+            return earlier
+        return None
 
     def _call_of_nameless(
         self, piece: _Piece, same_id: _OpenCall | None, same_index: _OpenCall | None
     ) -> _OpenCall | None:
         # Some endpoints give all calls of a reply the same id; then the index tells them apart.
-        if same_index and same_index.id == piece.id:
+        if same_index is not None and same_index.id == piece.id:
             return same_index
-        earlier = same_id or same_index
-        if earlier or piece.id:
-            return earlier
+        if same_id is not None:
+            return same_id
+        if same_index is not None:
+            return same_index
+        if piece.id:
+            return None
         return self._latest
 
     def _call_at(self, index: int | str | None) -> _OpenCall | None:
-        return self._latest if index is None else self._by_index.get(index)
+        if index is None:
+            return self._latest
+        return self._by_index.get(index)
 
     @property
     def _latest(self) -> _OpenCall | None:
-        return self._calls[-1] if self._calls else None
+        if self._calls:
+            return self._calls[-1]
+        return None
 
     def _open(self, piece: _Piece) -> _OpenCall:
         if len(self._calls) == MAX_CALLS:
@@ -216,25 +241,33 @@ def _pieces(message: dict[str, Any]) -> Sequence[_Piece]:
         entries = [entries]  # one call instead of a list, or the first form of function calls
     if not isinstance(entries, list):
         return ()
-    return [_piece(entry) for entry in entries if isinstance(entry, dict)]
+    pieces = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            pieces.append(_piece(entry))
+    return pieces
 
 
 def _piece(entry: dict[str, Any]) -> _Piece:
     function = dict_of(entry.get("function")) or entry
-    call_id, index, name = entry.get("id"), entry.get("index"), function.get("name")
-    return _Piece(
-        id=str(call_id) if isinstance(call_id, str | int) else "",
-        position=index if isinstance(index, str | int) else None,
-        name=name if isinstance(name, str) else "",
-        arguments=_arguments(function.get("arguments")),
-    )
+    call_id = entry.get("id")
+    if not isinstance(call_id, str | int):
+        call_id = ""
+    index = entry.get("index")
+    if not isinstance(index, str | int):
+        index = None
+    name = function.get("name")
+    if not isinstance(name, str):
+        name = ""
+    arguments = _arguments(function.get("arguments"))
+    return _Piece(str(call_id), index, name, arguments)
 
 
 def _arguments(value: Any) -> str:
     """Return arguments as text; some endpoints send the value, or `{}` while there is none yet."""
     if isinstance(value, str):
         return value
-    if value is None or value == {}:
+    if value in (None, {}):
         return ""
     try:
         return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How one call of a model can fail, whether another try may help, and the text for the user.
+"""The failures of a model's call: whether another try may help, and the text for the user.
 
 The endpoint's own message reaches neither user nor log, because it may repeat the key, the address
 or the prompt.
@@ -50,6 +50,9 @@ _STATUSES: dict[int, FailureKind] = {
     422: "request",
     429: "rate",
 }
+_CODE_FIELDS = ("code", "type", "status")  # of an error, in which endpoints write their codes
+_NEVER_TOO_LONG = (401, 402, 403, 429)  # statuses whose meaning no message changes
+_MOST_SEARCHED = 2_000  # characters of a message
 # How endpoints without a code for it say that the prompt is too long.
 _TOO_LONG = re.compile(
     r"context[ _](?:length|window|size)|(?:prompt|input|request)[\w' ]{0,30} too "
@@ -69,25 +72,31 @@ def kind_of(error: Any, status: int | None) -> FailureKind:
         status: the HTTP status; None for an error inside a body with status 200, whose fields alone
             say what it is.
     """
-    fields = error if isinstance(error, dict) else {"message": error}
-    codes = [str(fields.get(name, "")).lower() for name in ("code", "type", "status")]
+    fields = error
+    if not isinstance(error, dict):
+        fields = {"message": error}
+    codes = [str(fields.get(name, "")).lower() for name in _CODE_FIELDS]
     for code in codes:
         if code in _CODES:
             return _CODES[code]
     if status is None:
         status = _status_among(codes)
-    message = str(fields.get("message", ""))[:2000]
-    if _may_be_too_long(status) and _TOO_LONG.search(message):
+    message = str(fields.get("message", ""))[:_MOST_SEARCHED]
+    is_too_long = _TOO_LONG.search(message)
+    if is_too_long and _may_be_too_long(status):
         return "context"
-    if status is None:
-        return "request" if "invalid_request_error" in codes else "server"
-    return _kind_of_status(status)
+    if status is not None:
+        return _kind_of_status(status)
+    if "invalid_request_error" in codes:
+        return "request"
+    return "server"
 
 
 def _status_among(codes: list[str]) -> int | None:
     """Return the HTTP status that an endpoint wrote as the code of an error."""
     for code in codes:
-        if re.fullmatch(r"[345]\d\d", code):
+        is_status = re.fullmatch(r"[345]\d\d", code)
+        if is_status:
             return int(code)
     return None
 
@@ -95,15 +104,22 @@ def _status_among(codes: list[str]) -> int | None:
 def _may_be_too_long(status: int | None) -> bool:
     if status is None:
         return True
-    return 400 <= status < 500 and status not in (401, 402, 403, 429)
+    if status in _NEVER_TOO_LONG:
+        return False
+    return 400 <= status < 500
 
 
 def _kind_of_status(status: int) -> FailureKind:
-    if 300 <= status < 400:
+    kind = _STATUSES.get(status)
+    if kind is not None:
+        return kind
+    is_redirect = 300 <= status < 400
+    if is_redirect:
         return "redirect"
-    if status in _STATUSES:
-        return _STATUSES[status]
-    return "server" if status >= 500 else "request"
+    is_of_server = status >= 500
+    if is_of_server:
+        return "server"
+    return "request"
 
 
 class CallFailed(Exception):
@@ -278,7 +294,9 @@ MEANINGS: dict[FailureKind, _Meaning] = {
 def is_unusable(error: LlmUnavailable) -> bool:
     """Tell whether the endpoint's answer can't be read; another one may be better."""
     failure = error.__cause__
-    return isinstance(failure, CallFailed) and failure.kind in ("empty", "unusable")
+    if not isinstance(failure, CallFailed):
+        return False
+    return failure.kind in ("empty", "unusable")
 
 
 def unavailable(failure: CallFailed) -> LlmUnavailable:
@@ -290,4 +308,5 @@ def unavailable(failure: CallFailed) -> LlmUnavailable:
         return LlmMisconfigured(meaning.text)
     if failure.retry_after_s is None:
         return LlmUnavailable(meaning.text)
-    return LlmUnavailable(meaning.text, retry_after_s=max(1, round(failure.retry_after_s)))
+    seconds = max(1, round(failure.retry_after_s))
+    return LlmUnavailable(meaning.text, retry_after_s=seconds)

@@ -85,13 +85,16 @@ class CallRequest:
     @property
     def has_spoken(self) -> bool:
         """Tell whether tokens have been given out, so that a second try would repeat them."""
-        return self.tokens is not None and self.tokens.has_spoken
+        if self.tokens is None:
+            return False
+        return self.tokens.has_spoken
 
     def assembly(self) -> CallAssembly | None:
         """Return what collects the tool calls of one reply; None when no tools are offered."""
         if self._offer is None:
             return None
-        taken = {call["id"] for call in _calls(self._messages)}
+        earlier = _calls(self._messages)
+        taken = {call["id"] for call in earlier}
         return CallAssembly(self._offer.names, taken, most_chars=self.limit.quarters)
 
     @property
@@ -100,22 +103,26 @@ class CallRequest:
 
     def body(self, refused: frozenset[str]) -> dict[str, Any]:
         """Return the body of the request without the parts in `refused`."""
-        optional: dict[str, Any] = {"temperature": 0}
-        token_limits = [name for name in _TOKEN_LIMITS if name not in refused]
-        if token_limits:
-            optional[token_limits[0]] = self._max_tokens
+        parameters: dict[str, Any] = {"temperature": 0}
+        token_limit = next((name for name in _TOKEN_LIMITS if name not in refused), None)
+        if token_limit is not None:
+            parameters[token_limit] = self._max_tokens
         if self._is_streamed(refused):
-            optional |= {"stream": True, "stream_options": {"include_usage": True}}
+            parameters["stream"] = True
+            parameters["stream_options"] = {"include_usage": True}
         if self._offer:
-            optional |= _tool_parameters(self._offer, refused)
-        accepted = {name: value for name, value in optional.items() if name not in refused}
+            parameters |= _tool_parameters(self._offer, refused)
+        for name in refused:
+            parameters.pop(name, None)
         messages = self._accepted_messages(refused)
-        return {"model": self._model, "messages": messages, **accepted}
+        return {"model": self._model, "messages": messages, **parameters}
 
     def _is_streamed(self, refused: frozenset[str]) -> bool:
         if "plain" in refused:
             return True
-        return self.tokens is not None and self._stream_part not in refused
+        if self._stream_part in refused:
+            return False
+        return self.tokens is not None
 
     def refused_part(self, failure: CallFailed, body: Mapping[str, Any]) -> str | None:
         """Return the part of `body` that the endpoint has refused by name; None: something else.
@@ -125,33 +132,44 @@ class CallRequest:
         """
         if failure.kind not in ("request", "model"):
             return None
-        named = self._named_part(failure, body) if failure.kind == "request" else None
-        if named is None and self._offer and _NO_TOOLS.search(failure.detail):
+        if failure.kind == "request":
+            named = self._named_part(failure, body)
+            if named is not None:
+                return named
+        refuses_tools = _NO_TOOLS.search(failure.detail)
+        if refuses_tools and self._offer:
             raise CallFailed("tools", status=failure.status) from failure
-        return named
+        return None
 
     @property
     def _stream_part(self) -> str:
-        return "stream with tools" if self._offer else "stream"
+        if self._offer:
+            return "stream with tools"
+        return "stream"
 
     def _named_part(self, failure: CallFailed, body: Mapping[str, Any]) -> str | None:
         for name in self._negotiable_parts(body):
-            if not _NEGOTIABLE[name].search(failure.detail):
+            is_named = _NEGOTIABLE[name].search(failure.detail)
+            if not is_named:
                 continue
-            return _choice_part(body["tool_choice"]) if name == "tool_choice" else name
+            if name == "tool_choice":
+                return _choice_part(body["tool_choice"])
+            return name
         return None
 
     def _negotiable_parts(self, body: Mapping[str, Any]) -> list[str]:
         """Return the names in `_NEGOTIABLE` of the parts that the body has."""
-        messages = body["messages"]
-        parts = [name for name in _PARAMETERS if name in body]
-        if "stream" in parts:
-            parts[parts.index("stream")] = self._stream_part
-        else:
+        parts = []
+        for name in _PARAMETERS:
+            if name in body:
+                parts.append(self._stream_part if name == "stream" else name)
+        if "stream" not in body:
             parts.append("plain")
+        messages = body["messages"]
         if messages[0]["role"] == "system":
             parts.append("system")
-        if any("reasoning_content" in message for message in messages):
+        has_reasoning = any("reasoning_content" in message for message in messages)
+        if has_reasoning:
             parts.append("reasoning_content")
         return parts
 
@@ -168,10 +186,12 @@ def _plain(message: AnyMessage) -> dict[str, Any]:
     """Return the message without models' control tokens, which any quoted text may hold."""
     plain: dict[str, Any] = dict(message)
     for key in _WRITTEN:
-        if isinstance(plain.get(key), str):
-            plain[key] = broken_up(plain[key], PROMPT_TAGS)
+        text = plain.get(key)
+        if isinstance(text, str):
+            plain[key] = broken_up(text, PROMPT_TAGS)
     if "tool_calls" in plain:
-        plain["tool_calls"] = [_plain_call(call) for call in plain["tool_calls"]]
+        calls = plain["tool_calls"]
+        plain["tool_calls"] = [_plain_call(call) for call in calls]
     return plain
 
 
@@ -182,20 +202,25 @@ def _plain_call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _calls(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [call for message in messages for call in message.get("tool_calls", ())]
+    calls = []
+    for message in messages:
+        calls.extend(message.get("tool_calls", ()))
+    return calls
 
 
 def _tool_parameters(offer: ToolOffer, refused: frozenset[str]) -> dict[str, Any]:
     """Return the request's parameters for the tools; the protocol's defaults are left out."""
-    parameters: dict[str, Any] = {"tools": [_tool(tool) for tool in offer.tools]}
+    tools = [_tool(tool) for tool in offer.tools]
+    parameters: dict[str, Any] = {"tools": tools}
     if not offer.parallel:
         parameters["parallel_tool_calls"] = False
-    if offer.choice in offer.names:
-        parameters["tool_choice"] = {"type": "function", "function": {"name": offer.choice}}
-    elif offer.choice != "auto":
-        parameters["tool_choice"] = offer.choice
-    if "tool_choice" in parameters and _choice_part(parameters["tool_choice"]) in refused:
-        del parameters["tool_choice"]
+    if offer.choice == "auto":
+        return parameters
+    choice: Any = offer.choice
+    if choice in offer.names:
+        choice = {"type": "function", "function": {"name": choice}}
+    if _choice_part(choice) not in refused:
+        parameters["tool_choice"] = choice
     return parameters
 
 
@@ -206,20 +231,31 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 
 def _choice_part(choice: Any) -> str:
     """Return the part's name for a choice: endpoints that refuse one kind may take another."""
-    kind = choice if isinstance(choice, str) else "name"
+    kind = "name"
+    if isinstance(choice, str):
+        kind = choice
     return f"tool_choice {kind}"
 
 
 def _without_reasoning(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: message[key] for key in message if key != "reasoning_content"}
+    kept = dict(message)
+    kept.pop("reasoning_content", None)
+    return kept
 
 
 def _without_system(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the messages with the system's texts at the beginning of the user's first message."""
-    texts = [message["content"] for message in messages if message["role"] == "system"]
-    others = [message for message in messages if message["role"] != "system"]
+    texts: list[str] = []
+    others: list[Mapping[str, Any]] = []
+    for message in messages:
+        if message["role"] == "system":
+            texts.append(message["content"])
+        else:
+            others.append(message)
     for index, message in enumerate(others):
         if message["role"] == "user":
             text = "\n\n".join([*texts, message["content"]])
-            return [*others[:index], {"role": "user", "content": text}, *others[index + 1 :]]
-    return [{"role": "user", "content": "\n\n".join(texts)}, *others]
+            others[index] = {"role": "user", "content": text}
+            return others
+    text = "\n\n".join(texts)
+    return [{"role": "user", "content": text}, *others]

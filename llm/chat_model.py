@@ -68,7 +68,9 @@ AnyMessage = Message | CallingMessage | ToolMessage
 
 def tool_message(call: ToolCall, content: str) -> ToolMessage:
     """Return the answer to a call; without text it says so, as endpoints refuse empty messages."""
-    text = content if content.strip() else "(no output)"
+    text = "(no output)"
+    if content.strip():
+        text = content
     return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
@@ -111,25 +113,31 @@ class Completion:
         Raises:
             ValueError: it has neither text nor calls, and endpoints refuse empty messages.
         """
-        if not self.tool_calls and not self.text.strip():
-            raise ValueError("The reply has neither text nor tool calls.")
         if not self.tool_calls:
-            return {"role": "assistant", "content": self.text}
+            return self._text_message()
+        calls = [_sent(call) for call in self.tool_calls]
         message: CallingMessage = {
             "role": "assistant",
             "content": self.text or None,
-            "tool_calls": [_sent(call) for call in self.tool_calls],
+            "tool_calls": calls,
         }
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
         return message
 
+    def _text_message(self) -> Message:
+        if not self.text.strip():
+            raise ValueError("The reply has neither text nor tool calls.")
+        return {"role": "assistant", "content": self.text}
+
 
 def _sent(call: ToolCall) -> SentCall:
+    name = call.spelled_name
+    arguments = call.spelled_arguments
     return {
         "id": call.id,
         "type": "function",
-        "function": {"name": call.spelled_name, "arguments": call.spelled_arguments},
+        "function": {"name": name, "arguments": arguments},
     }
 
 
@@ -140,7 +148,7 @@ class ChatModel(Protocol):
     """
 
     name: str
-    """What the endpoint calls the model."""
+    """The model's name at its endpoint."""
 
     async def complete(
         self,

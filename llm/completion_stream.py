@@ -21,6 +21,7 @@ from llm.tokens import fitting, weight
 from llm.tool_calls import ToolCall
 
 _MAX_LINE_BYTES = 2_000_000  # of one event of a stream
+_DATA = b"data:"  # how lines of an event stream begin that say something
 _UNFINISHED = ("content_filter", "length")  # why a reply may end before the model was finished
 # How long to wait after `[DONE]` for the end of the body, so that the connection can be used again
 _DRAIN_S = 0.1
@@ -48,7 +49,8 @@ async def read_completion(
         if "event-stream" in content_type:
             return await _read_events(chunks, _StreamedReply(on_token, calls, limit))
         body = await _read_all(chunks, limit.body_bytes)
-        if body.lstrip().startswith(b"data:"):  # an event stream under another content type
+        is_stream = body.lstrip().startswith(_DATA)  # under another content type
+        if is_stream:
             return _parse_events(body, _StreamedReply(on_token, calls, limit))
         return _parse_body(body, on_token, calls, limit)
 
@@ -64,7 +66,7 @@ async def _read_all(chunks: AsyncGenerator[bytes, None], most: int) -> bytes:
 
 async def _read_events(chunks: AsyncGenerator[bytes, None], reply: "_StreamedReply") -> Completion:
     pending = bytearray()
-    size = 0
+    size = 0  # bytes
     async for chunk in chunks:
         size += len(chunk)
         pending += chunk
@@ -112,14 +114,15 @@ def _parse_body(
     message = dict_of(choice.get("message"))
     if calls:
         calls.take_message(message)
-    text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
+    text = text_of(message.get("content"))
+    refusal = text_of(message.get("refusal"))
     finish_reason = choice.get("finish_reason")
     shown = limit.cut(text)
     if len(shown) < len(text):
         finish_reason = "length"
-    completion = _completion(
-        shown, _reasoning(message), refusal, finish_reason, value.get("usage"), calls
-    )
+    reasoning = _reasoning(message)
+    usage = value.get("usage")
+    completion = _completion(shown, reasoning, refusal, finish_reason, usage, calls)
     if on_token and completion.text:
         on_token(completion.text)
     return completion
@@ -146,29 +149,36 @@ class _StreamedReply:
 
     def take(self, line: bytes) -> None:
         """Read one line; skip comments, other fields and all that follows `[DONE]`."""
-        if self.is_done or not line.startswith(b"data:"):
+        if self.is_done:
             return
-        data = line[5:].strip()
+        if not line.startswith(_DATA):
+            return
+        data = line.removeprefix(_DATA).strip()
         if data == b"[DONE]":
             self.is_done = True
-        elif data:
+            return
+        if data:
             self._events += 1
             self._take_event(_json(data))
 
     def _take_event(self, event: dict[str, Any]) -> None:
         self._usage = event.get("usage") or self._usage
         choice = _first_choice(event) or {}
-        delta = dict_of(choice.get("delta"))
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
-        self._refusal = (self._refusal + text_of(delta.get("refusal")))[:MAX_REPLY_CHARS]
-        if self._calls or not self._size:
+        delta = dict_of(choice.get("delta"))
+        refusal = self._refusal + text_of(delta.get("refusal"))
+        self._refusal = refusal[:MAX_REPLY_CHARS]
+        wants_reasoning = self._calls is not None or self._size == 0
+        if wants_reasoning:
             self._add_reasoning(_reasoning(delta))
-        if self._calls:
+        if self._calls is not None:
             self._calls.take_delta(delta)
-        self._add(text_of(delta.get("content")))
+        text = text_of(delta.get("content"))
+        self._add(text)
 
     def _add(self, text: str) -> None:
-        taken = fitting(text[: MAX_REPLY_CHARS - self._size], self._quarters)
+        room = MAX_REPLY_CHARS - self._size
+        taken = fitting(text[:room], self._quarters)
         if len(taken) < len(text):
             self.is_cut = True
         if not taken:
@@ -190,7 +200,8 @@ class _StreamedReply:
         """Return the reply of a stream that ended."""
         if not self._events:
             raise CallFailed("unusable")
-        if not self.is_done and not self._finish_reason:
+        has_ended = self.is_done or self._finish_reason
+        if not has_ended:
             raise CallFailed("broken")
         return self._completion(self._finish_reason)
 
@@ -199,10 +210,9 @@ class _StreamedReply:
         return self._completion("length")
 
     def _completion(self, finish_reason: Any) -> Completion:
+        text = "".join(self._parts)
         reasoning = "".join(self._reasoning)[:MAX_REPLY_CHARS]
-        return _completion(
-            "".join(self._parts), reasoning, self._refusal, finish_reason, self._usage, self._calls
-        )
+        return _completion(text, reasoning, self._refusal, finish_reason, self._usage, self._calls)
 
 
 def _completion(
@@ -213,8 +223,12 @@ def _completion(
     usage: Any,
     assembly: CallAssembly | None,
 ) -> Completion:
-    finish = finish_reason if isinstance(finish_reason, str) else "stop"
-    calls = assembly.calls(is_cut=finish in _UNFINISHED) if assembly else ()
+    finish = "stop"
+    if isinstance(finish_reason, str):
+        finish = finish_reason
+    calls: tuple[ToolCall, ...] = ()
+    if assembly is not None:
+        calls = assembly.calls(is_cut=finish in _UNFINISHED)
     is_blank = not text.strip()
     if refusal and is_blank:
         return Completion(refusal, _usage(usage), "refusal")
@@ -227,24 +241,24 @@ def _completion(
 
 def _without_text(text: str, reasoning: str, finish: str, usage: Any) -> Completion:
     """Return the reply whose text is blank, if it has reasoning or was withheld."""
-    if reasoning.strip() and finish not in _UNFINISHED:
-        return Completion("", _usage(usage), finish, reasoning[:MAX_REPLY_CHARS])
     if finish == "content_filter":
         return Completion(text, _usage(usage), finish)
-    raise CallFailed("exhausted" if finish == "length" else "empty")
+    if finish == "length":
+        raise CallFailed("exhausted")
+    if not reasoning.strip():
+        raise CallFailed("empty")
+    return Completion("", _usage(usage), finish, reasoning[:MAX_REPLY_CHARS])
 
 
 def _calling(
     text: str, reasoning: str, finish: str, usage: Any, calls: tuple[ToolCall, ...]
 ) -> Completion:
     """Return a reply with calls; it ended with them even where the endpoint says `stop`."""
-    return Completion(
-        text if text.strip() else "",
-        _usage(usage),
-        finish if finish in _UNFINISHED else "tool_calls",
-        reasoning[:MAX_REPLY_CHARS],
-        calls,
-    )
+    if not text.strip():
+        text = ""
+    if finish not in _UNFINISHED:
+        finish = "tool_calls"
+    return Completion(text, _usage(usage), finish, reasoning[:MAX_REPLY_CHARS], calls)
 
 
 def _json(data: bytes) -> dict[str, Any]:
@@ -262,20 +276,31 @@ def _json(data: bytes) -> dict[str, Any]:
 
 def _first_choice(value: dict[str, Any]) -> dict[str, Any] | None:
     choices = value.get("choices")
-    if not isinstance(choices, list) or not choices:
+    if not isinstance(choices, list):
         return None
-    return choices[0] if isinstance(choices[0], dict) else None
+    first = next(iter(choices), None)
+    if isinstance(first, dict):
+        return first
+    return None
 
 
 def _reasoning(message: dict[str, Any]) -> str:
     """Return the reasoning beside the text; endpoints have two names for it."""
-    return text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+    reasoning = text_of(message.get("reasoning_content"))
+    if reasoning:
+        return reasoning
+    return text_of(message.get("reasoning"))
 
 
 def _usage(value: Any) -> Usage:
     counts = dict_of(value)
-    return Usage(1, _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens")))
+    prompt_tokens = _count(counts.get("prompt_tokens"))
+    completion_tokens = _count(counts.get("completion_tokens"))
+    return Usage(1, prompt_tokens, completion_tokens)
 
 
 def _count(value: Any) -> int:
-    return value if type(value) is int and value > 0 else 0
+    is_whole_number = type(value) is int  # true and false are none
+    if is_whole_number and value > 0:
+        return int(value)
+    return 0

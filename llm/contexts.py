@@ -61,7 +61,8 @@ def context_tokens(model: str) -> int | None:
     name = model.lower().rpartition("/")[2]
     written = _IN_NAME.search(name)
     if written:
-        return int(written[1]) * _UNITS[written[2]]
+        count = int(written[1])
+        return count * _UNITS[written[2]]
     for pattern, size in _CONTEXTS:
         if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
             return size

@@ -111,7 +111,10 @@ class Embedder:
     async def aclose(self) -> None:
         """Close every connection; the next use opens new ones."""
         api, self._api = self._api, None
-        if api is not None and self._loop is asyncio.get_running_loop():
+        if api is None:
+            return
+        is_of_this_loop = self._loop is asyncio.get_running_loop()
+        if is_of_this_loop:
             await api.close()
 
 
@@ -125,13 +128,16 @@ def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
     """
     if not settings.embedding_model:
         return None
-    url = (settings.embedding_base_url or settings.openai_base_url or OPENAI_URL).rstrip("/")
-    url = url.removesuffix("/embeddings").removesuffix("/chat/completions")
-    check_address("EMBEDDING_BASE_URL" if settings.embedding_base_url else "OPENAI_BASE_URL", url)
+    setting = "EMBEDDING_BASE_URL"
+    address = settings.embedding_base_url
     key = settings.embedding_api_key
-    # A key is only sent to the address that it belongs to.
-    if not key and not settings.embedding_base_url:
-        key = settings.openai_api_key
+    if not address:
+        setting = "OPENAI_BASE_URL"
+        address = settings.openai_base_url or OPENAI_URL
+        # A key is only sent to the address that it belongs to.
+        key = key or settings.openai_api_key
+    url = address.rstrip("/").removesuffix("/embeddings").removesuffix("/chat/completions")
+    check_address(setting, url)
     slots = FairSlots(settings.llm_max_in_flight, settings.caller_share)
     return Embedder(Endpoint("openai", settings.embedding_model, url, key), slots)
 
@@ -139,20 +145,30 @@ def open_embedder(settings: EmbeddingSettings) -> Embedder | None:
 def _vectors(content: bytes, count: int) -> list[Vector]:
     try:
         entries = sorted(json.loads(content)["data"], key=itemgetter("index"))
-        if [entry["index"] for entry in entries] != list(range(count)):
+        indexes = [entry["index"] for entry in entries]
+        if indexes != list(range(count)):
             raise EmbeddingFailed("not one vector for each text")
         vectors = [_normed(entry["embedding"]) for entry in entries]
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise EmbeddingFailed("the answer can't be read") from None
-    if len({len(vector) for vector in vectors}) > 1:
+    sizes = set(map(len, vectors))
+    if len(sizes) > 1:
         raise EmbeddingFailed("vectors of different lengths")
     return vectors
 
 
 def _normed(numbers: Sequence[float]) -> Vector:
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= _MOST_DIMENSIONS:
+    if not isinstance(numbers, list):
+        raise EmbeddingFailed("a vector that is no list")
+    has_usable_size = 0 < len(numbers) <= _MOST_DIMENSIONS
+    if not has_usable_size:
         raise EmbeddingFailed("a vector of no usable length")
-    length = math.sqrt(sum(number * number for number in numbers))
-    if not math.isfinite(length) or length == 0:
+    squares = [number * number for number in numbers]
+    length = math.sqrt(sum(squares))
+    has_direction = math.isfinite(length) and length > 0
+    if not has_direction:
         raise EmbeddingFailed("a vector without direction")
-    return array("f", (number / length for number in numbers))
+    normed = array("f")
+    for number in numbers:
+        normed.append(number / length)
+    return normed

@@ -9,24 +9,33 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def dict_of(value: Any) -> dict[str, Any]:
     """Return the value if it is a dict, else an empty one."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def text_of(content: Any) -> str:
     """Return the text of a `content`: a string, or a list of parts as some endpoints send it."""
     if isinstance(content, str):
         return _SURROGATE.sub("\ufffd", content)
-    if isinstance(content, list):
-        return "".join(text_of(dict_of(part).get("text")) for part in content)
-    return ""
+    if not isinstance(content, list):
+        return ""
+    texts = []
+    for part in content:
+        text = dict_of(part).get("text")
+        texts.append(text_of(text))
+    return "".join(texts)
 
 
 def joined(pieces: list[str]) -> str:
     """Join the pieces of a text, also where a character was cut into its two surrogates."""
     text = "".join(pieces)
-    return encodable(text) if _SURROGATE.search(text) else text
+    if _SURROGATE.search(text):
+        return encodable(text)
+    return text
 
 
 def encodable(text: str) -> str:
     """Return the text with pairs of surrogates put together and single ones replaced."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    code_units = text.encode("utf-16-le", "surrogatepass")
+    return code_units.decode("utf-16-le", "replace")

@@ -78,7 +78,9 @@ class OpenAiChat:
         max_tokens: int | None = None,
         offer: ToolOffer | None = None,
     ) -> Completion:
-        tokens = GivenOut(on_token) if on_token else None
+        tokens = None
+        if on_token:
+            tokens = GivenOut(on_token)
         call = CallRequest(self.name, messages, tokens, max_tokens or self._max_tokens, offer)
         started = monotonic()
         with _translated():
@@ -111,11 +113,15 @@ class OpenAiChat:
             except CallFailed as failure:
                 tried = {"model": self.name, "attempt": attempt + 1}
                 _log.warning("model call failed: %s", failure, extra=tried)
-                if call.has_spoken or not MEANINGS[failure.kind].may_pass:
+                may_pass = MEANINGS[failure.kind].may_pass
+                if call.has_spoken or not may_pass:
+                    raise
+                is_last = attempt == self._max_retries
+                if is_last:
                     raise
                 pause = self._pause(attempt, failure)
-                has_no_time = pause > _MAX_PAUSE_S or monotonic() + pause >= deadline
-                if has_no_time or attempt == self._max_retries:
+                has_time = monotonic() + pause < deadline
+                if pause > _MAX_PAUSE_S or not has_time:
                     raise
             await asyncio.sleep(pause)
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -124,7 +130,8 @@ class OpenAiChat:
         if failure.retry_after_s is not None:
             return failure.retry_after_s
         jitter = 1 - random.random() / 4  # noqa: S311 - spreads clients, keeps no secret
-        return min(self._back_off_s * 2.0**attempt * jitter, _MAX_PAUSE_S)
+        pause = self._back_off_s * 2.0**attempt * jitter
+        return min(pause, _MAX_PAUSE_S)
 
     async def _negotiate(self, call: CallRequest) -> Completion:
         """Try once; leave out, now and in later requests, what the endpoint refuses by name."""

@@ -65,7 +65,8 @@ class Endpoint:
 def _openai(settings: ModelSettings) -> Endpoint | None:
     if not settings.openai_api_key:
         return None
-    url = (settings.openai_base_url or OPENAI_URL).rstrip("/").removesuffix("/chat/completions")
+    address = settings.openai_base_url or OPENAI_URL
+    url = address.rstrip("/").removesuffix("/chat/completions")
     check_address("OPENAI_BASE_URL", url)
     return Endpoint("openai", settings.openai_model, url, settings.openai_api_key)
 
@@ -96,7 +97,7 @@ def check_address(setting: str, url: str) -> None:
         parts = urlsplit(url)
         is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
-        is_address = False
+        is_address = False  # for example, the port is no number
     if not is_address:
         raise InvalidEndpoint(f"{setting} is not a URL such as http://localhost:11434/v1.")
 

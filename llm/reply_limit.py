@@ -1,4 +1,4 @@
-"""How much of one reply is read, whatever an endpoint sends."""
+"""Bounds what is read of one reply, whatever an endpoint sends."""
 
 from dataclasses import dataclass
 

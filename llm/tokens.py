@@ -36,7 +36,9 @@ class PromptBudget:
 
     def halved(self, schema: int) -> "PromptBudget":
         """Return half of every part, for a schema that took this many tokens."""
-        halves = {part.name: getattr(self, part.name) // 2 for part in fields(self)}
+        halves = {}
+        for part in fields(self):
+            halves[part.name] = getattr(self, part.name) // 2
         halves["schema"] = schema // 2
         return PromptBudget(**halves)
 
@@ -49,17 +51,22 @@ def prompt_budget(context: int | None, reply_tokens: int, schema: int = 0) -> Pr
         reply_tokens: the longest reply, in tokens.
         schema: tokens for the description of the database; 0: as many as fit.
     """
-    room = max(0, (context or _UNKNOWN_CONTEXT) - reply_tokens)
+    size = context or _UNKNOWN_CONTEXT
+    room = max(0, size - reply_tokens)
     most = PromptBudget()
     shares = {}
     for part, percent in _PERCENT.items():
-        shares[part] = min(getattr(most, part), room * percent // 100)
-    return PromptBudget(schema or schema_budget(context, reply_tokens), **shares)
+        share = room * percent // 100
+        shares[part] = min(getattr(most, part), share)
+    if not schema:
+        schema = schema_budget(context, reply_tokens)
+    return PromptBudget(schema, **shares)
 
 
 def schema_budget(context: int | None, reply_tokens: int) -> int:
     """Return the tokens for the description of the database; arguments as of `prompt_budget`."""
-    room = (context or _UNKNOWN_CONTEXT) - reply_tokens - _BESIDE_SCHEMA
+    size = context or _UNKNOWN_CONTEXT
+    room = size - reply_tokens - _BESIDE_SCHEMA
     return max(_LEAST_SCHEMA, min(room, _MOST_SCHEMA))
 
 
@@ -79,10 +86,14 @@ def weight(text: str) -> int:
 
 def fitting(text: str, quarters: int) -> str:
     """Return the longest beginning of a text that weighs at most so many quarters of a token."""
-    if len(text) * PER_TOKEN <= quarters or weight(text) <= quarters:
+    most = len(text) * PER_TOKEN
+    if most <= quarters:
         return text
+    if weight(text) <= quarters:
+        return text
+    left = quarters
     for index, char in enumerate(text):
-        quarters -= weight(char)
-        if quarters < 0:
+        left -= weight(char)
+        if left < 0:
             return text[:index]
     return text

@@ -35,9 +35,11 @@ class ToolDefinition:
     parameters: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name) or self.name in _CHOICES:
+        is_name = _NAME.fullmatch(self.name) is not None
+        if not is_name or self.name in _CHOICES:
             raise ValueError(f"{self.name!r} can't be the name of a tool.")
-        if self.parameters.get("type") != "object":
+        root = self.parameters.get("type")
+        if root != "object":
             raise ValueError(f"The schema of {self.name} does not describe an object.")
 
 
@@ -65,12 +67,15 @@ class ToolOffer:
     parallel: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.tools) <= MAX_TOOLS:
-            raise ValueError(f"{len(self.tools)} tools can't be offered; 1 to {MAX_TOOLS} can.")
-        if len(self.names) < len(self.tools):
+        count = len(self.tools)
+        if not 0 < count <= MAX_TOOLS:
+            raise ValueError(f"{count} tools can't be offered; 1 to {MAX_TOOLS} can.")
+        if len(self.names) < count:
             raise ValueError("Two tools have the same name.")
-        if self.choice not in _CHOICES and self.choice not in self.names:
-            raise ValueError(f"{self.choice!r} is neither a tool nor one of {', '.join(_CHOICES)}.")
+        known = {*_CHOICES, *self.names}
+        if self.choice not in known:
+            kinds = ", ".join(_CHOICES)
+            raise ValueError(f"{self.choice!r} is neither a tool nor one of {kinds}.")
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -108,12 +113,17 @@ class ToolCall:
     @property
     def spelled_name(self) -> str:
         """Return the name to be sent back, without the characters that endpoints refuse."""
-        return _NO_NAME_CHARACTER.sub("_", self.name)[:64] or "unnamed"
+        name = _NO_NAME_CHARACTER.sub("_", self.name)
+        if not name:
+            return "unnamed"
+        return name[:64]
 
     @property
     def spelled_arguments(self) -> str:
         """Return the arguments as JSON, to be sent back; `{}` for those that are no JSON object."""
-        sent = {} if isinstance(self.arguments, InvalidArguments) else self.arguments
+        sent = self.arguments
+        if isinstance(self.arguments, InvalidArguments):
+            sent = {}
         return json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -124,7 +134,8 @@ def read_arguments(text: str, *, is_cut: bool = False) -> Mapping[str, Any] | In
         is_cut: the reply ended before the model was finished, so that nothing may also be a
             beginning.
     """
-    if not text.strip() and not is_cut:
+    is_blank = not text.strip()
+    if is_blank and not is_cut:
         return {}
     try:
         value = json.loads(text, parse_float=_finite, parse_constant=_finite)
@@ -151,16 +162,21 @@ def _finite(number: str) -> float:
 def _is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(_MAX_NESTING):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
+        deeper: list[Any] = []
+        for outer in level:
+            deeper.extend(_inside(outer))
+        if not deeper:
             return False
+        level = deeper
     return True
 
 
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
-    return value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return value
+    return ()
 
 
 def _encodable(value: dict[str, Any], text: str) -> dict[str, Any]:

@@ -32,6 +32,8 @@ _SPARE_CONNECTIONS = 4  # for those who only ask whether the endpoint is there
 logging.getLogger("openai").setLevel(logging.WARNING)
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
+_MALFORMED = (httpx2.UnsupportedProtocol, httpx2.InvalidURL, UnicodeError)
+_BROKEN_OFF = (httpx2.TransportError, aiohttp.ClientError)
 # aiohttp's own exceptions come through for answers that are not HTTP, because httpx2 has no
 # exception for these.
 _ERRORS = (
@@ -65,7 +67,9 @@ class LlmClient:
     def __init__(self, endpoint: Endpoint, timeout_s: float, slots: FairSlots) -> None:
         timeout = httpx2.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=slots.size + _SPARE_CONNECTIONS)
-        if any(proxy.startswith("socks") for proxy in getproxies().values()):
+        proxies = getproxies().values()
+        uses_socks = any(proxy.startswith("socks") for proxy in proxies)
+        if uses_socks:
             raise CallFailed("settings")  # aiohttp would talk to it as to an HTTP proxy
         try:
             # aiohttp instead of httpcore: it takes less than half the time, however many requests
@@ -136,7 +140,8 @@ class LlmClient:
                 return
         except _ERRORS as exc:
             failure = _failure(exc)
-            if failure.kind not in {"model", "request"}:
+            is_reachable = failure.kind in {"model", "request"}
+            if not is_reachable:
                 raise failure from None
 
     async def aclose(self) -> None:
@@ -178,7 +183,9 @@ async def _send(http: httpx2.AsyncClient, request: httpx2.Request) -> httpx2.Res
         body = response.json()
     except ValueError:
         body = None
-    error = body.get("error", body) if isinstance(body, dict) else response.text
+    error = response.text
+    if isinstance(body, dict):
+        error = body.get("error", body)
     raise openai.APIStatusError("", response=response, body=error)
 
 
@@ -219,19 +226,24 @@ _BUILDERS: dict[
 def _failure(exc: Exception) -> CallFailed:
     if isinstance(exc, openai.APIStatusError):
         return _status_failure(exc)
-    cause = exc.__cause__ if isinstance(exc, openai.APIConnectionError) else exc
-    if isinstance(cause, (httpx2.UnsupportedProtocol, httpx2.InvalidURL, UnicodeError)):
+    cause: BaseException | None = exc
+    if isinstance(exc, openai.APIConnectionError):
+        cause = exc.__cause__
+    if isinstance(cause, _MALFORMED):
         return CallFailed("settings")
     if isinstance(exc, openai.APITimeoutError):
         # An endpoint that could not be reached in time may be reached next time; one that hangs
         # would hang again.
-        return CallFailed("connection" if isinstance(cause, httpx2.ConnectTimeout) else "timeout")
+        if isinstance(cause, httpx2.ConnectTimeout):
+            return CallFailed("connection")
+        return CallFailed("timeout")
     if isinstance(exc, openai.APIConnectionError):
         return CallFailed("connection")
     if isinstance(exc, httpx2.TimeoutException):
         return CallFailed("timeout")
-    is_broken = isinstance(exc, (httpx2.TransportError, aiohttp.ClientError))
-    return CallFailed("broken" if is_broken else "unusable")
+    if isinstance(exc, _BROKEN_OFF):
+        return CallFailed("broken")
+    return CallFailed("unusable")
 
 
 def _status_failure(exc: openai.APIStatusError) -> CallFailed:
@@ -248,4 +260,7 @@ def _retry_after(response: httpx2.Response) -> float | None:
         seconds = float(response.headers.get("retry-after", ""))
     except ValueError:
         return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    is_usable = math.isfinite(seconds) and seconds >= 0
+    if not is_usable:
+        return None
+    return seconds

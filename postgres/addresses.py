@@ -21,11 +21,13 @@ def described_address(dsn: str) -> str:
     Raises:
         psycopg2.ProgrammingError: it is no connection string.
     """
-    known = parse_dsn(dsn)
-    host = known.get("host") or known.get("hostaddr") or "this machine"
-    if known.get("port", "").isdigit() and not host.startswith("/"):
-        host += f":{known['port']}"
-    database = known.get("dbname") or known.get("user") or "postgres"
+    known = {name: value for name, value in parse_dsn(dsn).items() if value}
+    host = known.get("host", known.get("hostaddr", "this machine"))
+    database = known.get("dbname", known.get("user", "postgres"))
+    port = known.get("port", "")
+    is_socket_folder = host.startswith("/")
+    if port.isdigit() and not is_socket_folder:
+        host = f"{host}:{port}"
     return f"{database} at {host}"
 
 
@@ -44,25 +46,24 @@ def with_addresses(parameters: Mapping[str, Any]) -> dict[str, Any]:
         return dict(parameters)
     hosts = str(parameters["host"]).split(",")
     ports = str(parameters.get("port", "")).split(",")
-    ports = ports * len(hosts) if len(ports) == 1 else ports
+    if len(ports) == 1:
+        ports = ports * len(hosts)
     columns: dict[str, list[str]] = {"host": [], "port": [], "hostaddr": []}
     for host, port in zip(hosts, ports, strict=False):
-        for address in _addresses(host):
-            columns["host"].append(host)
-            columns["port"].append(port)
-            columns["hostaddr"].append(address)
+        found = _addresses(host)
+        columns["host"] += [host] * len(found)
+        columns["port"] += [port] * len(found)
+        columns["hostaddr"] += found
     if not columns["host"]:
         raise psycopg2.OperationalError("the host name can't be looked up")
-    found = dict(parameters)
-    for name, values in columns.items():
-        if any(values):
-            found[name] = ",".join(values)
-    return found
+    named = {name: ",".join(values) for name, values in columns.items() if any(values)}
+    return {**parameters, **named}
 
 
 def _addresses(host: str) -> list[str]:
-    """Return the addresses of a host name; for the folder of a socket, one empty address."""
-    if not host or host[0] in "/@":
+    """Return the addresses of a host name; a socket, or no host, has one empty address."""
+    is_socket_folder = host.startswith(("/", "@"))
+    if is_socket_folder or not host:
         return [""]
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -41,6 +41,11 @@ def parse_array(text: str, element: Callable[[str], Any], delimiter: str = ",") 
     return result
 
 
+def parse_texts(text: str | None) -> tuple[str, ...]:
+    """Return the texts of an array literal of one dimension without NULLs; none for NULL."""
+    return () if text is None else tuple(parse_array(text, str))
+
+
 def _array_tokens(delimiter: str) -> re.Pattern[str]:
     end = re.escape(delimiter)
     return re.compile(

@@ -23,6 +23,9 @@ _log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
 
+# What libpq waits for while it connects, by the state that `poll` returns.
+_EVENTS = {extensions.POLL_READ: select.POLLIN, extensions.POLL_WRITE: select.POLLOUT}
+
 _PARAMETERS: Mapping[str, Any] = {"application_name": "citu", "client_encoding": "UTF8"}
 # To notice networks that fail silently. The URL may have values of its own.
 DEFAULTS: Mapping[str, Any] = {
@@ -52,6 +55,7 @@ _OPTIONAL: Mapping[str, str] = {
     "client_connection_check_interval": "1000",
     "temp_file_limit": "1048576",
 }
+_REFUSED = (psycopg2.ProgrammingError, psycopg2.DataError, psycopg2.NotSupportedError)
 
 # Replaces the search path by the schemas it leads to now ("$user" resolved, missing ones dropped),
 # so that it can't change any more. `pg_catalog` is left out: it is then searched first, and no
@@ -129,41 +133,44 @@ async def _open_in_thread(source: UrlSource, timeout_s: float) -> extensions.con
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
-        opening.add_done_callback(_close_unclaimed)
+        opening.add_done_callback(_close_unused)
         raise
 
 
-def _close_unclaimed(opening: "asyncio.Future[extensions.connection]") -> None:
-    if not opening.cancelled() and opening.exception() is None:
+def _close_unused(opening: "asyncio.Future[extensions.connection]") -> None:
+    has_failed = opening.cancelled() or opening.exception() is not None
+    if not has_failed:
         opening.result().close()
 
 
 def _open(source: UrlSource, timeout_s: float) -> extensions.connection:
-    parameters = with_addresses({**DEFAULTS, **extensions.parse_dsn(source()), **_PARAMETERS})
+    given = extensions.parse_dsn(source())
+    parameters = with_addresses({**DEFAULTS, **given, **_PARAMETERS})
     raw: extensions.connection = psycopg2.connect(**parameters, async_=True)
     deadline = time.monotonic() + timeout_s
-    while (state := raw.poll()) != extensions.POLL_OK:
-        event = select.POLLIN if state == extensions.POLL_READ else select.POLLOUT
+    state = raw.poll()
+    while state != extensions.POLL_OK:
+        event = _EVENTS[state]
         left_s = max(0.0, deadline - time.monotonic())
         if not is_ready(raw.fileno(), event, left_s):
             raw.close()
             raise psycopg2.OperationalError("no answer in time")
+        state = raw.poll()
     return raw
 
 
 async def _prepare(connection: Connection, limits: PostgresLimits, *, writes: bool) -> None:
+    """Pin the settings, and note the search path and the backend."""
     pinned = {
         "default_transaction_read_only": "off" if writes else "on",
         **_PINNED,
         **limits.settings,
     }
-    settings = "; ".join(f"SET {name} = '{value}'" for name, value in pinned.items())
-    path = await connection.query(f"{settings}; {_PIN_SEARCH_PATH}")
-    names, pid, now, _ = path.rows[0]
-    connection.search_path = tuple(parse_array(names or "{}", str))
-    connection.backend = Backend(int(pid or 0), now or "")
+    statements = [f"SET {name} = '{value}'" for name, value in pinned.items()]
+    statements.append(_PIN_SEARCH_PATH)
+    ((names, pid, now, _),) = (await connection.query("; ".join(statements))).rows
+    connection.search_path = tuple(parse_array(names, str))
+    connection.backend = Backend(int(pid), now)
     for name, value in _OPTIONAL.items():
-        with contextlib.suppress(
-            psycopg2.ProgrammingError, psycopg2.DataError, psycopg2.NotSupportedError
-        ):
+        with contextlib.suppress(*_REFUSED):
             await connection.query(f"SET {name} = '{value}'")

@@ -37,12 +37,16 @@ class Backend:
     seen_at: str
 
 
+Row = tuple[Any, ...]
+"""A row's values as PostgreSQL's text; None for NULL."""
+
+
 @dataclass(frozen=True)
 class TextRows:
-    """A result: (name, type OID) per column, and the rows with values as PostgreSQL's text."""
+    """A result: (name, type OID) per column, and the rows."""
 
     columns: tuple[tuple[str, int], ...]
-    rows: list[tuple[str | None, ...]]
+    rows: list[Row]
 
 
 class _DroppedNotices(list[str]):
@@ -88,8 +92,9 @@ class Connection:
         """Tell whether it is open, no statement runs, and no transaction is open or stays so."""
         if not self.is_open:
             return False
-        is_left = self._is_leaving or self._departure is not None
-        return is_left or self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
+        if self._is_leaving or self._departure is not None:
+            return True
+        return self._raw.get_transaction_status() == extensions.TRANSACTION_STATUS_IDLE
 
     @property
     def is_open(self) -> bool:
@@ -101,18 +106,24 @@ class Connection:
 
         The server must not have hung up, nor the connection been idle for too long.
         """
-        if not self.is_at_rest or time.monotonic() - self._used_at > _MAX_IDLE_S:
+        idle_s = time.monotonic() - self._used_at
+        if idle_s > _MAX_IDLE_S or not self.is_at_rest:
             return False
         try:
-            if not self._has_left():
-                return True
+            has_left = self._has_left()
         except (psycopg2.Error, AnswerTooLarge):
             return False
-        return self.is_at_rest and not is_ready(self._proxy.fileno(), select.POLLIN, 0)
+        if not has_left:
+            return True
+        # Nothing is to come any more, so that what can be read is the server hanging up.
+        has_hung_up = is_ready(self._proxy.fileno(), select.POLLIN, 0)
+        return self.is_at_rest and not has_hung_up
 
     def _has_left(self) -> bool:
         """Tell whether the whole answer to what `leave` sent has come; raise as `_settle` does."""
-        while self._is_leaving and self._take_in() != extensions.POLL_OK:
+        if not self._is_leaving:
+            return True
+        while self._take_in() != extensions.POLL_OK:
             if not self._proxy.receive():
                 return False
         self._is_leaving = False
@@ -138,14 +149,9 @@ class Connection:
         self._proxy.allow(most_bytes)
         cursor = self._send(begin + sql, parameters)
         await self._settle()
-        columns = tuple((column.name, column.type_code) for column in cursor.description or ())
-        rows: list[tuple[str | None, ...]] = []
-        while cursor.description is not None and (some := cursor.fetchmany(_ROWS_AT_ONCE)):
-            rows += some
-            if len(some) == _ROWS_AT_ONCE:
-                await asyncio.sleep(0)
+        result = await _fetch(cursor)
         cursor.close()  # frees the result, which the connection would keep until its next use
-        return TextRows(columns, rows)
+        return result
 
     def leave(self) -> None:
         """End the transaction and clear what outlives it.
@@ -204,15 +210,19 @@ class Connection:
 
         Returns the state that `poll` gave.
         """
-        while True:
+        can_go_on = True
+        while can_go_on:
             state: int = self._raw.poll()
             if self._may_write:
                 self._is_sent = self._proxy.send()
                 self._may_write = state == extensions.POLL_WRITE or not self._is_sent
-            can_read = state == extensions.POLL_READ and self._proxy.has_unread()
-            can_write = state == extensions.POLL_WRITE and self._is_sent
-            if not can_read and not can_write:
-                return state
+            if state == extensions.POLL_READ:
+                can_go_on = self._proxy.has_unread()
+            elif state == extensions.POLL_WRITE:
+                can_go_on = self._is_sent
+            else:
+                can_go_on = False
+        return state
 
     async def _next_piece(self) -> None:
         """Return when more has arrived, or when more can be sent."""
@@ -230,9 +240,10 @@ class Connection:
         """
         loop = asyncio.get_running_loop()
         self._arrival = loop.create_future()
-        if self._watched is None or self._watched[0] is not loop:
-            self._watched = loop, self._proxy.fileno()
-            loop.add_reader(self._watched[1], self._arrived)
+        watched = (loop, self._proxy.fileno())
+        if self._watched != watched:
+            self._watched = watched
+            loop.add_reader(self._proxy.fileno(), self._arrived)
         await self._arrival
 
     def _arrived(self) -> None:
@@ -259,11 +270,12 @@ class Connection:
         When the socket is closed, this must happen before the loop runs on: the descriptor may be
         reused.
         """
-        if self._watched is not None:
-            loop, descriptor = self._watched
-            self._watched = None
-            if not loop.is_closed():
-                loop.remove_reader(descriptor)
+        if self._watched is None:
+            return
+        loop, descriptor = self._watched
+        self._watched = None
+        if not loop.is_closed():
+            loop.remove_reader(descriptor)
 
     async def reset(self) -> None:
         """Stop a statement that still runs in the server, and end the transaction."""
@@ -286,6 +298,19 @@ class Connection:
         with contextlib.suppress(psycopg2.Error):
             self._raw.close()
         self._proxy.close()
+
+
+async def _fetch(cursor: extensions.cursor) -> TextRows:
+    """Return the result that has arrived; one of a statement without rows is empty."""
+    if cursor.description is None:
+        return TextRows((), [])
+    columns = tuple((column.name, column.type_code) for column in cursor.description)
+    rows: list[Row] = []
+    while some := cursor.fetchmany(_ROWS_AT_ONCE):
+        rows += some
+        if len(some) == _ROWS_AT_ONCE:
+            await asyncio.sleep(0)
+    return TextRows(columns, rows)
 
 
 async def _socket_ready(fd: int, is_read: bool) -> None:

@@ -52,6 +52,8 @@ def share_unstoppable(count: int) -> Text:
 
 def describe(error: psycopg2.Error) -> str:
     """Return the reason of a failed connection, for the log: without hosts, roles or databases."""
-    lines = str(error)[-_MOST_CHARS:].strip().splitlines() or [type(error).__name__]
-    reason = lines[-1].rpartition("FATAL:")[2] or lines[-1]
+    lines = str(error)[-_MOST_CHARS:].strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    _, _, reason = lines[-1].rpartition("FATAL:")
     return re.sub(r'"[^"]*"|\([^()]*\)|\bport \d+', "…", reason).strip()

@@ -15,7 +15,10 @@ _WORDS_THAT_NAME = (0, 1)
 @lru_cache(maxsize=16384)
 def quoted(name: str) -> str:
     """Return `name` as SQL takes it for the very same name, in quotes only when it needs them."""
-    return name if _is_plain(name) else '"' + name.replace('"', '""') + '"'
+    if _is_plain(name):
+        return name
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
 
 
 def _is_plain(name: str) -> bool:

@@ -67,13 +67,18 @@ class Lingering:
 
     def youngest_s(self, caller: CallerId | None = None) -> float:
         """Return the seconds since the last backend, of all or of one caller, was added; else 0."""
-        kept = self._kept.values() if caller is None else self._of(caller)
+        kept = self._of(caller)
         if not kept:
             return 0.0
-        return time.monotonic() - max(each.since for each in kept)
+        youngest = max(each.since for each in kept)
+        return time.monotonic() - youngest
 
-    def _of(self, caller: CallerId) -> list[_Kept]:
-        return [each for each in self._kept.values() if each.slot.caller == caller]
+    def _of(self, caller: CallerId | None) -> list[_Kept]:
+        """Return what is kept for the caller; None: for all."""
+        kept = list(self._kept.values())
+        if caller is None:
+            return kept
+        return [each for each in kept if each.slot.caller == caller]
 
     def add(self, backend: Backend, slot: Slot) -> None:
         """Keep the slot until `backend` is gone."""
@@ -82,9 +87,8 @@ class Lingering:
 
     def watch(self) -> None:
         """Make sure that the backends are watched on this loop; an earlier loop may have ended."""
-        if not self._kept:
-            return
-        if self._watching is None or not is_running_here(self._watching):
+        is_watched = self._watching is not None and is_running_here(self._watching)
+        if self._kept and not is_watched:
             self._watching = asyncio.create_task(self._until_gone())
 
     async def _until_gone(self) -> None:
@@ -128,10 +132,11 @@ async def _still_there(connection: Connection, backends: list[Backend]) -> set[B
 
     They are told at every look, because they may obey later.
     """
-    values = ", ".join(f"({backend.pid}, '{backend.seen_at}')" for backend in backends)
-    found = await connection.query(_THERE.format(backends=values))
-    there = {Backend(int(pid or 0), seen_at or "") for pid, seen_at in found.rows}
-    for backend in there:
+    values = [f"({backend.pid}, '{backend.seen_at}')" for backend in backends]
+    found = await connection.query(_THERE.format(backends=", ".join(values)))
+    there: set[Backend] = set()
+    for pid, seen_at in found.rows:
+        there.add(Backend(int(pid), seen_at))
         with suppress(psycopg2.ProgrammingError):  # not allowed
-            await connection.query(f"SELECT pg_catalog.pg_terminate_backend({backend.pid})")
+            await connection.query(f"SELECT pg_catalog.pg_terminate_backend({pid})")
     return there

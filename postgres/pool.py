@@ -75,7 +75,7 @@ class Pool:
 
     @property
     def stuck(self) -> int:
-        """Slots that are taken by closed connections whose backends have not ended."""
+        """Return how many slots are taken by closed connections whose backends have not ended."""
         return 0 if self._lingering is None else len(self._lingering)
 
     async def _wait_for_turn(self) -> Slot:
@@ -92,7 +92,9 @@ class Pool:
             return False
         if self._all_linger:
             return self._lingering.youngest_s() > _HOPELESS_S
-        return self._share_lingers(caller) and self._lingering.youngest_s(caller) > _HOPELESS_S
+        if self._share_lingers(caller):
+            return self._lingering.youngest_s(caller) > _HOPELESS_S
+        return False
 
     @property
     def _all_linger(self) -> bool:
@@ -139,10 +141,13 @@ class Pool:
             raise
 
     def _take_over(self, slot: Slot, opening: asyncio.Task[Connection]) -> None:
-        if not opening.cancelled() and opening.exception() is None:
-            connection = opening.result()
-            self._lent[connection] = slot
-            self.release(connection)
+        """Take in a connection that was opened for a caller who has left."""
+        has_failed = opening.cancelled() or opening.exception() is not None
+        if has_failed:
+            return
+        connection = opening.result()
+        self._lent[connection] = slot
+        self.release(connection)
 
     def release(self, connection: Connection) -> None:
         """Take a connection back; one that is not at rest is closed."""
@@ -156,10 +161,11 @@ class Pool:
 
     def _give_up(self, connection: Connection, slot: Slot) -> None:
         """Free the slot of a closed connection, now or when its backend has ended."""
-        if self._lingering is not None and connection.may_run_on and connection.backend is not None:
-            self._lingering.add(connection.backend, slot)
-        else:
+        backend = connection.backend if connection.may_run_on else None
+        if self._lingering is None or backend is None:
             slot.release()
+            return
+        self._lingering.add(backend, slot)
 
     def close(self) -> None:
         """Close the idle connections; lent ones still come back, and later uses open new ones."""

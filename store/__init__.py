@@ -5,9 +5,9 @@ One store keeps conversations and runs, because they change together: the last e
 end and the turn it adds to its conversation are written in one transaction, so that a worker killed
 at any moment leaves all of them or none.
 
-The adapters, Redis and PostgreSQL, keep one contract (tests/store/test_store.py). Everything is kept per
-user: for another user, a conversation or run does not exist. All methods raise `StoreUnavailable`
-when the store can't be reached or doesn't answer in time, and may be cancelled.
+The adapters, Redis and PostgreSQL, keep one contract (tests/store/test_store.py). Everything is
+kept per user: for another user, a conversation or run does not exist. All methods raise
+`StoreUnavailable` when the store can't be reached or doesn't answer in time, and may be cancelled.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -124,35 +124,37 @@ class TurnPage:
 
 
 class Conversations(Protocol):
-    """Users' conversations. `Runs.write` adds turns, and starts a conversation with its first turn."""
+    """Users' conversations; `Runs.write` adds turns, and begins one with its first turn."""
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last `limit` answered turns, oldest first; none for a conversation that is unknown.
+        """Return the last `limit` answered turns, oldest first; none for a conversation that is
+        unknown.
 
         Turns that ended in an error are left out: no question goes on from them.
         """
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
-        """One page of the user's conversations. Raises `InvalidCursor` for a cursor that no page
-        gave.
+        """Return one page of the user's conversations.
+
+        Raises `InvalidCursor` for a cursor that no page gave.
         """
 
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
     ) -> TurnPage | None:
-        """One page of a conversation; None when it is unknown. Raises `InvalidCursor`."""
+        """Return one page of a conversation; None when it is unknown. Raises `InvalidCursor`."""
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:
-        """Gives it a title, which it keeps; false when it is unknown."""
+        """Give it a title, which it keeps; false when it is unknown."""
 
     async def clear(self, user_id: str, conversation_id: str) -> bool:
-        """Forgets its turns and keeps the conversation with its title; false when it is unknown."""
+        """Forget its turns and keep the conversation with its title; false when it is unknown."""
 
     async def delete(self, user_id: str, conversation_id: str) -> bool:
-        """Forgets it; false when it is unknown."""
+        """Forget it; false when it is unknown."""
 
     async def delete_all(self, user_id: str) -> int:
-        """Forgets all of the user's conversations; how many there were."""
+        """Forget all of the user's conversations; return how many there were."""
 
 
 class InvalidCursor(ValueError):
@@ -232,7 +234,7 @@ class RunWrite:
 
     @property
     def state(self) -> RunState:
-        """The state of the run after this write."""
+        """Return the state of the run after this write."""
         if self.end:
             return self.end.state
         return "waiting" if self.waiting else "running"
@@ -245,7 +247,7 @@ class RunRecord:
     Attributes:
         head: `worker_id` is that of the worker that has the run now, or had it last.
         last_seq: number of frames kept; for an ended run, the `seq` of its terminal event.
-        is_orphaned: it is running, but its worker has not renewed the lease in time.
+        is_abandoned: it is running, but its worker has not renewed the lease in time.
         waiting: in state `waiting`, the open question; in state `running`, the question whose
             answer the run works on, until it asks again or ends; else None.
         answer: in state `running`, the accepted answer to the question in `waiting`, as JSON gives
@@ -255,14 +257,14 @@ class RunRecord:
     head: RunHead
     state: RunState
     last_seq: int
-    is_orphaned: bool = False
+    is_abandoned: bool = False
     waiting: Waiting | None = None
     answer: Any = None
 
     @property
     def is_resumed(self) -> bool:
-        """Whether it works on an answer. Then another worker can go on if its own dies, see
-        `Runs.adopt`.
+        """Tell whether it works on an answer. Then another worker can go on if its own dies, see
+        `Runs.take_over`.
         """
         return self.state == "running" and self.waiting is not None
 
@@ -281,13 +283,13 @@ class Runs(Protocol):
     A run is kept for the run TTL after its last change. Its worker holds it by a lease, which a
     write gives and `renew` prolongs; the store's clock decides when it has run out.
 
-    No worker holds a run that waits for its user: it has no lease, is never an orphan, and is kept
+    No worker holds a run that waits for its user: it has no lease, is never abandoned, and is kept
     for the waiting TTL. `resume` gives it to the worker that brings the answer, and the run TTL
     applies again. A run may wait any number of times.
     """
 
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
-        """Keeps each write whole or not at all; the first write of a run creates it.
+        """Keep each write whole or not at all; the first write of a run creates it.
 
         `writes` holds at most one write per run.
 
@@ -303,23 +305,23 @@ class Runs(Protocol):
         """
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
-        """The run; None when it is unknown or has expired."""
+        """Return the run; None when it is unknown or has expired."""
 
     async def frames(
         self, user_id: str, run_id: str, after: int, limit: int
     ) -> tuple[EventFrame, ...]:
-        """Up to `limit` frames with a `seq` beyond `after`, in order."""
+        """Return up to `limit` frames with a `seq` beyond `after`, in order."""
 
     async def renew(self, run_ids: Collection[str], worker_id: str) -> Collection[str]:
-        """Prolongs the leases of running runs; returns the ids of those that are to be cancelled."""
+        """Renew the leases of running runs; return the ids of those that are to be cancelled."""
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
-        """Asks the worker that holds the run to cancel it; its next `renew` tells it."""
+        """Ask the worker that holds the run to cancel it; its next `renew` tells it."""
 
     async def resume(
         self, user_id: str, run_id: str, interrupt_id: str, answer: Any, worker_id: str
     ) -> Resumption:
-        """Accepts the first answer to a run's open question: the run is `running` again, and
+        """Accept the first answer to a run's open question: the run is `running` again, and
         belongs to the worker.
 
         `answer` is JSON and is kept until the run asks again or ends. An earlier request to cancel
@@ -330,8 +332,8 @@ class Runs(Protocol):
         twice has to check that itself.
         """
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
-        """Gives this worker a resumed run whose lease ran out; false when the run is not one.
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
+        """Give this worker a resumed run whose lease ran out; false when the run is not one.
 
         Frames that the former worker wrote stay, and `RunRecord.last_seq` counts them; its later
         writes are `taken`.
@@ -344,7 +346,7 @@ class Runs(Protocol):
         state: Literal["error", "cancelled"] = "cancelled",
         turn: Turn | None = None,
     ) -> bool:
-        """Ends a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is
+        """End a waiting run with the terminal event `frame`; false if it doesn't wait, or `seq` is
         not its next.
 
         `turn` is added to the conversation with the end, as a whole.
@@ -352,26 +354,30 @@ class Runs(Protocol):
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
         """Running runs of all users whose leases have run out; those that work on an answer can be
-        adopted.
+        taken over.
         """
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
-        """Ends an orphan in `error` with the terminal event `frame`; false if it is none, or `seq`
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
+        """End an abandoned run in `error` with the event `frame`; false if it isn't one, or `seq`
         is not its next.
 
         `turn` is added to the conversation with the end, as a whole.
         """
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        """Takes the user's Idempotency-Key unless it is taken; returns the claim that has it. Kept
-        as long as a run.
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        """Reserve the user's Idempotency-Key; return the record that holds it, `wanted` or an
+        earlier one. It is kept as long as a run.
 
         A write that ends a run or has it wait keeps the key of its head as long as the run from
         then on.
         """
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        """Frees the key, if that run still has it."""
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        """Free the key, if that run still holds it."""
 
 
 @dataclass(frozen=True)
@@ -383,7 +389,7 @@ class Retention:
         max_turns: turns of one conversation; the oldest go first.
         run_ttl_s: seconds after its last change until a run is forgotten; Idempotency-Keys with it.
         waiting_ttl_s: seconds after its question until a run that waits for its user is forgotten.
-        lease_s: seconds without renewal after which a running run is an orphan.
+        lease_s: seconds without renewal after which a running run is abandoned.
         own_examples, own_lessons: of one user for one datasource that are not shared; the oldest go
             first.
         shared_examples, shared_lessons, documents: of one datasource; beyond that nothing more can

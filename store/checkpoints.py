@@ -40,6 +40,7 @@ _OPTION = (
     | ormsgpack.OPT_REPLACE_SURROGATES
 )
 _BUILT_IN: frozenset[_Name] = frozenset({("builtins", "tuple"), ("builtins", "int")})
+_NAMING_METHODS = ("model_dump", "dict", "_asdict")  # of types that LangGraph writes by name
 _LIBRARIES = ("langgraph", "langchain_core")  # whose own types the serializer knows
 _plain = JsonPlusSerializer()
 _room: ContextVar[list[int] | None] = ContextVar(
@@ -48,7 +49,7 @@ _room: ContextVar[list[int] | None] = ContextVar(
 
 
 def name_of(kind: type) -> _Name:
-    """How a type is named in a checkpoint."""
+    """Return how a type is named in a checkpoint."""
     return (kind.__module__, kind.__name__)
 
 
@@ -80,12 +81,14 @@ class StateSerializer(JsonPlusSerializer):
         super().__init__(allowed_msgpack_modules=self._kinds | _BUILT_IN)
 
     def with_msgpack_allowlist(self, extra_allowlist: Iterable[_Name | type]) -> "StateSerializer":
-        """A copy that also knows these types; LangGraph calls it with the types of a graph's state."""
-        extra = (name_of(each) if isinstance(each, type) else each for each in extra_allowlist)
-        return StateSerializer(self._kinds.union(extra))
+        """Return a copy that also knows these types; LangGraph names those of a graph's state."""
+        kinds = set(self._kinds)
+        for each in extra_allowlist:
+            kinds.add(name_of(each) if isinstance(each, type) else each)
+        return StateSerializer(kinds)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """The format of the bytes, and the bytes for `obj`.
+        """Return the format of the bytes, and the bytes for `obj`.
 
         Raises:
             StateTooLarge: all that was serialized within `limited` is larger than `MAX_BYTES`.
@@ -104,7 +107,7 @@ class StateSerializer(JsonPlusSerializer):
         return ormsgpack.packb(value, default=self._encode_other, option=_OPTION)
 
     def _encode_other(self, value: Any) -> Any:
-        """Encodes a value that msgpack has no type for."""
+        """Encode a value that msgpack has no type for."""
         kind = type(value)
         if kind in (tuple, set, frozenset):
             return self._made(EXT_CONSTRUCTOR_SINGLE_ARG, kind, list(value))
@@ -124,26 +127,31 @@ class StateSerializer(JsonPlusSerializer):
         return ormsgpack.unpackb(_plain.dumps_typed(value)[1], ext_hook=ormsgpack.Ext)
 
     def _made(self, code: int, kind: type, arguments: Any) -> ormsgpack.Ext:
-        """An extension with a type and the arguments to call it with."""
+        """Return an extension with a type and the arguments to call it with."""
         return ormsgpack.Ext(code, self._encode([*name_of(kind), arguments]))
 
     def _check(self, value: Any) -> None:
         kind = type(value)
-        is_made_by_name = (
-            isinstance(value, Enum)
-            or dataclasses.is_dataclass(value)
-            or any(hasattr(value, method) for method in ("model_dump", "dict", "_asdict"))
+        if name_of(kind) in self._kinds:
+            return
+        library = kind.__module__.partition(".")[0]
+        if library in _LIBRARIES or not _is_made_by_name(value):
+            return
+        raise TypeError(
+            f"{kind.__module__}.{kind.__name__} is none of the types that a checkpoint may hold"
         )
-        is_known = name_of(kind) in self._kinds or kind.__module__.split(".")[0] in _LIBRARIES
-        if is_made_by_name and not is_known:
-            raise TypeError(
-                f"{kind.__module__}.{kind.__name__} is none of the types that a checkpoint may hold"
-            )
+
+
+def _is_made_by_name(value: Any) -> bool:
+    """Tell whether LangGraph would write the value with the name of its type."""
+    if isinstance(value, Enum) or dataclasses.is_dataclass(value):
+        return True
+    return any(hasattr(value, method) for method in _NAMING_METHODS)
 
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Limits all that is serialized in this context, threads included, to `MAX_BYTES`."""
+    """Limit all that is serialized in this context, threads included, to `MAX_BYTES`."""
     token = _room.set([MAX_BYTES])
     try:
         yield
@@ -161,8 +169,12 @@ class Checkpoints(BaseCheckpointSaver[str]):
     def __init__(self) -> None:
         super().__init__(serde=StateSerializer())
 
-    def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - LangGraph's signature
-        """The version of a channel's value after `current`.
+    def get_next_version(
+        self,
+        current: str | None,
+        channel: None,  # noqa: ARG002 - LangGraph's signature
+    ) -> str:
+        """Return the version of a channel's value after `current`.
 
         A random tail keeps apart the values that two processes make from one checkpoint, because a
         worker that counts as dead may still go on.

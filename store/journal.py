@@ -40,11 +40,11 @@ class _Lane:
         self.flushing: asyncio.Task[None] | None = None
 
     def batch(self) -> list[_Waiting]:
-        """Takes the next writes, up to the limits of a batch."""
+        """Take the next writes, up to the limits of a batch."""
         batch: list[_Waiting] = []
         size = 0
         while self.pending and len(batch) < _MAX_WRITES:
-            size += sum(len(frame.data) for frame in self.pending[0][0].frames)
+            size += _size(self.pending[0][0])
             if batch and size > _MAX_BYTES:
                 break
             batch.append(self.pending.popleft())
@@ -73,10 +73,10 @@ class Journal:
 
     @contextmanager
     def waiting_room(self, write: RunWrite) -> Iterator[bool]:
-        """Counts a run that waits for the store to come back; false when the waiting ones hold too
+        """Count a run that waits for the store to come back; false when the waiting ones hold too
         much memory.
         """
-        size = sum(len(frame.data) for frame in write.frames)
+        size = _size(write)
         self._waiting += size
         has_room = self._waiting <= _MAX_WAITING_BYTES
         self._lost += not has_room
@@ -86,22 +86,22 @@ class Journal:
             self._waiting -= size
 
     async def recovery(self) -> None:
-        """Waits until the store no longer counts as down."""
+        """Wait until the store no longer counts as down."""
         while self.is_failing:
             await self._recovered.wait()
 
     @property
     def is_failing(self) -> bool:
-        """Whether the store counts as down."""
+        """Tell whether the store counts as down."""
         return self._failure is not None
 
     def check(self) -> None:
-        """Raises `StoreUnavailable` when the store counts as down."""
+        """Raise `StoreUnavailable` when the store counts as down."""
         if self._failure is not None:
             raise self._failure.with_traceback(None)
 
     def fail(self, failure: StoreUnavailable) -> None:
-        """Reports a failed access: the store counts as down until a ping succeeds."""
+        """Report a failed access: the store counts as down until a ping succeeds."""
         self._failure = failure
         self.failures += 1
         self._recovered.clear()
@@ -124,7 +124,7 @@ class Journal:
             self._lost = 0
 
     async def keep(self, write: RunWrite) -> Unkept | None:
-        """Returns None when `write` is kept, else why nothing of it was.
+        """Return None when `write` is kept, else why nothing of it was.
 
         Raises:
             StoreUnavailable: it was not kept, or perhaps it was; repeating it is harmless.
@@ -147,7 +147,8 @@ class Journal:
     async def _write(self, batch: list[_Waiting]) -> None:
         try:
             unkept = await self._store.runs.write([write for write, _ in batch])
-        except Exception as exc:  # noqa: BLE001 - whatever it is, nobody may wait for ever for what was not kept
+        # Whatever it is, nobody may wait for ever for what was not kept.
+        except Exception as exc:  # noqa: BLE001
             self._fail(exc, [kept for _, kept in batch])
             return
         for write, kept in batch:
@@ -161,6 +162,11 @@ class Journal:
         for kept in waiting:
             _refuse(kept, failure)
         self.fail(failure)
+
+
+def _size(write: RunWrite) -> int:
+    """Return the bytes of the write's frames."""
+    return sum(len(frame.data) for frame in write.frames)
 
 
 def _refuse(kept: "asyncio.Future[Unkept | None]", failure: StoreUnavailable) -> None:

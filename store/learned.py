@@ -41,7 +41,7 @@ class LearnedItems:
         examples: certified ones before reviewed ones, personal ones before candidates, and then the
             newest first.
         lessons: the newest first.
-        documents: those loaded last first, each load's in their order; a user's own items have none.
+        documents: the last load first, each in its order; a user's own items have none.
     """
 
     revision: str
@@ -64,12 +64,12 @@ class Visible:
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """The user's own, then the shared ones."""
+        """Return the user's own, then the shared ones."""
         return self.own.examples + self.shared.examples
 
     @property
     def lessons(self) -> tuple[Lesson, ...]:
-        """The user's own, then the shared ones."""
+        """Return the user's own, then the shared ones."""
         return self.own.lessons + self.shared.lessons
 
 
@@ -135,16 +135,16 @@ class Learned(Protocol):
     """
 
     async def visible(self, datasource: str, user_id: str) -> Visible:
-        """All that this user may be shown, without what is rejected.
+        """Return all that this user may be shown, without what is rejected.
 
         Meant to be called for every question: one small read tells whether anything has changed,
         and as long as nothing has, the same `LearnedItems` come back. So what is worked out
-        of them may be kept by their identity or their revision. Parts of many users are forgotten and
-        read again.
+        of them may be kept by their identity or their revision. Parts of many users are forgotten
+        and read again.
         """
 
     async def keep(self, learning: Learning) -> Kept:
-        """Keeps feedback and what is learnt from it, together or not at all.
+        """Keep feedback and what is learnt from it, together or not at all.
 
         The latest feedback of a user for a run replaces the one before, with what had been learnt
         from that as long as nobody has shared it. Feedback also settles what the user said of the
@@ -158,7 +158,7 @@ class Learned(Protocol):
         """Return what the user said last of this run; None when nothing is kept."""
 
     async def add(self, datasource: str, items: Sequence[Item]) -> Mapping[str, Added]:
-        """Adds examples, lessons and documents as they are, each under its id; what became of each,
+        """Add examples, lessons and documents as they are, each under its id; what became of each,
         by its id.
 
         An example that is there with less trust gets that of the new one. Nothing gives way to what
@@ -169,10 +169,10 @@ class Learned(Protocol):
     async def replace_documents(
         self, datasource: str, source: str, documents: Sequence[Document]
     ) -> Mapping[str, Added]:
-        """Adds documents of `source` and removes its others."""
+        """Add documents of `source` and remove its others."""
 
     async def find(self, datasource: str, item_id: str) -> Example | Lesson | None:
-        """The example or lesson, whoever's it is; None when there is none."""
+        """Return the example or lesson, whoever's it is; None when there is none."""
 
     async def review(
         self,
@@ -183,7 +183,7 @@ class Learned(Protocol):
         *,
         seen: Trust | None = None,
     ) -> Reviewed:
-        """Decides on an example or a lesson; a lesson can't be certified (`unknown`).
+        """Decide on an example or a lesson; a lesson can't be certified (`unknown`).
 
         `approve` raises it to `reviewed`, `certify` to `certified`, `reject` takes it from
         everybody: its author still sees it in lists. Of two verdicts at once one counts, and the
@@ -195,17 +195,17 @@ class Learned(Protocol):
         """
 
     async def mark_stale(self, datasource: str, example_ids: Collection[str]) -> None:
-        """Marks examples whose tables have changed. Examples that are unknown by now are left out."""
+        """Mark examples whose tables have changed; examples that are gone by now are left out."""
 
     async def mark_proven(self, datasource: str, hashes: Mapping[str, str], proven_at: str) -> None:
-        """Marks examples as proven, each for tables of this hash; they are stale no longer.
+        """Mark examples as proven, each for tables of this hash; they are stale no longer.
 
         Judge by what everybody may read: for an actor who may read less, tables look different and
         queries fail.
         """
 
     async def count_use(self, datasource: str, example_ids: Iterable[str]) -> None:
-        """Counts an answer for each of the examples; a crash may lose the latest counts. Trust
+        """Count an answer for each of the examples; a crash may lose the latest counts. Trust
         stays what it is.
         """
 
@@ -217,12 +217,13 @@ class Learned(Protocol):
         limit: int,
         cursor: str | None = None,
     ) -> LearnedPage:
-        """One page of examples or lessons, the newest first. Raises `InvalidCursor` for a cursor
-        that no page gave.
+        """Return one page of examples or lessons, the newest first.
+
+        Raises `InvalidCursor` for a cursor that no page gave.
         """
 
     async def delete(self, datasource: str, item_id: str, by: str | None) -> bool:
-        """Forgets an example or a lesson; false when it is unknown, or `by` may not.
+        """Forget an example or a lesson; false when it is unknown, or `by` may not.
 
         Args:
             by: its author, who may delete it as long as it is not shared; None: a reviewer, who

@@ -4,7 +4,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from common.after_fork import restart_after_fork
 from common.learning import Document, Example, Lesson
@@ -66,24 +65,26 @@ class LearnedCache:
     async def _current(
         self, record_sets: Sequence[bytes], before: Sequence[_Part]
     ) -> tuple[_Part, ...]:
-        parts = {}
+        """Return the parts as the store has them; only those that changed are read."""
+        parts = list(before)
+        changed: dict[int, bytes] = {}
         revisions = await self._record_sets.revisions(record_sets)
-        for record_set, part, revision in zip(record_sets, before, revisions, strict=True):
-            if part[0] == revision:
-                parts[record_set] = part
-            elif not revision:  # the store has lost it
-                parts[record_set] = _NOTHING
-        changed = [record_set for record_set in record_sets if record_set not in parts]
+        for number, revision in enumerate(revisions):
+            if not revision:  # nothing was ever kept there, or the store has lost it
+                parts[number] = _NOTHING
+            elif revision != parts[number][0]:
+                changed[number] = record_sets[number]
         if changed:
-            read = await self._record_sets.read(changed)
-            for record_set, found in zip(changed, read, strict=True):
-                parts[record_set] = await _part(found)
-        return tuple(parts[record_set] for record_set in record_sets)
+            read = await self._record_sets.read(list(changed.values()))
+            for number, found in zip(changed, read, strict=True):
+                parts[number] = await _part(found)
+        return tuple(parts)
 
     def _remember(self, user: tuple[str, str], own: _Held) -> None:
-        known = self._own.pop(user, None)
-        self._own_items += own.size - (known.size if known else 0)
+        if user in self._own:
+            self._own_items -= self._own.pop(user).size
         self._own[user] = own
+        self._own_items += own.size
         while len(self._own) > 1 and self._holds_too_much():
             _, oldest = self._own.popitem(last=False)
             self._own_items -= oldest.size
@@ -97,16 +98,23 @@ def _parts(held: _Held | None, count: int) -> tuple[_Part, ...]:
 
 
 def _held(before: _Held | None, parts: tuple[_Part, ...]) -> _Held:
+    """Return the items of the parts; `before`, if it has the same."""
     revision = ".".join(part_revision for part_revision, _ in parts)
     if before is not None and before.learned.revision == revision:
         return before
-    items = list(chain.from_iterable(items for _, items in parts))
-    learned = LearnedItems(
-        revision=revision,
-        examples=tuple(item for item in items if isinstance(item, Example)),
-        lessons=tuple(item for item in items if isinstance(item, Lesson)),
-        documents=tuple(item for item in items if isinstance(item, Document)),
-    )
+    examples: list[Example] = []
+    lessons: list[Lesson] = []
+    documents: list[Document] = []
+    for _, items in parts:
+        for item in items:
+            match item:
+                case Example():
+                    examples.append(item)
+                case Lesson():
+                    lessons.append(item)
+                case Document():
+                    documents.append(item)
+    learned = LearnedItems(revision, tuple(examples), tuple(lessons), tuple(documents))
     return _Held(parts, learned)
 
 

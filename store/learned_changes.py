@@ -82,7 +82,8 @@ def _withdrawn(
     for item in own:
         if item.is_rejected:
             continue
-        if item_id(item) in made_before or _is_settled(item, learning):
+        is_replaced = item_id(item) in made_before
+        if is_replaced or _is_settled(item, learning):
             yield item_id(item)
 
 
@@ -90,17 +91,22 @@ def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     """Tell whether the feedback says something else about the item's question or statement."""
     if same_question(item.question) != same_question(learning.question):
         return False
+    is_same_sql = item.sql == learning.sql
+    rating = learning.feedback.rating
     if isinstance(item, Lesson):
-        is_newer = learning.feedback.rating == "satisfied" or learning.lesson is not None
-        return is_newer and item.sql == learning.sql
-    is_called_wrong = learning.feedback.rating in _CALLED_WRONG and item.sql == learning.sql
-    return learning.example is not None or is_called_wrong
+        has_newer = rating == "satisfied" or learning.lesson is not None
+        return is_same_sql and has_newer
+    if learning.example is not None:
+        return True
+    return is_same_sql and rating in _CALLED_WRONG
 
 
 def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example | None:
     """Return the example to keep; None when the same is shared already."""
-    there = known.get(example.example_id) if example else None
-    if example is None or not isinstance(there, Example):
+    if example is None:
+        return None
+    there = known.get(example.example_id)
+    if not isinstance(there, Example):
         return example
     if there.is_shared:
         return None
@@ -116,8 +122,11 @@ def _kept_example(example: Example | None, known: Mapping[str, Item]) -> Example
 
 
 def _kept_lesson(lesson: Lesson | None, known: Mapping[str, Item]) -> Lesson | None:
-    there = known.get(lesson.lesson_id) if lesson else None
-    if lesson is None or not isinstance(there, Lesson):
+    """Return the lesson to keep; None when the same was shared or rejected."""
+    if lesson is None:
+        return None
+    there = known.get(lesson.lesson_id)
+    if not isinstance(there, Lesson):
         return lesson
     if there.is_shared or there.is_rejected:
         return None
@@ -133,10 +142,12 @@ def added(item: Item, there: Item | None) -> Item | None:
 
     What a reviewer has rejected comes back only with shared trust.
     """
+    if there is None:
+        return item
+    if isinstance(item, Lesson):
+        return None
     if isinstance(item, Example) and isinstance(there, Example):
         return _raised(item, there)
-    if isinstance(item, Lesson) and there is not None:
-        return None
     return item if item != there else None
 
 
@@ -161,17 +172,17 @@ def decided(
     if _was_decided_otherwise(item, verdict, seen):
         return "changed", None
     is_rejected = verdict == "reject"
-    if isinstance(item, Lesson):
-        return "done", replace(
-            item, is_shared=not is_rejected, is_rejected=is_rejected, reviewer=reviewer
-        )
-    return "done", replace(item, trust=_TRUSTS[verdict], is_rejected=is_rejected, reviewer=reviewer)
+    reviewed = replace(item, is_rejected=is_rejected, reviewer=reviewer)
+    if isinstance(reviewed, Lesson):
+        return "done", replace(reviewed, is_shared=not is_rejected)
+    return "done", replace(reviewed, trust=_TRUSTS[verdict])
 
 
 def _was_decided_otherwise(item: Example | Lesson, verdict: Verdict, seen: Trust | None) -> bool:
-    if seen is not None and trust_of(item) != seen:
+    trust = trust_of(item)
+    if seen is not None and trust != seen:
         return True
-    return verdict == "approve" and trust_of(item) in SHARED
+    return verdict == "approve" and trust in SHARED
 
 
 def _is_so(item: Example | Lesson, verdict: Verdict) -> bool:

@@ -11,6 +11,7 @@ from store.record_json import key, plain_from_text, to_text
 from store.records import KeptRecord, Record
 
 _KINDS: Mapping[str, Any] = {"example": Example, "lesson": Lesson, "document": Document}
+_KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
 _FIELDS = {
     kind: frozenset(field.name for field in fields(kind))
     for kind in (Example, Lesson, Document, Feedback)
@@ -74,7 +75,7 @@ def list_set(datasource: str, kind: str, trust: Trust, state: State) -> bytes:
 
 
 def kind_of(item: Item) -> str:
-    return next(name for name, kind in _KINDS.items() if isinstance(item, kind))
+    return _KIND_NAMES[type(item)]
 
 
 def trust_of(item: Example | Lesson) -> Trust:
@@ -100,22 +101,27 @@ def listed_at(item: Example | Lesson) -> int:
 def record_of(item: Item, position: int = 0) -> Record:
     """Write the item as a record in all its record sets; `position` is that of a document."""
     kind = kind_of(item)
-    places: dict[bytes, int]
+    values = {"item": kind, **vars(item)}
+    values.pop("uses", None)  # the store counts them beside the text
     if isinstance(item, Document):
-        places = {shared_set(item.datasource, kind): position}
+        positions = {shared_set(item.datasource, kind): position}
     else:
-        trust, at = trust_of(item), listed_at(item)
-        owned = shared_set(item.datasource, kind)
-        if trust not in SHARED:
-            owned = own_set(item.datasource, kind, item.author)
-        is_upper = isinstance(item, Example) and trust in _UPPER
-        places = {
-            owned: at + _UPPER_HALF if is_upper else at,
-            all_set(item.datasource, kind): at,
-            list_set(item.datasource, kind, trust, state_of(item)): at,
-        }
-    kept = {name: value for name, value in vars(item).items() if name != "uses"}
-    return Record(item_key(item_id(item)), to_text({"item": kind, **kept}), places)
+        positions = _positions(item, kind)
+    return Record(item_key(item_id(item)), to_text(values), positions)
+
+
+def _positions(item: Example | Lesson, kind: str) -> dict[bytes, int]:
+    """Return the item's positions in its record sets."""
+    trust, listed = trust_of(item), listed_at(item)
+    seen_in = shared_set(item.datasource, kind)
+    if trust not in SHARED:
+        seen_in = own_set(item.datasource, kind, item.author)
+    is_upper = isinstance(item, Example) and trust in _UPPER
+    return {
+        seen_in: listed + _UPPER_HALF if is_upper else listed,
+        all_set(item.datasource, kind): listed,
+        list_set(item.datasource, kind, trust, state_of(item)): listed,
+    }
 
 
 def item_of(found: KeptRecord) -> Item:
@@ -145,9 +151,8 @@ def note_record(noted: Noted) -> Record:
 def note_of(found: KeptRecord) -> Noted:
     """Read the feedback that a record keeps."""
     values = plain_from_text(found.text)
-    return Noted(
-        Feedback(**_known(Feedback, values["feedback"])), values["example_id"], values["lesson_id"]
-    )
+    feedback = Feedback(**_known(Feedback, values["feedback"]))
+    return Noted(feedback, values["example_id"], values["lesson_id"])
 
 
 def lists(

@@ -1,5 +1,6 @@
-"""What is learnt, over the record sets of any adapter: reads what is there, decides, and changes it if
-it is still so.
+"""Keeps what is learnt in the record sets of any adapter.
+
+Each change reads what is there, decides, and is applied only if nothing was changed meanwhile.
 """
 
 import asyncio
@@ -44,14 +45,13 @@ from store.learned_json import (
     trust_of,
 )
 from store.record_json import parse_place_cursor, place_cursor
-from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordRepository
+from store.records import Applied, KeptRecord, Record, RecordChange, RecordLimits, RecordRepository
 from store.trouble import BUSY
 
 _TRIES = 20  # of a change whose items others change at the same moment
 _PAUSE_S = 0.05  # at most, before the next one
 _BATCH = 100  # items of a load that are added at once
 _NEWEST = (2**62, b"\xff" * 16)  # before every position and key
-_KINDS: tuple[Kind, ...] = ("example", "lesson")
 
 
 class LearnedRepository:
@@ -60,10 +60,10 @@ class LearnedRepository:
     def __init__(self, record_sets: RecordRepository, retention: Retention) -> None:
         self._record_sets = record_sets
         self._retention = retention
-        self._stocks = LearnedCache(record_sets)
+        self._cache = LearnedCache(record_sets)
 
     async def visible(self, datasource: str, user_id: str) -> Visible:
-        return await self._stocks.visible(datasource, user_id)
+        return await self._cache.visible(datasource, user_id)
 
     # --------------------------------------------------------------------------
     # feedback
@@ -86,29 +86,26 @@ class LearnedRepository:
         raise StoreUnavailable(BUSY)
 
     async def _keep_once(self, learning: Learning) -> Applied:
-        said, datasource = learning.feedback, learning.datasource
-        note = note_key(said.user_id, said.run_id)
+        feedback, datasource = learning.feedback, learning.datasource
+        note = note_key(feedback.user_id, feedback.run_id)
         there = dict(await self._record_sets.find([note, *_brought(learning)]))
-        own_sets = {kind: own_set(datasource, kind, said.user_id) for kind in _KINDS}
-        read = await self._record_sets.read(list(own_sets.values()))
-        own = [found for record_set in read for found in record_set.records]
         before = there.pop(note, None)
+        own_examples = own_set(datasource, "example", feedback.user_id)
+        own_lessons = own_set(datasource, "lesson", feedback.user_id)
+        examples, lessons = await self._record_sets.read([own_examples, own_lessons])
+        own = [*examples.records, *lessons.records]
         there |= {found.key: found for found in own}
         items = {item_id(item): item for item in map(item_of, there.values())}
         noted_before = note_of(before) if before else None
-        own_items = _decidable(map(item_of, own))
-        noted, changed = learnt(learning, noted_before, own_items, items)
-        changes = _changes(changed, there)
-        record = note_record(noted)
-        if before is None or before.text != record.text:
-            changes.append(RecordChange(note, before.text if before else None, record))
+        noted, changed = learnt(learning, noted_before, _decidable(map(item_of, own)), items)
+        changes = [*_changes(changed, there), *_note_changes(before, note_record(noted))]
         if not changes:
             return "done"
         retention = self._retention
         latest = {
-            notes_set(said.user_id): retention.feedback,
-            own_sets["example"]: retention.own_examples,
-            own_sets["lesson"]: retention.own_lessons,
+            notes_set(feedback.user_id): retention.feedback,
+            own_examples: retention.own_examples,
+            own_lessons: retention.own_lessons,
         }
         return await self._record_sets.apply(changes, RecordLimits(self._most(datasource), latest))
 
@@ -138,9 +135,8 @@ class LearnedRepository:
         for _ in range(_TRIES):
             there = await self._found(items)
             changed = _additions(items, there)
-            outcomes: dict[str, Added] = {
-                known: "added" if known in changed else "known" for known in items
-            }
+            outcomes: dict[str, Added] = dict.fromkeys(items, "known")
+            outcomes |= dict.fromkeys(changed, "added")
             if not changed:
                 return outcomes
             most = self._most(datasource) | self._own_most(datasource, changed.values())
@@ -162,12 +158,14 @@ class LearnedRepository:
         return outcomes
 
     def _own_most(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
-        most = {"example": self._retention.own_examples, "lesson": self._retention.own_lessons}
-        return {
-            own_set(datasource, kind_of(item), item.author): most[kind_of(item)]
-            for item in _decidable(items)
-            if trust_of(item) not in SHARED
-        }
+        """Return how many items their authors may have that are not shared."""
+        allowed = {"example": self._retention.own_examples, "lesson": self._retention.own_lessons}
+        most: dict[bytes, int] = {}
+        for item in _decidable(items):
+            if trust_of(item) not in SHARED:
+                kind = kind_of(item)
+                most[own_set(datasource, kind, item.author)] = allowed[kind]
+        return most
 
     async def replace_documents(
         self, datasource: str, source: str, documents: Sequence[Document]
@@ -183,8 +181,8 @@ class LearnedRepository:
             changed: dict[str, Item | None] = {**dict.fromkeys(sorted(gone)), **new}
             if not changed:
                 return {}
-            room = RecordLimits(self._most(datasource))
-            applied = await self._record_sets.apply(_changes(changed, there), room)
+            limits = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes(changed, there), limits)
             if applied != "changed":
                 return dict.fromkeys(new, "added" if applied == "done" else "full")
             await _pause()
@@ -218,8 +216,8 @@ class LearnedRepository:
                 return Reviewed(outcome, item)
             if first is not None and not is_same_state(first, item):
                 return Reviewed("changed", item)
-            room = RecordLimits(self._most(datasource))
-            applied = await self._record_sets.apply(_changes({item_id: new}, there), room)
+            limits = RecordLimits(self._most(datasource))
+            applied = await self._record_sets.apply(_changes({item_id: new}, there), limits)
             if applied == "done":
                 return Reviewed("done", new)
             if applied == "full":
@@ -267,12 +265,10 @@ class LearnedRepository:
         for _ in range(_TRIES):
             there = await self._found(example_ids)
             changed: dict[str, Item | None] = {}
-            for item in map(item_of, there.values()):
-                if not isinstance(item, Example) or item.datasource != datasource:
-                    continue
-                new = alter(item)
-                if new != item:
-                    changed[item.example_id] = new
+            for example in _examples_of(datasource, there.values()):
+                altered = alter(example)
+                if altered != example:
+                    changed[example.example_id] = altered
             if not changed:
                 return
             if await self._record_sets.apply(_changes(changed, there), RecordLimits()) == "done":
@@ -280,7 +276,11 @@ class LearnedRepository:
             await _pause()
         raise StoreUnavailable(BUSY)
 
-    async def count_use(self, datasource: str, example_ids: Iterable[str]) -> None:  # noqa: ARG002 - as the port has it
+    async def count_use(
+        self,
+        datasource: str,  # noqa: ARG002 - the port has it
+        example_ids: Iterable[str],
+    ) -> None:
         """Count an answer for each of the examples."""
         keys = [item_key(known) for known in dict.fromkeys(example_ids)]
         if keys:
@@ -300,16 +300,15 @@ class LearnedRepository:
         """Return one page of examples or lessons, the newest first."""
         before = _NEWEST if cursor is None else parse_place_cursor(cursor)
         found = await self._candidates(datasource, kind, wanted, limit, before)
-        items = []
-        for each in found:
-            for item in _decidable([item_of(each)]):
-                place = (listed_at(item), each.key)
-                if place < before and _is_wanted(item, wanted):
-                    items.append((place, item))
-        items.sort(key=lambda each: each[0], reverse=True)
-        shown = items[:limit]
-        following = place_cursor(*shown[-1][0]) if len(items) > limit else None
-        return LearnedPage(tuple(item for _, item in shown), following)
+        items: dict[tuple[int, bytes], Example | Lesson] = {}
+        for record in found:
+            item = item_of(record)
+            if not isinstance(item, Document) and _is_wanted(item, wanted):
+                items[listed_at(item), record.key] = item
+        following = sorted((place for place in items if place < before), reverse=True)
+        shown = following[:limit]
+        cursor = place_cursor(*shown[-1]) if len(following) > limit else None
+        return LearnedPage(tuple(items[place] for place in shown), cursor)
 
     async def _candidates(
         self,
@@ -319,14 +318,16 @@ class LearnedRepository:
         limit: int,
         before: tuple[int, bytes],
     ) -> list[KeptRecord]:
-        """Read records among which the page is: `limit` and one more, and all that is the user's."""
-        trusts = [trust for trust in wanted.trusts if wanted.seen_by is None or trust in SHARED]
-        record_sets = lists(datasource, kind, trusts, wanted.states)
+        """Read what the page is chosen from: `limit` records and one more, and all the user's."""
+        trusts = wanted.trusts
+        if wanted.seen_by is not None:
+            trusts = [trust for trust in trusts if trust in SHARED]
         found: list[KeptRecord] = []
+        record_sets = lists(datasource, kind, trusts, wanted.states)
         if record_sets:
             found += await self._record_sets.page(record_sets, limit + 1, before)
         if wanted.seen_by is not None:
-            [own] = await self._record_sets.read([own_set(datasource, kind, wanted.seen_by)])
+            (own,) = await self._record_sets.read([own_set(datasource, kind, wanted.seen_by)])
             found += own.records
         return found
 
@@ -360,9 +361,20 @@ def _brought(learning: Learning) -> list[bytes]:
 
 def _documents_of(source: str, records: Iterable[KeptRecord]) -> set[str]:
     """Return the ids of the documents of this source."""
-    items = map(item_of, records)
-    documents = [item for item in items if isinstance(item, Document)]
-    return {document.document_id for document in documents if document.source == source}
+    ids: set[str] = set()
+    for item in map(item_of, records):
+        if isinstance(item, Document) and item.source == source:
+            ids.add(item.document_id)
+    return ids
+
+
+def _examples_of(datasource: str, records: Iterable[KeptRecord]) -> list[Example]:
+    """Return the examples for this datasource."""
+    examples: list[Example] = []
+    for item in map(item_of, records):
+        if isinstance(item, Example) and item.datasource == datasource:
+            examples.append(item)
+    return examples
 
 
 def _is_wanted(item: Example | Lesson, wanted: LearnedFilter) -> bool:
@@ -395,6 +407,15 @@ def _changes(
         after = record_of(item, now - number) if item else None
         changes.append(RecordChange(key, before, after))
     return changes
+
+
+def _note_changes(before: KeptRecord | None, note: Record) -> list[RecordChange]:
+    """Return the change of a note, if it changes."""
+    if before is None:
+        return [RecordChange(note.key, None, note)]
+    if before.text == note.text:
+        return []
+    return [RecordChange(note.key, before.text, note)]
 
 
 async def _pause() -> None:

@@ -76,7 +76,7 @@ BACKENDS: Mapping[str, Opener] = {"redis": _open_redis, "postgresql": _open_post
 def open_store(
     *, app_source: str | UrlSource, redis_url: str = "", timeout_s: float, retention: Retention
 ) -> Store:
-    """The store at `redis_url`, else the one in the database of `app_source`.
+    """Return the store at `redis_url`, else the one in the database of `app_source`.
 
     Opens no connection before the first use; survives a fork.
 

@@ -13,7 +13,7 @@ from psycopg2 import errors
 from common.errors import DatabaseUnavailable, StoreUnavailable
 from common.ports import UrlSource
 from postgres.connecting import PostgresLimits, connect
-from postgres.connection import Connection
+from postgres.connection import Connection, Row
 from postgres.connection_errors import describe
 from postgres.pool import Pool
 from store.postgres_schema import ensure_schema
@@ -21,7 +21,6 @@ from store.trouble import SLOW, UNREACHABLE, Trouble
 
 _log = logging.getLogger(__name__)
 
-Row = tuple[str | None, ...]
 
 # Errors after somebody dropped the tables; a new connection creates them again.
 _MISSING = (errors.InvalidSchemaName, errors.UndefinedTable, errors.UndefinedFunction)
@@ -50,7 +49,7 @@ class PostgresAccess:
         self._trouble = Trouble(_log, "the store's database")
 
     async def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """The rows of the last statement in `sql`; all statements run in one transaction.
+        """Return the rows of the last statement in `sql`; all statements run in one transaction.
 
         Raises:
             StoreUnavailable: the database can't be reached, refuses, or doesn't answer in time.

@@ -27,6 +27,7 @@ from common.errors import StoreUnavailable
 from common.ports import UrlSource
 from store.checkpoints import Checkpoints, limited
 from store.postgres_access import PostgresAccess
+from store.postgres_values import read_bytes
 from store.record_json import key
 from store.trouble import SLOW, UNREACHABLE, Trouble
 
@@ -52,7 +53,8 @@ FROM citu.checkpoints WHERE thread_id IN (
 ) GROUP BY thread_id ORDER BY thread_id
 """
 _NEEDED = """
-SELECT run_key FROM citu.run WHERE run_key = ANY (%s) AND state IN ('running', 'waiting') AND expires_at > now()
+SELECT run_key FROM citu.run
+WHERE run_key = ANY (%s) AND state IN ('running', 'waiting') AND expires_at > now()
 """
 _DELETE = """
 DELETE FROM citu.checkpoints WHERE thread_id = ANY (%s);
@@ -102,7 +104,7 @@ class PostgresCheckpoints(Checkpoints):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keeps a checkpoint; returns the config that names it. Raises `StateTooLarge`,
+        """Keep a checkpoint; return the config that names it. Raises `StateTooLarge`,
         `StoreUnavailable`.
         """
         with limited():
@@ -117,12 +119,14 @@ class PostgresCheckpoints(Checkpoints):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Keeps what a task wrote."""
+        """Keep what a task wrote."""
         with limited():
             await self._call(lambda saver: saver.aput_writes(config, writes, task_id, task_path))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none."""
+        """Return the checkpoint that `config` names, else the thread's latest; None when there is
+        none.
+        """
         return await self._call(lambda saver: saver.aget_tuple(config))
 
     async def alist(
@@ -133,7 +137,7 @@ class PostgresCheckpoints(Checkpoints):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """Checkpoints, the latest first."""
+        """Return checkpoints, the latest first."""
 
         async def listed(saver: "Saver") -> list[CheckpointTuple]:
             return [
@@ -147,7 +151,7 @@ class PostgresCheckpoints(Checkpoints):
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> "dict[str, DeltaChannelHistory]":
-        """The stored differences from which LangGraph rebuilds its delta channels."""
+        """Return the stored differences from which LangGraph rebuilds its delta channels."""
 
         async def history(saver: "Saver") -> dict[str, DeltaChannelHistory]:
             return dict(await saver.aget_delta_channel_history(config=config, channels=channels))
@@ -155,18 +159,18 @@ class PostgresCheckpoints(Checkpoints):
         return await self._call(history)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forgets all checkpoints of a thread."""
+        """Forget all checkpoints of a thread."""
         await self._call(lambda saver: saver.adelete_thread(thread_id))
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close the connections that this event loop opened."""
         for opened in self._held:
             if opened.loop is asyncio.get_running_loop():
                 await opened.pool.close(self._timeout_s)
         self._held.clear()
 
     async def _call(self, operation: "Callable[[Saver], Awaitable[T]]") -> T:
-        """Runs the operation, and once more if it fails, because the first call after a server
+        """Run the operation, and once more if it fails, because the first call after a server
         restart fails.
         """
         await _import()
@@ -189,9 +193,8 @@ class PostgresCheckpoints(Checkpoints):
             self._trouble.fails("no answer in time")
             raise StoreUnavailable(SLOW) from exc
         except psycopg.Error as exc:
-            self._trouble.fails(
-                f"{type(exc).__name__} {exc.sqlstate or ''}".strip()
-            )  # its message names hosts
+            # Its message names hosts.
+            self._trouble.fails(f"{type(exc).__name__} {exc.sqlstate or ''}".strip())
             raise StoreUnavailable(SLOW if clock() >= ends_at else UNREACHABLE) from exc
         finally:
             deadline.reset(token)
@@ -208,7 +211,7 @@ class PostgresCheckpoints(Checkpoints):
         return await operation(saver)
 
     async def _set_up(self, opened: _Opened, saver: "Saver") -> None:
-        """Creates the tables; other calls wait for that meanwhile, up to their own deadline."""
+        """Create the tables; other calls wait for that meanwhile, up to their own deadline."""
         from store.psycopg_saver import deadline
 
         async with asyncio.timeout_at(deadline.get()):
@@ -218,16 +221,15 @@ class PostgresCheckpoints(Checkpoints):
                 return
             async with asyncio.timeout_at(deadline.get()):
                 await opened.pool.open()
-                await self._access.rows(
-                    "SELECT FROM citu.version"
-                )  # opening the connection creates the schema
+                # Opening the connection creates the schema.
+                await self._access.rows("SELECT FROM citu.version")
             await saver.setup()
             opened.is_set_up = True
         finally:
             opened.setting_up.release()
 
     async def _begin_anew(self) -> None:
-        """Drops connections that may be broken, so that the next attempt checks the tables again."""
+        """Drop connections that may be broken; the next attempt checks the tables again."""
         for opened in self._held:
             opened.is_set_up = False
             await opened.pool.drain()
@@ -245,7 +247,7 @@ class PostgresCheckpoints(Checkpoints):
 
 
 async def _import() -> None:
-    """Imports psycopg 3 in a thread, because that takes long; later imports find it loaded."""
+    """Import psycopg 3 in a thread, because that takes long; later imports find it loaded."""
     if _SAVER not in sys.modules:
         await asyncio.to_thread(importlib.import_module, _SAVER)
 
@@ -272,20 +274,22 @@ class CheckpointSweep:
         if now - self._swept_at < _SWEEP_EVERY_S:
             return
         self._swept_at = now
-        if (await self._access.rows(_ARE_THERE))[0][0] is None:
+        ((table,),) = await self._access.rows(_ARE_THERE)
+        if table is None:
             return
         idle = await self._next_idle()
-        if not idle:
-            return
         rows = await self._access.rows(_NEEDED, (list(idle),))
-        needed = {bytes.fromhex((row[0] or "")[2:]) for row in rows}
-        gone = [thread for run, thread in idle.items() if run not in needed]
+        for (run_key,) in rows:
+            del idle[read_bytes(run_key)]
+        gone = list(idle.values())
         if gone:
             await self._access.rows(_DELETE, (gone, gone, gone))
 
     async def _next_idle(self) -> dict[bytes, str]:
         """Return the idle ones of the next threads, by the keys of their runs."""
         found = await self._access.rows(_IDLE, (self._idle_s, self._after, _SWEPT_AT_ONCE))
-        is_last = len(found) < _SWEPT_AT_ONCE
-        self._after = "" if is_last else found[-1][0] or ""
-        return {key(thread): thread for thread, is_idle in found if thread and is_idle == "t"}
+        self._after = ""
+        if len(found) == _SWEPT_AT_ONCE:
+            self._after, _ = found[-1]
+        idle = [thread for thread, is_idle in found if is_idle == "t"]
+        return {key(thread): thread for thread in idle}

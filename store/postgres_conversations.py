@@ -1,8 +1,10 @@
 """Conversations in PostgreSQL. `PostgresRuns.write` adds their turns."""
 
 from common.values import Turn
+from postgres.connection import Row
 from store import Conversation, ConversationPage, TurnPage
-from store.postgres_access import PostgresAccess, Row
+from store.postgres_access import PostgresAccess
+from store.postgres_values import read_bytes
 from store.record_json import (
     FAILED,
     from_text,
@@ -17,7 +19,8 @@ from store.record_json import (
 
 _RECENT = f"""
 SELECT data FROM citu.turn JOIN citu.conversation USING (conversation_key)
-WHERE conversation_key = %s AND expires_at > now() AND number > forgotten AND NOT starts_with(data, '{FAILED}')
+WHERE conversation_key = %s AND expires_at > now()
+    AND number > forgotten AND NOT starts_with(data, '{FAILED}')
 ORDER BY number DESC LIMIT %s
 """
 _CONVERSATION = """
@@ -39,10 +42,14 @@ SELECT {_CONVERSATION}, page.number, page.data FROM citu.conversation AS c LEFT 
 WHERE c.conversation_key = %s AND expires_at > now()
 ORDER BY page.number DESC
 """
-_RENAME = "UPDATE citu.conversation SET title = %s WHERE conversation_key = %s AND expires_at > now() RETURNING 1"
+_RENAME = """
+UPDATE citu.conversation SET title = %s
+WHERE conversation_key = %s AND expires_at > now() RETURNING 1
+"""
 _CLEAR = """
 WITH cleared AS (
-    UPDATE citu.conversation SET forgotten = last_turn WHERE conversation_key = %s AND expires_at > now()
+    UPDATE citu.conversation SET forgotten = last_turn
+    WHERE conversation_key = %s AND expires_at > now()
     RETURNING conversation_key, forgotten
 ), gone AS (
     DELETE FROM citu.turn USING cleared
@@ -70,7 +77,7 @@ class PostgresConversations:
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
         rows = await self._access.rows(_RECENT, (key(user_id, conversation_id), limit))
-        return tuple(turn_from_text(row[0] or "") for row in reversed(rows))
+        return tuple(turn_from_text(data) for (data,) in reversed(rows))
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
         updated_us, after = _LATEST if cursor is None else parse_place_cursor(cursor)
@@ -78,10 +85,8 @@ class PostgresConversations:
         found = tuple(map(_conversation, rows[:limit]))
         if len(rows) <= limit:
             return ConversationPage(found, None)
-        last = rows[limit - 1]
-        return ConversationPage(
-            found, place_cursor(int(last[3] or 0), bytes.fromhex((last[5] or "")[2:]))
-        )
+        *_, last_updated_us, _, last_key = rows[limit - 1]
+        return ConversationPage(found, place_cursor(int(last_updated_us), read_bytes(last_key)))
 
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
@@ -90,11 +95,14 @@ class PostgresConversations:
         rows = await self._access.rows(_TURNS, (before, limit + 1, key(user_id, conversation_id)))
         if not rows:
             return None
-        found = [row for row in rows if row[5] is not None]
+        conversation = _conversation(rows[0])
+        found = [row[-2:] for row in rows if row[-1] is not None]  # a NULL row stands for no turns
         shown = found[:limit]
-        turns = tuple(turn_from_text(row[6] or "") for row in reversed(shown))
-        following = shown[-1][5] if len(found) > limit else None
-        return TurnPage(_conversation(rows[0]), turns, following)
+        turns = tuple(turn_from_text(data) for _, data in reversed(shown))
+        if len(found) <= limit:
+            return TurnPage(conversation, turns, None)
+        earliest_shown, _ = shown[-1]
+        return TurnPage(conversation, turns, earliest_shown)
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:
         renamed = (to_text(title), key(user_id, conversation_id))
@@ -107,15 +115,16 @@ class PostgresConversations:
         return bool(await self._access.rows(_DELETE, (key(user_id, conversation_id),)))
 
     async def delete_all(self, user_id: str) -> int:
-        return int((await self._access.rows(_DELETE_ALL, (key(user_id),)))[0][0] or 0)
+        ((count,),) = await self._access.rows(_DELETE_ALL, (key(user_id),))
+        return int(count)
 
 
 def _conversation(row: Row) -> Conversation:
     conversation_id, title, created_us, updated_us, turn_count = row[:5]
     return Conversation(
-        conversation_id=from_text(conversation_id or ""),
-        title=from_text(title or ""),
-        created_at=timestamp(int(created_us or 0)),
-        updated_at=timestamp(int(updated_us or 0)),
-        turn_count=int(turn_count or 0),
+        conversation_id=from_text(conversation_id),
+        title=from_text(title),
+        created_at=timestamp(int(created_us)),
+        updated_at=timestamp(int(updated_us)),
+        turn_count=int(turn_count),
     )

@@ -1,22 +1,25 @@
-"""Keeps learned records in PostgreSQL (`postgres_learned_schema`)."""
+"""Keeps learned records in PostgreSQL (`migrations/005_learned_records.sql`)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from store.postgres_access import PostgresAccess, Row
+from store.postgres_access import PostgresAccess
+from store.postgres_values import columns_of, read_bytes
 from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordSet
 
 _REVISIONS = "SELECT shelf, revision FROM citu.shelf WHERE shelf = ANY (%s)"
 # One statement, so that the records and the revision are of the same moment.
 _READ = """
 SELECT shelf.shelf, revision, record_key, data, uses, position
-FROM citu.shelf LEFT JOIN (citu.place JOIN citu.learned USING (record_key)) ON place.shelf = shelf.shelf
+FROM citu.shelf
+LEFT JOIN (citu.place JOIN citu.learned USING (record_key)) ON place.shelf = shelf.shelf
 WHERE shelf.shelf = ANY (%s) ORDER BY position DESC, record_key DESC
 """
 _FIND = "SELECT record_key, data, uses FROM citu.learned WHERE record_key = ANY (%s)"
 _PAGE = """
 SELECT record_key, data, uses, position FROM unnest(%s) AS wanted (shelf), LATERAL (
-    SELECT record_key, position FROM citu.place WHERE place.shelf = wanted.shelf AND (position, record_key) < (%s, %s)
+    SELECT record_key, position FROM citu.place
+    WHERE place.shelf = wanted.shelf AND (position, record_key) < (%s, %s)
     ORDER BY position DESC, record_key DESC LIMIT %s
 ) AS next JOIN citu.learned USING (record_key)
 ORDER BY position DESC, record_key DESC LIMIT %s
@@ -26,37 +29,40 @@ _LEARN = f"SELECT citu.learn({', '.join(['%s'] * 10)})"
 _COUNT_USE = """
 SET LOCAL synchronous_commit = off;
 UPDATE citu.learned SET uses = uses + 1 WHERE record_key IN (
-    SELECT record_key FROM citu.learned WHERE record_key = ANY (%s) ORDER BY record_key FOR UPDATE SKIP LOCKED
+    SELECT record_key FROM citu.learned WHERE record_key = ANY (%s)
+    ORDER BY record_key FOR UPDATE SKIP LOCKED
 ) RETURNING 1
 """
 _APPLIED: Mapping[str, Applied] = {"done": "done", "changed": "changed", "full": "full"}
 
 
 class PostgresRecords:
-    """Implements `store.records.RecordRepository`."""
+    """Implements `RecordRepository` in PostgreSQL."""
 
     def __init__(self, access: PostgresAccess) -> None:
         self._access = access
 
     async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
         rows = await self._access.rows(_REVISIONS, (list(record_sets),))
-        found = {_bytes(record_set): revision or "" for record_set, revision in rows}
+        found = {read_bytes(record_set): revision for record_set, revision in rows}
         return tuple(found.get(record_set, "") for record_set in record_sets)
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
         revisions: dict[bytes, str] = {}
         records: dict[bytes, list[KeptRecord]] = {record_set: [] for record_set in record_sets}
-        for record_set, revision, *record in await self._access.rows(_READ, (list(record_sets),)):
-            revisions[_bytes(record_set)] = revision or ""
-            if record[0] is not None:
-                records[_bytes(record_set)].append(_found(tuple(record)))
+        rows = await self._access.rows(_READ, (list(record_sets),))
+        for set_key, revision, *record in rows:
+            record_set = read_bytes(set_key)
+            revisions[record_set] = revision
+            if record[0] is not None:  # the set is not empty
+                records[record_set].append(_found(record))
         return tuple(
             RecordSet(revisions.get(each, ""), tuple(records[each])) for each in record_sets
         )
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
         rows = await self._access.rows(_FIND, (list(keys),))
-        found = [_found((*row, "0")) for row in rows]
+        found = [_found([*row, "0"]) for row in rows]
         return {record.key: record for record in found}
 
     async def page(
@@ -65,34 +71,30 @@ class PostgresRecords:
         parameters = (list(record_sets), *before, limit, limit)
         return tuple(map(_found, await self._access.rows(_PAGE, parameters)))
 
-    async def apply(self, changes: Sequence[RecordChange], room: RecordLimits) -> Applied:
-        texts: list[tuple[Any, ...]] = []
-        places: list[tuple[Any, ...]] = []
+    async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
+        texts: list[tuple[bytes, str | None, str | None]] = []
+        positions: list[tuple[bytes, bytes, int]] = []
         for change in changes:
             after = change.after
-            texts.append((change.key, change.before, after.text if after else None))
-            if after is not None:
-                places += [(after.key, *place) for place in after.places.items()]
-        columns = (*_columns(3, texts), *_columns(3, places))
-        rooms = (*_columns(2, room.most.items()), *_columns(2, room.latest.items()))
-        rows = await self._access.rows(_LEARN, (*columns, *rooms))
-        return _APPLIED[rows[0][0] or ""]
+            if after is None:
+                texts.append((change.key, change.before, None))
+                continue
+            texts.append((change.key, change.before, after.text))
+            for record_set, position in after.positions.items():
+                positions.append((after.key, record_set, position))
+        columns = (
+            *columns_of(texts, 3),
+            *columns_of(positions, 3),
+            *columns_of(limits.most.items(), 2),
+            *columns_of(limits.latest.items(), 2),
+        )
+        ((applied,),) = await self._access.rows(_LEARN, columns)
+        return _APPLIED[applied]
 
     async def count_use(self, keys: Collection[bytes]) -> None:
         await self._access.rows(_COUNT_USE, (list(keys),))
 
 
-def _columns(count: int, rows: Any) -> list[list[Any]]:
-    """Turn rows into one list per column, as `unnest` takes them."""
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-    return columns or [[] for _ in range(count)]
-
-
-def _bytes(text: str | None) -> bytes:
-    """Read PostgreSQL's text form of a `bytea`."""
-    return bytes.fromhex((text or "")[2:])
-
-
-def _found(row: Row) -> KeptRecord:
+def _found(row: Sequence[Any]) -> KeptRecord:
     record_key, data, uses, position = row
-    return KeptRecord(_bytes(record_key), data or "", int(uses or 0), int(position or 0))
+    return KeptRecord(read_bytes(record_key), data, int(uses), int(position))

@@ -1,6 +1,6 @@
 """Runs in PostgreSQL.
 
-Every run waits for `write`, so it is one call of one SQL function (`postgres_schema`), whatever it
+Every run waits for `write`, so it is one call of one SQL function (`citu.write`), whatever it
 writes.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from common.values import Turn
+from postgres.connection import Row
 from store import (
     EventFrame,
     IdempotencyRecord,
@@ -19,9 +20,9 @@ from store import (
     RunWrite,
     Unkept,
 )
-from store.pages import packed, unpacked
-from store.postgres_access import PostgresAccess, Row
+from store.postgres_access import PostgresAccess
 from store.postgres_checkpoints import CheckpointSweep
+from store.postgres_values import columns_of, pack, read_bytes, unpack
 from store.record_json import (
     from_text,
     head_to_text,
@@ -37,11 +38,11 @@ _WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 23)})"
 # Frames of a running run don't wait for the disk: if the server loses them in a crash, the worker
 # writes them again.
 _WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
-_IS_ORPHANED = "state = 'running' AND lease_until <= now()"
+_IS_ABANDONED = "state = 'running' AND lease_until <= now()"
 _RECORD = "head, state, last_seq"
 _RESUMED_BY = "worker_id, waiting, answer"
 _FIND = f"""
-SELECT {_RECORD}, {_IS_ORPHANED}, {_RESUMED_BY} FROM citu.run
+SELECT {_RECORD}, {_IS_ABANDONED}, {_RESUMED_BY} FROM citu.run
 WHERE run_key = %s AND user_key = %s AND expires_at > now()
 """
 _FRAMES = """
@@ -55,82 +56,105 @@ WITH held AS (
     WHERE run_key = ANY (%s) AND worker_key = %s AND state = 'running' AND expires_at > now()
     ORDER BY run_key FOR UPDATE
 ), renewed AS (
-    UPDATE citu.run SET lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+    UPDATE citu.run SET
+        lease_until = now() + %s * interval '1 second',
+        expires_at = now() + %s * interval '1 second'
     FROM held WHERE run.run_key = held.run_key RETURNING run.run_key, is_cancelling
 )
 SELECT run_key FROM renewed WHERE is_cancelling
 """
 _REQUEST_CANCEL = """
-UPDATE citu.run SET is_cancelling = true WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
+UPDATE citu.run SET is_cancelling = true
+WHERE run_key = %s AND user_key = %s AND state = 'running' RETURNING 1
 """
-_ORPHANS = f"SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run WHERE {_IS_ORPHANED} AND expires_at > now()"
+_ABANDONED = f"""
+SELECT {_RECORD}, true, {_RESUMED_BY} FROM citu.run
+WHERE {_IS_ABANDONED} AND expires_at > now()
+"""
 # Of two answers at once, the second waits for the first and then finds the run resumed. Its SELECT
 # still sees the question open, as it was when the statement began, so that the row is found and the
 # result is `answered`.
 _RESUME = """
 WITH resumed AS (
-    UPDATE citu.run SET state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
+    UPDATE citu.run SET
+        state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
         held_from = CASE state WHEN 'waiting' THEN last_seq ELSE held_from END,
         settled = CASE state WHEN 'waiting' THEN settled || interrupt_key ELSE settled END,
-        lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
+        lease_until = now() + %s * interval '1 second',
+        expires_at = now() + %s * interval '1 second'
     WHERE run_key = %s AND user_key = %s AND expires_at > now() AND interrupt_key = %s
         AND (state = 'waiting' OR state = 'running' AND worker_key = %s AND answer = %s)
     RETURNING run_key
 )
 SELECT EXISTS (SELECT FROM resumed) FROM citu.run
-WHERE run_key = %s AND user_key = %s AND expires_at > now() AND (interrupt_key = %s OR %s = ANY (settled))
+WHERE run_key = %s AND user_key = %s AND expires_at > now()
+    AND (interrupt_key = %s OR %s = ANY (settled))
 """
-_ADOPT = f"""
-UPDATE citu.run SET worker_key = %s, worker_id = %s, held_from = last_seq,
-    lease_until = now() + %s * interval '1 second', expires_at = now() + %s * interval '1 second'
-WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ORPHANED} AND expires_at > now() RETURNING 1
+_TAKE_OVER = f"""
+UPDATE citu.run SET
+    worker_key = %s, worker_id = %s, held_from = last_seq,
+    lease_until = now() + %s * interval '1 second',
+    expires_at = now() + %s * interval '1 second'
+WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ABANDONED} AND expires_at > now() RETURNING 1
 """
 # What `citu.write` does with a turn, for one run that another than its worker ends (`ended`).
 _SAY = """
 , said AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
+    INSERT INTO citu.conversation AS old (
+        conversation_key, user_key, conversation_id, title, created_at, updated_at,
+        last_turn, forgotten, expires_at
+    )
     SELECT %s, %s, %s, %s, now(), now(), 1, 0, now() + %s * interval '1 second' FROM ended
     ON CONFLICT (conversation_key) DO UPDATE SET
         title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
+        created_at = CASE
+            WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at
+        END,
         updated_at = greatest(old.updated_at, excluded.updated_at),
         last_turn = old.last_turn + 1,
         forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END, old.last_turn + 1 - %s
+            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
+            old.last_turn + 1 - %s
         ),
         expires_at = greatest(old.expires_at, excluded.expires_at)
     RETURNING conversation_key, last_turn, forgotten
 ), gone AS (
-    DELETE FROM citu.turn USING said WHERE turn.conversation_key = said.conversation_key AND number <= forgotten
+    DELETE FROM citu.turn USING said
+    WHERE turn.conversation_key = said.conversation_key AND number <= forgotten
 ), added AS (
-    INSERT INTO citu.turn (conversation_key, number, data) SELECT conversation_key, last_turn, %s FROM said
+    INSERT INTO citu.turn (conversation_key, number, data)
+    SELECT conversation_key, last_turn, %s FROM said
 )
 """
 _ENDED = "SELECT FROM ended"
 _END_WAITING = """
 WITH ended AS (
-    UPDATE citu.run SET state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
+    UPDATE citu.run SET
+        state = %s, last_seq = %s, interrupt_key = NULL, waiting = NULL,
         settled = settled || interrupt_key, expires_at = now() + %s * interval '1 second'
-    WHERE run_key = %s AND user_key = %s AND last_seq + 1 = %s AND state = 'waiting' AND expires_at > now()
+    WHERE run_key = %s AND user_key = %s AND last_seq + 1 = %s
+        AND state = 'waiting' AND expires_at > now()
     RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
 )
 """
-_END_ORPHAN = f"""
+_END_ABANDONED = f"""
 WITH ended AS (
-    UPDATE citu.run SET state = 'error', is_taken = true, last_seq = %s,
-        interrupt_key = NULL, waiting = NULL, answer = NULL, expires_at = now() + %s * interval '1 second'
-    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ORPHANED} AND expires_at > now() RETURNING run_key
+    UPDATE citu.run SET
+        state = 'error', is_taken = true, last_seq = %s,
+        interrupt_key = NULL, waiting = NULL, answer = NULL,
+        expires_at = now() + %s * interval '1 second'
+    WHERE run_key = %s AND last_seq + 1 = %s AND {_IS_ABANDONED} AND expires_at > now()
+    RETURNING run_key
 ), paged AS (
     INSERT INTO citu.page (run_key, first_seq, last_seq, data) SELECT run_key, %s, %s, %s FROM ended
     ON CONFLICT DO NOTHING
 )
 """
-# A claim that the same run repeats is prolonged.
-_CLAIM = """
+# A key that the same run reserves again is kept longer.
+_RESERVE_KEY = """
 INSERT INTO citu.claim AS old (claim_key, run_id, fingerprint, expires_at)
 VALUES (%s, %s, %s, now() + %s * interval '1 second')
 ON CONFLICT (claim_key) DO UPDATE SET
@@ -138,26 +162,30 @@ ON CONFLICT (claim_key) DO UPDATE SET
 WHERE old.expires_at <= now() OR old.run_id = excluded.run_id;
 SELECT run_id, fingerprint FROM citu.claim WHERE claim_key = %s
 """
-_PROLONG_CLAIMS = """
+_PROLONG_KEYS = """
 UPDATE citu.claim SET expires_at = now() + held.ttl_s * interval '1 second'
 FROM unnest(%s, %s, %s) AS held (claim_key, run_id, ttl_s)
 WHERE claim.claim_key = held.claim_key AND claim.run_id = held.run_id;
 """
-_RELEASE_CLAIM = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
+_RELEASE_KEY = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETURNING 1"
 
 # Removes a limited number of rows, so that no call takes long, and skips rows that other
 # transactions have locked.
 _REMOVE = """
 WITH gone AS (
-    DELETE FROM citu.run WHERE run_key IN
-        (SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED)
+    DELETE FROM citu.run WHERE run_key IN (
+        SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
+    )
     RETURNING run_key
 )
 DELETE FROM citu.page USING gone WHERE page.run_key = gone.run_key;
-DELETE FROM citu.conversation WHERE conversation_key IN
-    (SELECT conversation_key FROM citu.conversation WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
-DELETE FROM citu.claim WHERE claim_key IN
-    (SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED);
+DELETE FROM citu.conversation WHERE conversation_key IN (
+    SELECT conversation_key FROM citu.conversation WHERE expires_at <= now()
+    LIMIT 1000 FOR UPDATE SKIP LOCKED
+);
+DELETE FROM citu.claim WHERE claim_key IN (
+    SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
+);
 """
 _REMOVE_EVERY_S = 5.0  # 1000 runs each time are 200 a second, more than a worker can start
 
@@ -178,38 +206,39 @@ class PostgresRuns:
         return unkept
 
     async def _write(self, writes: Sequence[RunWrite]) -> dict[str, Unkept]:
-        keys = {key(write.head.run_id): write for write in writes}
-        pages = [_page(run, write.frames) for run, write in keys.items() if write.frames]
-        turns = list(_turns(keys))
-        columns = (*_columns(8, map(_run, keys, writes)), *_columns(4, pages), *_columns(6, turns))
+        """Keep writes of different runs."""
+        by_key = {key(write.head.run_id): write for write in writes}
+        stopped = [write for write in writes if write.state != "running"]
+        statement = _WRITE if stopped else _WRITE_RUNNING
+        parameters = [*self._limits(), *_write_columns(by_key)]
+        held_keys = [self._held_key(write) for write in stopped if write.head.key]
+        if held_keys:
+            # In the same text, because PostgreSQL runs all statements of one text in one
+            # transaction.
+            statement = _PROLONG_KEYS + statement
+            parameters = [*columns_of(held_keys, 3), *parameters]
+        unkept: dict[str, Unkept] = {}
+        for run_key, is_lost in await self._access.rows(statement, parameters):
+            run_id = by_key[read_bytes(run_key)].head.run_id
+            unkept[run_id] = "lost" if is_lost == "t" else "taken"
+        return unkept
+
+    def _limits(self) -> tuple[float, ...]:
+        """Return the first parameters of `citu.write`."""
         retention = self._retention
-        parameters: tuple[Any, ...] = (
+        return (
             retention.lease_s,
             retention.run_ttl_s,
             retention.waiting_ttl_s,
             retention.conversation_ttl_s,
             retention.max_turns,
-            *columns,
         )
-        stopped = [write for write in writes if write.state != "running"]
-        statement = _WRITE if stopped else _WRITE_RUNNING
-        claims = [self._claim_of(write) for write in stopped if write.head.key]
-        if claims:
-            # In the same text, because PostgreSQL runs all statements of one text in one
-            # transaction.
-            statement = _PROLONG_CLAIMS + statement
-            parameters = (*_columns(3, claims), *parameters)
-        unkept: dict[str, Unkept] = {}
-        for run_key, is_lost in await self._access.rows(statement, parameters):
-            run_id = keys[_bytes(run_key)].head.run_id
-            unkept[run_id] = "lost" if is_lost == "t" else "taken"
-        return unkept
 
-    def _claim_of(self, write: RunWrite) -> tuple[bytes, str, float]:
+    def _held_key(self, write: RunWrite) -> tuple[bytes, str, float]:
         """Return key, run id and seconds to keep of the record of a run's Idempotency-Key."""
         head, retention = write.head, self._retention
         ttl_s = retention.waiting_ttl_s if write.waiting else retention.run_ttl_s
-        return (_claim_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
+        return (_idempotency_key(head.user_id, head.key or ""), to_text(head.run_id), ttl_s)
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
         rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
@@ -222,7 +251,7 @@ class PostgresRuns:
         found: list[EventFrame] = []
         last_seq = after
         for (page,) in rows:
-            for frame in unpacked(_bytes(page)):
+            for frame in unpack(read_bytes(page)):
                 if frame.seq > last_seq:  # pages may overlap
                     found.append(frame)
                     last_seq = frame.seq
@@ -236,7 +265,7 @@ class PostgresRuns:
         rows = await self._access.rows(
             _RENEW, (list(keys), key(worker_id), retention.lease_s, retention.run_ttl_s)
         )
-        return {keys[_bytes(row[0])] for row in rows}
+        return {keys[read_bytes(row[0])] for row in rows}
 
     async def request_cancel(self, user_id: str, run_id: str) -> None:
         await self._access.rows(_REQUEST_CANCEL, (key(run_id), key(user_id)))
@@ -254,10 +283,10 @@ class PostgresRuns:
             return "unknown"
         return "resumed" if rows[0][0] == "t" else "answered"
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
         retention = self._retention
         held_by = (key(worker_id), to_text(worker_id), retention.lease_s, retention.run_ttl_s)
-        return bool(await self._access.rows(_ADOPT, (*held_by, key(run_id))))
+        return bool(await self._access.rows(_TAKE_OVER, (*held_by, key(run_id))))
 
     async def end_waiting(
         self,
@@ -283,7 +312,7 @@ class PostgresRuns:
         Args:
             ended: the parameters of `statement`, which may find that the run must not end.
         """
-        page = (frame.seq, frame.seq, packed([frame]))
+        page = (frame.seq, frame.seq, pack([frame]))
         if turn is None:
             return bool(await self._access.rows(statement + _ENDED, (*ended, *page)))
         _, user_key, *about, data = _turn(key(head.run_id), head, turn)
@@ -303,28 +332,33 @@ class PostgresRuns:
         """Return runs whose workers are gone; every 5 s also remove expired rows."""
         now = time.monotonic()
         is_due = now - self._removed_at >= _REMOVE_EVERY_S
-        rows = await self._access.rows(_REMOVE + _ORPHANS if is_due else _ORPHANS)
+        rows = await self._access.rows(_REMOVE + _ABANDONED if is_due else _ABANDONED)
         if is_due:
             self._removed_at = now
             await self._sweep.run()
         return tuple(map(_record, rows))
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
         ended = (frame.seq, self._retention.run_ttl_s, key(head.run_id), frame.seq)
-        return await self._end(_END_ORPHAN, ended, head, frame, turn)
+        return await self._end(_END_ABANDONED, ended, head, frame, turn)
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        claim_key = _claim_key(user_id, key)
-        run_id, fingerprint = to_text(claim.run_id), to_text(claim.fingerprint)
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        idempotency_key = _idempotency_key(user_id, key)
+        run_id, fingerprint = to_text(wanted.run_id), to_text(wanted.fingerprint)
         rows = await self._access.rows(
-            _CLAIM, (claim_key, run_id, fingerprint, self._retention.run_ttl_s, claim_key)
+            _RESERVE_KEY,
+            (idempotency_key, run_id, fingerprint, self._retention.run_ttl_s, idempotency_key),
         )
         if not rows:  # it was freed between the two statements
-            return await self.claim(user_id, key, claim)
-        return IdempotencyRecord(from_text(rows[0][0] or ""), from_text(rows[0][1] or ""))
+            return await self.reserve_key(user_id, key, wanted)
+        return IdempotencyRecord(*map(from_text, rows[0]))
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        await self._access.rows(_RELEASE_CLAIM, (_claim_key(user_id, key), to_text(run_id)))
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        await self._access.rows(_RELEASE_KEY, (_idempotency_key(user_id, key), to_text(run_id)))
 
 
 def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
@@ -340,6 +374,18 @@ def _batches(writes: Sequence[RunWrite]) -> Iterator[Sequence[RunWrite]]:
         batch[write.head.run_id] = write
     if batch:
         yield tuple(batch.values())
+
+
+def _write_columns(writes: Mapping[bytes, RunWrite]) -> list[list[Any]]:
+    """Return the columns of runs, of pages and of turns that `citu.write` takes."""
+    runs, pages, turns = [], [], []
+    for run_key, write in writes.items():
+        runs.append(_run(run_key, write))
+        if write.frames:
+            pages.append(_page(run_key, write.frames))
+        if write.end and write.end.turn:
+            turns.append(_turn(run_key, write.head, write.end.turn))
+    return [*columns_of(runs, 8), *columns_of(pages, 4), *columns_of(turns, 6)]
 
 
 def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
@@ -362,13 +408,7 @@ def _run(run_key: bytes, write: RunWrite) -> tuple[Any, ...]:
 
 
 def _page(run_key: bytes, frames: Sequence[EventFrame]) -> tuple[Any, ...]:
-    return (run_key, frames[0].seq, frames[-1].seq, packed(frames))
-
-
-def _turns(writes: Mapping[bytes, RunWrite]) -> Iterator[tuple[Any, ...]]:
-    for run_key, write in writes.items():
-        if write.end and write.end.turn:
-            yield _turn(run_key, write.head, write.end.turn)
+    return (run_key, frames[0].seq, frames[-1].seq, pack(frames))
 
 
 def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
@@ -384,22 +424,12 @@ def _turn(run_key: bytes, head: RunHead, turn: Turn) -> tuple[Any, ...]:
     )
 
 
-def _columns(count: int, rows: Any) -> list[list[Any]]:
-    """Turn rows into one list per column, as `unnest` takes them."""
-    columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-    return columns or [[] for _ in range(count)]
-
-
-def _claim_key(user_id: str, name: str) -> bytes:
+def _idempotency_key(user_id: str, name: str) -> bytes:
     return key(user_id, name)
 
 
-def _bytes(text: str | None) -> bytes:
-    """Read PostgreSQL's text form of a `bytea`."""
-    return bytes.fromhex((text or "")[2:])
-
-
 def _record(row: Row) -> RunRecord:
-    head, state, last_seq, is_orphaned, worker_id, waiting, answer = row
-    about = (head or "", state or "", int(last_seq or 0), is_orphaned == "t")
-    return record_from_texts(*about, worker_id, waiting, answer)
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer = row
+    return record_from_texts(
+        head, state, int(last_seq), is_abandoned == "t", worker_id, waiting, answer
+    )

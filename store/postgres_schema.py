@@ -1,366 +1,76 @@
-"""The tables of the PostgreSQL store. The first process that connects creates them and brings them
-up to date.
+"""Brings the tables of the PostgreSQL store up to date.
 
-Keys are digests (`record_json.key`); `conversation_id`, `title`, `head`, `worker_id`, `waiting`,
-`answer` and turns are JSON, which holds any text. A conversation's turns are numbered; those up to
-`forgotten` count as gone even while their rows exist. So do rows past `expires_at`, until they are
-removed.
+`migrations/` holds numbered SQL files. The first process that connects applies those that its
+database does not have yet, in order. A file that was released must not change.
 """
+
+from dataclasses import dataclass
+from pathlib import Path
 
 from psycopg2 import errors
 
 from postgres.connection import Connection
-from store.postgres_learned_schema import LEARNED
 
 _LOCK = 0x43697476  # advisory lock number, arbitrary but ours
 
-# Does the work of `Runs.write`. It is a function because PostgreSQL keeps a function's plan, and
-# planning would take longer than the work. The plan must use indexes, because new tables have no
-# statistics yet that would choose them.
-#
-# The arrays are columns: of runs, of pages, of turns. Rows are locked in the order of their keys,
-# so that two writers of the same rows wait instead of deadlocking. `kept` has the runs to be
-# written: those that are running and the writer's, unless the write repeats a question that was
-# answered. Other runs, with their pages and turns, are not changed. Nothing is kept of a run that
-# lacks the page before the new one: the server crashed before that page was on disk.
-#
-# Returns the keys of the runs that lack pages (`is_lost`) and of those that are no longer the
-# writer's. A key is not returned when a worker repeats what it wrote before it lost the run
-# (`held_from`), or repeats writes of a run that it ended itself; nothing is kept of these either.
-_WRITE = """
-CREATE FUNCTION citu.write(
-    lease_s float8, run_ttl_s float8, waiting_ttl_s float8, conversation_ttl_s float8, max_turns integer,
-    run_keys bytea[], run_user_keys bytea[], worker_keys bytea[], heads text[], states text[], last_seqs integer[],
-    interrupt_keys bytea[], waitings text[],
-    page_run_keys bytea[], first_seqs integer[], last_page_seqs integer[], pages bytea[],
-    turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
-    turns text[]
-) RETURNS TABLE (unkept bytea, is_lost boolean) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-DECLARE
-    lost bytea[];
-BEGIN
-lost := ARRAY(
-    SELECT run_key FROM unnest(page_run_keys, first_seqs) AS new (run_key, first_seq)
-    WHERE first_seq > 1 AND NOT EXISTS (
-        SELECT FROM citu.page
-        WHERE page.run_key = new.run_key AND page.first_seq < new.first_seq AND page.last_seq >= new.first_seq - 1
-    )
-);
-WITH kept AS (
-    INSERT INTO citu.run AS run (
-        run_key, user_key, worker_key, head, state, last_seq, interrupt_key, waiting, lease_until, expires_at
-    )
-    SELECT new.*, now() + lease_s * interval '1 second',
-        now() + CASE state WHEN 'waiting' THEN waiting_ttl_s ELSE run_ttl_s END * interval '1 second'
-    FROM unnest(run_keys, run_user_keys, worker_keys, heads, states, last_seqs, interrupt_keys, waitings)
-        AS new (run_key, user_key, worker_key, head, state, last_seq, interrupt_key, waiting)
-    WHERE run_key <> ALL (lost)
-    ORDER BY run_key
-    ON CONFLICT (run_key) DO UPDATE SET
-        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
-        interrupt_key = CASE excluded.state WHEN 'running' THEN run.interrupt_key ELSE excluded.interrupt_key END,
-        waiting = CASE excluded.state WHEN 'running' THEN run.waiting ELSE excluded.waiting END,
-        answer = CASE excluded.state WHEN 'running' THEN run.answer END,
-        lease_until = excluded.lease_until, expires_at = excluded.expires_at
-    WHERE run.state = 'running' AND run.worker_key = excluded.worker_key
-        AND (excluded.interrupt_key = ANY (run.settled)) IS NOT TRUE
-    RETURNING run_key
-), paged AS (
-    INSERT INTO citu.page AS old (run_key, first_seq, last_seq, data)
-    SELECT new.*
-    FROM unnest(page_run_keys, first_seqs, last_page_seqs, pages) AS new (run_key, first_seq, last_seq, data)
-    JOIN kept USING (run_key)
-    ON CONFLICT (run_key, first_seq) DO UPDATE SET last_seq = excluded.last_seq, data = excluded.data
-    WHERE excluded.last_seq > old.last_seq
-), said AS (
-    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
-        count(*) OVER (PARTITION BY conversation_key) AS added
-    FROM unnest(turn_run_keys, turn_user_keys, conversation_keys, conversation_ids, titles, turns) WITH ORDINALITY
-        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n)
-    JOIN kept USING (run_key)
-), continued AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
-    SELECT conversation_key, user_key, conversation_id, title, now(), now(), added, greatest(0, added - max_turns),
-        now() + conversation_ttl_s * interval '1 second'
-    FROM said WHERE position = 1 ORDER BY conversation_key
-    ON CONFLICT (conversation_key) DO UPDATE SET
-        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
-        updated_at = greatest(old.updated_at, excluded.updated_at),
-        last_turn = old.last_turn + excluded.last_turn,
-        forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
-            old.last_turn + excluded.last_turn - max_turns
-        ),
-        expires_at = greatest(old.expires_at, excluded.expires_at)
-    RETURNING conversation_key, last_turn, forgotten
-), gone AS (
-    DELETE FROM citu.turn USING continued
-    WHERE turn.conversation_key = continued.conversation_key AND number <= forgotten
-)
-INSERT INTO citu.turn (conversation_key, number, data)
-SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
-WHERE last_turn - added + position > forgotten;
-RETURN QUERY
-    SELECT run_key, false
-    FROM unnest(run_keys, worker_keys, states, last_seqs) AS new (run_key, worker_key, state, last_seq)
-    JOIN citu.run USING (run_key)
-    WHERE run_key <> ALL (lost) AND (
-        is_taken
-        OR run.state = 'waiting' AND (new.state IN ('completed', 'error', 'cancelled') OR new.last_seq > run.last_seq)
-        OR run.worker_key <> new.worker_key
-            AND (new.state IN ('completed', 'error', 'cancelled') OR new.last_seq > held_from)
-    )
-    UNION ALL SELECT key, true FROM unnest(lost) AS key;
-END $$;
-"""
 
-# The second released version.
-_SECOND_WRITE = """
-CREATE FUNCTION citu.write(
-    lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
-    run_keys bytea[], run_user_keys bytea[], worker_keys bytea[], heads text[], states text[], last_seqs integer[],
-    page_run_keys bytea[], first_seqs integer[], last_page_seqs integer[], pages bytea[],
-    turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
-    turns text[]
-) RETURNS TABLE (unkept bytea, is_lost boolean) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-DECLARE
-    lost bytea[];
-BEGIN
-lost := ARRAY(
-    SELECT run_key FROM unnest(page_run_keys, first_seqs) AS new (run_key, first_seq)
-    WHERE first_seq > 1 AND NOT EXISTS (
-        SELECT FROM citu.page
-        WHERE page.run_key = new.run_key AND page.first_seq < new.first_seq AND page.last_seq >= new.first_seq - 1
-    )
-);
-WITH kept AS (
-    INSERT INTO citu.run AS run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)
-    SELECT new.*, now() + lease_s * interval '1 second', now() + run_ttl_s * interval '1 second'
-    FROM unnest(run_keys, run_user_keys, worker_keys, heads, states, last_seqs)
-        AS new (run_key, user_key, worker_key, head, state, last_seq)
-    WHERE run_key <> ALL (lost)
-    ORDER BY run_key
-    ON CONFLICT (run_key) DO UPDATE SET
-        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
-        lease_until = excluded.lease_until, expires_at = excluded.expires_at
-    WHERE run.state = 'running'
-    RETURNING run_key
-), paged AS (
-    INSERT INTO citu.page AS old (run_key, first_seq, last_seq, data)
-    SELECT new.*
-    FROM unnest(page_run_keys, first_seqs, last_page_seqs, pages) AS new (run_key, first_seq, last_seq, data)
-    JOIN kept USING (run_key)
-    ON CONFLICT (run_key, first_seq) DO UPDATE SET last_seq = excluded.last_seq, data = excluded.data
-    WHERE excluded.last_seq > old.last_seq
-), said AS (
-    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
-        count(*) OVER (PARTITION BY conversation_key) AS added
-    FROM unnest(turn_run_keys, turn_user_keys, conversation_keys, conversation_ids, titles, turns) WITH ORDINALITY
-        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n)
-    JOIN kept USING (run_key)
-), continued AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
-    SELECT conversation_key, user_key, conversation_id, title, now(), now(), added, greatest(0, added - max_turns),
-        now() + conversation_ttl_s * interval '1 second'
-    FROM said WHERE position = 1 ORDER BY conversation_key
-    ON CONFLICT (conversation_key) DO UPDATE SET
-        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
-        updated_at = greatest(old.updated_at, excluded.updated_at),
-        last_turn = old.last_turn + excluded.last_turn,
-        forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
-            old.last_turn + excluded.last_turn - max_turns
-        ),
-        expires_at = greatest(old.expires_at, excluded.expires_at)
-    RETURNING conversation_key, last_turn, forgotten
-), gone AS (
-    DELETE FROM citu.turn USING continued
-    WHERE turn.conversation_key = continued.conversation_key AND number <= forgotten
-)
-INSERT INTO citu.turn (conversation_key, number, data)
-SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
-WHERE last_turn - added + position > forgotten;
-RETURN QUERY
-    SELECT run_key, false FROM citu.run WHERE run_key = ANY (run_keys) AND run_key <> ALL (lost) AND is_taken
-    UNION ALL SELECT key, true FROM unnest(lost) AS key;
-END $$;
-"""
+@dataclass(frozen=True)
+class Migration:
+    """A file of `migrations/`, by the number that its name begins with."""
 
-# The first released version.
-_FIRST_WRITE = """
-CREATE FUNCTION citu.write(
-    lease_s float8, run_ttl_s float8, conversation_ttl_s float8, max_turns integer,
-    run_keys bytea[], run_user_keys bytea[], worker_keys bytea[], heads text[], states text[], last_seqs integer[],
-    page_run_keys bytea[], first_seqs integer[], last_page_seqs integer[], pages bytea[],
-    turn_run_keys bytea[], turn_user_keys bytea[], conversation_keys bytea[], conversation_ids text[], titles text[],
-    turns text[]
-) RETURNS SETOF bytea LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
-    SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
-#variable_conflict use_column
-BEGIN
-WITH kept AS (
-    INSERT INTO citu.run AS run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)
-    SELECT new.*, now() + lease_s * interval '1 second', now() + run_ttl_s * interval '1 second'
-    FROM unnest(run_keys, run_user_keys, worker_keys, heads, states, last_seqs)
-        AS new (run_key, user_key, worker_key, head, state, last_seq)
-    ORDER BY run_key
-    ON CONFLICT (run_key) DO UPDATE SET
-        state = excluded.state, last_seq = greatest(run.last_seq, excluded.last_seq),
-        lease_until = excluded.lease_until, expires_at = excluded.expires_at
-    WHERE run.state = 'running'
-    RETURNING run_key
-), paged AS (
-    INSERT INTO citu.page AS old (run_key, first_seq, last_seq, data)
-    SELECT new.*
-    FROM unnest(page_run_keys, first_seqs, last_page_seqs, pages) AS new (run_key, first_seq, last_seq, data)
-    JOIN kept USING (run_key)
-    ON CONFLICT (run_key, first_seq) DO UPDATE SET last_seq = excluded.last_seq, data = excluded.data
-    WHERE excluded.last_seq > old.last_seq
-), said AS (
-    SELECT new.*, row_number() OVER (PARTITION BY conversation_key ORDER BY n) AS position,
-        count(*) OVER (PARTITION BY conversation_key) AS added
-    FROM unnest(turn_run_keys, turn_user_keys, conversation_keys, conversation_ids, titles, turns) WITH ORDINALITY
-        AS new (run_key, user_key, conversation_key, conversation_id, title, data, n)
-    JOIN kept USING (run_key)
-), continued AS (
-    INSERT INTO citu.conversation AS old
-        (conversation_key, user_key, conversation_id, title, created_at, updated_at, last_turn, forgotten, expires_at)
-    SELECT conversation_key, user_key, conversation_id, title, now(), now(), added, greatest(0, added - max_turns),
-        now() + conversation_ttl_s * interval '1 second'
-    FROM said WHERE position = 1 ORDER BY conversation_key
-    ON CONFLICT (conversation_key) DO UPDATE SET
-        title = CASE WHEN old.expires_at > now() THEN old.title ELSE excluded.title END,
-        created_at = CASE WHEN old.expires_at > now() THEN old.created_at ELSE excluded.created_at END,
-        updated_at = greatest(old.updated_at, excluded.updated_at),
-        last_turn = old.last_turn + excluded.last_turn,
-        forgotten = greatest(
-            CASE WHEN old.expires_at > now() THEN old.forgotten ELSE old.last_turn END,
-            old.last_turn + excluded.last_turn - max_turns
-        ),
-        expires_at = greatest(old.expires_at, excluded.expires_at)
-    RETURNING conversation_key, last_turn, forgotten
-), gone AS (
-    DELETE FROM citu.turn USING continued
-    WHERE turn.conversation_key = continued.conversation_key AND number <= forgotten
-)
-INSERT INTO citu.turn (conversation_key, number, data)
-SELECT conversation_key, last_turn - added + position, data FROM said JOIN continued USING (conversation_key)
-WHERE last_turn - added + position > forgotten;
-RETURN QUERY SELECT run_key FROM citu.run WHERE run_key = ANY (run_keys) AND is_taken;
-END $$;
-"""
+    number: int
+    path: Path
 
-# Each migrates the tables from the version before it to its own. Released ones must not change.
-MIGRATIONS = (
-    """
-CREATE TABLE citu.conversation (
-    conversation_key bytea PRIMARY KEY,  -- of user and conversation
-    user_key bytea NOT NULL,
-    conversation_id text NOT NULL,
-    title text NOT NULL,
-    created_at timestamptz NOT NULL,
-    updated_at timestamptz NOT NULL,
-    last_turn bigint NOT NULL,
-    forgotten bigint NOT NULL,
-    expires_at timestamptz NOT NULL
-);
-CREATE INDEX ON citu.conversation (user_key, updated_at, conversation_key);
-CREATE INDEX ON citu.conversation (expires_at);
-CREATE TABLE citu.turn (
-    conversation_key bytea NOT NULL REFERENCES citu.conversation ON DELETE CASCADE,
-    number bigint NOT NULL,
-    data text NOT NULL,
-    PRIMARY KEY (conversation_key, number)
-);
-CREATE TABLE citu.run (
-    run_key bytea PRIMARY KEY,
-    user_key bytea NOT NULL,
-    worker_key bytea NOT NULL,
-    head text NOT NULL,
-    state text NOT NULL,
-    last_seq integer NOT NULL,
-    is_cancelling boolean NOT NULL DEFAULT false,
-    is_taken boolean NOT NULL DEFAULT false,  -- ended by another than its worker
-    lease_until timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL
-) WITH (fillfactor = 70);  -- no index holds what every write changes, so that rows are updated in place
-CREATE INDEX ON citu.run (run_key) WHERE state = 'running';
-CREATE TABLE citu.frame (
-    run_key bytea NOT NULL,
-    seq integer NOT NULL,
-    data bytea NOT NULL,
-    PRIMARY KEY (run_key, seq)
-);
-CREATE TABLE citu.claim (
-    claim_key bytea PRIMARY KEY,  -- of user and Idempotency-Key
-    run_id text NOT NULL,
-    fingerprint text NOT NULL,
-    expires_at timestamptz NOT NULL
-);
-CREATE INDEX ON citu.claim (expires_at);
-""",
-    """
-CREATE TABLE citu.page (  -- of frames, see `pages`; what was written once more with more frames takes the place
-    run_key bytea NOT NULL,
-    first_seq integer NOT NULL,
-    last_seq integer NOT NULL,
-    data bytea NOT NULL,
-    PRIMARY KEY (run_key, first_seq)
-);
-INSERT INTO citu.page SELECT run_key, seq, seq, 'p'::bytea || int4send(seq) || int4send(length(data)) || data
-FROM citu.frame;
-DROP TABLE citu.frame;
-DROP FUNCTION IF EXISTS citu.write;
-"""
-    + _FIRST_WRITE,
-    "DROP FUNCTION citu.write;" + _SECOND_WRITE,
-    """
-ALTER TABLE citu.run
-    ADD worker_id text,  -- of whom the run was resumed or adopted by; else the head's
-    ADD held_from integer NOT NULL DEFAULT 0,  -- last_seq when its worker got it from another
-    ADD interrupt_key bytea,  -- of the question in `waiting`
-    ADD waiting text,  -- the question that is open, or whose answer is worked on
-    ADD answer text,
-    ADD settled bytea[] NOT NULL DEFAULT '{}';  -- keys of questions that were answered, or closed by the end
-DROP FUNCTION citu.write;
-"""
-    + _WRITE,
-    LEARNED,
-)
+    @property
+    def name(self) -> str:
+        return self.path.stem
 
-# Creates the schema only if it is missing, because the role may lack the right to create one.
+    def sql(self) -> str:
+        return self.path.read_text("utf-8")
+
+
+def _migrations() -> tuple[Migration, ...]:
+    paths = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
+    return tuple(Migration(int(path.name.partition("_")[0]), path) for path in paths)
+
+
+MIGRATIONS = _migrations()
+_LATEST = MIGRATIONS[-1].number
+
+# `citu.version` has a row for each migration. One that was made before migrations were files has a
+# single row with the last number, and gets the columns that say more when the next one is applied.
+# The schema is created only if it is missing, because the role may lack the right to create one.
 _BEGIN = f"""
 BEGIN;
 SELECT pg_advisory_xact_lock({_LOCK});
 DO $$ BEGIN IF to_regnamespace('citu') IS NULL THEN CREATE SCHEMA citu; END IF; END $$;
 CREATE TABLE IF NOT EXISTS citu.version (version integer NOT NULL);
-SELECT coalesce(max(version), 0) FROM citu.version
+ALTER TABLE citu.version
+    ADD COLUMN IF NOT EXISTS name text,
+    ADD COLUMN IF NOT EXISTS applied_at timestamptz;
 """
+_VERSION = "SELECT coalesce(max(version), 0) FROM citu.version"
+_RECORD = "INSERT INTO citu.version (version, name, applied_at) VALUES (%s, %s, now())"
 
 
 async def ensure_schema(connection: Connection) -> None:
-    """Creates or migrates the tables if needed; any number of processes may do so at once."""
-    if await _version(connection) >= len(MIGRATIONS):
+    """Create or migrate the tables if needed; any number of processes may do so at once."""
+    if await _version(connection) >= _LATEST:
         return
-    found = await connection.query(_BEGIN)
-    missing = MIGRATIONS[int(found.rows[0][0] or 0) :]
-    if missing:
-        version = f"DELETE FROM citu.version; INSERT INTO citu.version VALUES ({len(MIGRATIONS)})"
-        await connection.query(";".join((*missing, version)))
+    # Whoever gets the lock first applies the migrations; the others then find them applied.
+    found = await connection.query(_BEGIN + _VERSION)
+    version = int(found.rows[0][0] or 0)
+    for migration in MIGRATIONS:
+        if migration.number > version:
+            await connection.query(migration.sql())
+            await connection.query(_RECORD, (migration.number, migration.name))
     await connection.query("COMMIT")
 
 
 async def _version(connection: Connection) -> int:
+    """Return the number of the last migration that was applied; 0 for none."""
     try:
-        found = await connection.query("SELECT max(version) FROM citu.version")
+        found = await connection.query(_VERSION)
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
     return int(found.rows[0][0] or 0)

@@ -25,18 +25,23 @@ DO $$ BEGIN
     END IF;
 EXCEPTION WHEN OTHERS THEN NULL; END $$;
 DO $$ DECLARE type text := (
-    SELECT format('%I.vector', nspname) FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+    SELECT format('%I.vector', nspname)
+    FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
     WHERE extname = 'vector');
 BEGIN
     IF type IS NOT NULL THEN
         EXECUTE format('CREATE TABLE IF NOT EXISTS citu.text_vector (
-            vector_key bytea PRIMARY KEY, vector %s NOT NULL, used_on date NOT NULL DEFAULT current_date)', type);
+            vector_key bytea PRIMARY KEY,
+            vector %s NOT NULL,
+            used_on date NOT NULL DEFAULT current_date
+        )', type);
     END IF;
 EXCEPTION WHEN OTHERS THEN NULL; END $$;
 SELECT to_regclass('citu.text_vector') IS NOT NULL
 """
 _READ = """
-UPDATE citu.text_vector SET used_on = current_date WHERE vector_key = ANY (%s) AND used_on < current_date;
+UPDATE citu.text_vector SET used_on = current_date
+WHERE vector_key = ANY (%s) AND used_on < current_date;
 SELECT encode(vector_key, 'hex'), vector::text FROM citu.text_vector WHERE vector_key = ANY (%s)
 """
 _WRITE = f"""
@@ -52,7 +57,7 @@ WHERE attrelid = 'citu.text_vector'::regclass AND attname = 'vector'
 
 
 class PostgresVectors:
-    """Implements `store.vectors.VectorShelf`; keeps nothing where there is no pgvector. Raises
+    """Implements `store.vectors.VectorRepository`; keeps nothing where there is no pgvector. Raises
     nothing.
     """
 
@@ -63,11 +68,12 @@ class PostgresVectors:
     async def read(self, keys: Sequence[bytes]) -> Mapping[bytes, "array[float]"]:
         found: dict[bytes, array[float]] = {}
         try:
-            if await self._is_there():
-                for start in range(0, len(keys), _AT_ONCE):
-                    some = list(keys[start : start + _AT_ONCE])
-                    for key, vector in await self._access.rows(_READ, (some, some)):
-                        found[bytes.fromhex(key or "")] = array("f", json.loads(vector or "[]"))
+            if not await self._is_there():
+                return {}
+            for start in range(0, len(keys), _AT_ONCE):
+                some = list(keys[start : start + _AT_ONCE])
+                rows = await self._access.rows(_READ, (some, some))
+                found |= {bytes.fromhex(key): array("f", json.loads(text)) for key, text in rows}
         except StoreUnavailable:
             _log.info("kept vectors can't be read")
         return found
@@ -81,6 +87,10 @@ class PostgresVectors:
             _log.info("vectors can't be kept")
 
     async def _is_there(self) -> bool:
-        if not self._type and (await self._access.rows(_ENSURE))[0][0] == "t":
-            self._type = (await self._access.rows(_TYPE))[0][0] or ""
-        return bool(self._type)
+        if self._type:
+            return True
+        ((is_there,),) = await self._access.rows(_ENSURE)
+        if is_there != "t":
+            return False
+        ((self._type,),) = await self._access.rows(_TYPE)
+        return True

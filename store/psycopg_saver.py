@@ -79,7 +79,7 @@ class Saver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Keeps a checkpoint; returns the config that names it."""
+        """Keep a checkpoint; return the config that names it."""
         configurable = config["configurable"]
         thread_id, namespace = configurable["thread_id"], configurable.get("checkpoint_ns", "")
         values = checkpoint["channel_values"]
@@ -103,7 +103,7 @@ class Saver(AsyncPostgresSaver):
         }
 
     async def setup(self) -> None:
-        """Creates the tables if needed; any number of processes may do so at once.
+        """Create the tables if needed; any number of processes may do so at once.
 
         LangGraph's own method builds indexes concurrently, which two processes can't do at once,
         and which waits for every transaction in the database. This one uses one short transaction,
@@ -126,7 +126,7 @@ class Saver(AsyncPostgresSaver):
 
 
 async def _version(cursor: AsyncCursor[DictRow]) -> int:
-    """Number of the last migration that was applied; -1 for none."""
+    """Return the number of the last migration that was applied; -1 for none."""
     await cursor.execute("SELECT to_regclass('checkpoint_migrations') IS NOT NULL AS is_there")
     row = await cursor.fetchone()
     if row is None or not row["is_there"]:
@@ -137,8 +137,8 @@ async def _version(cursor: AsyncCursor[DictRow]) -> int:
 
 
 def pool_of(source: UrlSource, *, size: int, timeout_s: float) -> Pool:
-    """A pool of connections to Citu's own database, made when needed; open it on the loop that uses
-    it.
+    """Return a pool of connections to Citu's own database, made when needed; open it on the loop
+    that uses it.
     """
 
     async def conninfo() -> str:
@@ -146,7 +146,8 @@ def pool_of(source: UrlSource, *, size: int, timeout_s: float) -> Pool:
             return await asyncio.to_thread(_conninfo, source, timeout_s)
         except psycopg.Error:
             raise
-        except Exception as exc:  # noqa: BLE001 - whatever the source says, the pool knows only psycopg's errors
+        # Whatever the source raises: the pool knows only psycopg's errors.
+        except Exception as exc:  # noqa: BLE001
             raise psycopg.OperationalError("the database has no address") from exc
 
     async def configure(connection: AsyncConnection[DictRow]) -> None:
@@ -181,7 +182,7 @@ def _conninfo(source: UrlSource, timeout_s: float) -> str:
 
 @contextmanager
 def _cut_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[None]:
-    """Cuts the connection when the block takes longer, which ends the block with psycopg's error.
+    """Cut the connection when the block takes longer, which ends the block with psycopg's error.
 
     Cancelling psycopg's task is not enough: it waits until the server confirms, which a silent
     server never does.
@@ -194,7 +195,7 @@ def _cut_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[Non
 
 
 def _cut(connection: AsyncConnection[Any]) -> None:
-    """Shuts the socket down without closing it, because the loop still watches it."""
+    """Shut the socket down without closing it, because the loop still watches it."""
     with (
         suppress(psycopg.Error, OSError),
         socket.socket(fileno=os.dup(connection.fileno())) as twin,

@@ -29,7 +29,7 @@ _TURN_CURSOR = re.compile(r"[1-9][0-9]{0,14}")
 
 
 def key(*ids: str) -> bytes:
-    """A digest of 16 bytes for ids of any length; different ids have different digests."""
+    """Return a digest of 16 bytes for ids of any length; different ids have different digests."""
     digest = blake2b(digest_size=_KEY_BYTES)
     for text in ids:
         data = text.encode("utf-8", "surrogatepass")
@@ -39,40 +39,40 @@ def key(*ids: str) -> bytes:
 
 
 def to_text(value: Any) -> str:
-    """JSON in ASCII; decimals keep their digits."""
+    """Write JSON in ASCII; decimals keep their digits."""
     return str(_ENCODER.encode(value))
 
 
 def from_text(text: str | bytes) -> Any:
-    """Reads what `to_text` wrote; fractions become decimals."""
+    """Read what `to_text` wrote; fractions become decimals."""
     return _DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def plain_from_text(text: str | bytes) -> Any:
-    """Reads what `to_text` wrote; fractions become floats."""
+    """Read what `to_text` wrote; fractions become floats."""
     return _PLAIN_DECODER.decode(text if isinstance(text, str) else text.decode())
 
 
 def title_of(turn: Turn) -> str:
-    """The title of a conversation that starts with `turn`: its question, on one line of at most 200
-    characters.
+    """Return the title of a conversation that starts with `turn`: its question, on one line of at
+    most 200 characters.
     """
     line = " ".join(turn.question.split())
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
 
 
 def head_to_text(head: RunHead) -> str:
-    """The head as it is kept."""
+    """Return the head as it is kept."""
     return to_text(vars(head))
 
 
 def head_from_text(text: str | bytes) -> RunHead:
-    """A head that was kept."""
+    """Return a head that was kept."""
     return RunHead(**_known(RunHead, from_text(text)))
 
 
 def waiting_to_text(waiting: Waiting) -> str:
-    """The question as it is kept."""
+    """Return the question as it is kept."""
     return to_text(
         {
             "interrupt_id": waiting.interrupt_id,
@@ -86,18 +86,20 @@ def record_from_texts(
     head: str | bytes,
     state: str,
     last_seq: int,
-    is_orphaned: bool,
+    is_abandoned: bool,
     worker_id: str | bytes | None,
     waiting: str | bytes | None,
     answer: str | bytes | None,
 ) -> RunRecord:
-    """A run that was kept. `worker_id` is given when another worker than the head's has the run."""
+    """Return a run that was kept. `worker_id` is given when another worker than the head's has the
+    run.
+    """
     about = head_from_text(head)
     return RunRecord(
         head=about if worker_id is None else replace(about, worker_id=from_text(worker_id)),
         state=_STATES[state],
         last_seq=last_seq,
-        is_orphaned=is_orphaned,
+        is_abandoned=is_abandoned,
         waiting=None if waiting is None else Waiting(**_known(Waiting, plain_from_text(waiting))),
         answer=None if answer is None else plain_from_text(answer),
     )
@@ -108,8 +110,8 @@ FAILED = '{"failure":{'
 
 
 def turn_to_text(turn: Turn) -> str:
-    """The turn as it is kept; of one that ended in an error, that comes first, so that stores can
-    tell by it.
+    """Return the turn as it is kept; of one that ended in an error, that comes first, so that
+    stores can tell by it.
     """
     values = dict(vars(turn))
     failure = values.pop("failure")
@@ -117,33 +119,33 @@ def turn_to_text(turn: Turn) -> str:
 
 
 def turn_from_text(text: str | bytes) -> Turn:
-    """A turn that was kept."""
+    """Return a turn that was kept."""
     values = _known(Turn, from_text(text))
     rows = tuple(tuple(row) for row in values.get("rows", ()))
     return Turn(**{**values, "columns": tuple(values.get("columns", ())), "rows": rows})
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` without fields that a newer version may have added."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in values.items() if name in names}
+    """Return `values` without fields that a newer version may have added."""
+    names = values.keys() & {field.name for field in fields(kind)}
+    return {name: values[name] for name in names}
 
 
 def timestamp(microseconds: int) -> str:
-    """ISO 8601, UTC, milliseconds, of microseconds since 1970."""
+    """Write microseconds since 1970 as ISO 8601: UTC, with milliseconds."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return written(datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest))
 
 
 def place_cursor(microseconds: int, record_key: bytes) -> str:
-    """The cursor for what stands after this record in a list by time, such as conversations by
-    their latest turn.
+    """Return the cursor for what stands after this record in a list by time, such as conversations
+    by their latest turn.
     """
     return f"{microseconds}-{record_key.hex()}"
 
 
 def parse_place_cursor(cursor: str) -> tuple[int, bytes]:
-    """Microseconds and key of the last record seen.
+    """Return microseconds and key of the last record seen.
 
     Raises:
         InvalidCursor: `place_cursor` did not make it.
@@ -155,7 +157,7 @@ def parse_place_cursor(cursor: str) -> tuple[int, bytes]:
 
 
 def parse_turn_cursor(cursor: str) -> int:
-    """The number of the earliest turn seen.
+    """Return the number of the earliest turn seen.
 
     Raises:
         InvalidCursor: it is no such number.

@@ -9,27 +9,33 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 Applied = Literal["done", "changed", "full"]
-"""The outcome of changes; nothing was kept unless they are `done`.
+"""The outcome of `RecordRepository.apply`, which keeps all changes if it is `done`, else none.
 
-`changed`: a record is not what it was said to be. `full`: a record set would hold too much.
+`changed`: a record is not as the change says it was. `full`: a record set would hold too many.
 """
 
 
 @dataclass(frozen=True)
 class Record:
-    """A text (JSON in ASCII), and its positions (below 2**53) by the keys of its record sets."""
+    """A record to be kept.
+
+    Attributes:
+        text: JSON in ASCII.
+        positions: its position in each of its record sets, by their keys; below 2**53.
+    """
 
     key: bytes
     text: str
-    places: Mapping[bytes, int]
+    positions: Mapping[bytes, int]
 
 
 @dataclass(frozen=True)
 class RecordChange:
-    """Replaces a record, adds it (`before` is None) or removes it (`after` is None).
+    """One record's change: it is added, replaced or removed.
 
     Attributes:
-        before: the text as it was read.
+        before: the text as it was read; None adds the record.
+        after: the new record; None removes it.
     """
 
     key: bytes
@@ -39,12 +45,12 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class RecordLimits:
-    """The most records that record sets may hold.
+    """How many records the changed record sets may hold, by their keys.
 
     Attributes:
-        most: changes that would put more into such a record set are `full`.
-        latest: when there are more in such a record set, those at the lowest positions are removed,
-            from all their record sets.
+        most: changes that would put more into the set are refused as `full`.
+        latest: records beyond this number are removed from everywhere, those at the lowest
+            positions of the set first.
     """
 
     most: Mapping[bytes, int] = field(default_factory=dict)
@@ -53,7 +59,12 @@ class RecordLimits:
 
 @dataclass(frozen=True)
 class KeptRecord:
-    """A record as it is kept, and how often it was used."""
+    """A record as the store keeps it.
+
+    Attributes:
+        uses: how often it was used.
+        position: in the record set it was read from; 0 if it was read by its key.
+    """
 
     key: bytes
     text: str
@@ -63,8 +74,11 @@ class KeptRecord:
 
 @dataclass(frozen=True)
 class RecordSet:
-    """All records of a record set, the highest position first. `revision` is another one with every
-    change, "" at first.
+    """All records of a record set at one moment.
+
+    Attributes:
+        revision: differs after every change of the set; "" before the first.
+        records: the highest position first.
     """
 
     revision: str
@@ -72,28 +86,32 @@ class RecordSet:
 
 
 class RecordRepository(Protocol):
-    """Implemented by each adapter; all methods raise `StoreUnavailable`."""
+    """Keeps records; one adapter for each server. All methods raise `StoreUnavailable`."""
 
     async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
-        """The revision of each record set."""
+        """Return the revision of each record set."""
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
-        """Each record set, as of the moment of its revision."""
+        """Return each record set with its revision, both of the same moment."""
 
     async def find(self, keys: Sequence[bytes]) -> Mapping[bytes, KeptRecord]:
-        """The records of these keys, as far as there are any."""
+        """Return the records with these keys that exist."""
 
     async def page(
         self, record_sets: Collection[bytes], limit: int, before: tuple[int, bytes]
     ) -> tuple[KeptRecord, ...]:
-        """Up to `limit` records of the record sets together that stand before this position and key,
-        the highest first.
+        """Return up to `limit` records of the record sets together, the highest position first.
+
+        Args:
+            before: position and key; only records below them are returned.
         """
 
-    async def apply(self, changes: Sequence[RecordChange], room: RecordLimits) -> Applied:
-        """Makes all changes, or none; no record may be in two of them. What is done survives a
-        crash of the server.
+    async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
+        """Make all changes or none. Those that are made survive a crash of the server.
+
+        Args:
+            changes: at most one of each record.
         """
 
     async def count_use(self, keys: Collection[bytes]) -> None:
-        """Adds one use to each of the records that are there. No record set's revision changes."""
+        """Add one use to each of these records that exists; revisions stay as they are."""

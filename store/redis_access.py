@@ -37,7 +37,7 @@ class Script:
         _scripts[self._digest] = text
 
     def command(self, keys: Sequence[str], *arguments: Any) -> Command:
-        """The command that runs it."""
+        """Return the command that runs it."""
         return ("EVALSHA", self._digest, len(keys), *keys, *arguments)
 
 
@@ -117,7 +117,7 @@ class RedisAccess:
         return self._client
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close the connections; the next command opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

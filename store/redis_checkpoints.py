@@ -73,11 +73,11 @@ class RedisCheckpoints(Checkpoints):
         thread_id, namespace, parent_id = _names(config)
         values = checkpoint["channel_values"]
         rest = {**checkpoint, "channel_values": {}}
-        fields: list[tuple[str, _Field, Any]] = [
-            (_REPLACE, ("value", namespace, channel, str(version)), values[channel])
-            for channel, version in new_versions.items()
-            if channel in values
-        ]
+        fields: list[tuple[str, _Field, Any]] = []
+        for channel, version in new_versions.items():
+            if channel in values:
+                field = ("value", namespace, channel, str(version))
+                fields.append((_REPLACE, field, values[channel]))
         about = [rest, dict(get_checkpoint_metadata(config, metadata)), parent_id, list(values)]
         fields.append((_REPLACE, ("checkpoint", namespace, checkpoint["id"]), about))
         await self._put(thread_id, fields)
@@ -90,7 +90,10 @@ class RedisCheckpoints(Checkpoints):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Keep what a task wrote, once; later errors, interrupts and answers replace earlier ones."""
+        """Keep what a task wrote, once.
+
+        Later errors, interrupts and answers replace earlier ones.
+        """
         thread_id, namespace, checkpoint_id = _names(config)
         fields: list[tuple[str, _Field, Any]] = []
         for position, (channel, value) in enumerate(writes):
@@ -107,14 +110,15 @@ class RedisCheckpoints(Checkpoints):
         await self._access.reply(_PUT.command([_key(thread_id)], self._ttl, *arguments))
 
     def _written(self, fields: Sequence[tuple[str, _Field, Any]]) -> list[Any]:
-        return [
-            part
-            for how, field, value in fields
-            for part in (how, to_text(field), self.serde.dumps_typed([value])[1])
-        ]
+        parts: list[Any] = []
+        for how, field, value in fields:
+            _, data = self.serde.dumps_typed([value])
+            parts += [how, to_text(field), data]
+        return parts
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that `config` names, else the thread's latest; None when there is none.
+        """Return the checkpoint that `config` names, else the thread's latest; None when there is
+        none.
 
         Raises:
             StateLost: Redis has lost values of the checkpoint.
@@ -137,26 +141,31 @@ class RedisCheckpoints(Checkpoints):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        """A thread's checkpoints, the latest first; of all namespaces unless `config` names one.
+        """Return a thread's checkpoints, the latest first; of all namespaces unless `config` names
+        one.
 
         Raises:
             NotImplementedError: `config` names no thread.
         """
         if config is None:
             raise NotImplementedError("checkpoints are listed thread by thread")
-        fields = await self._fields(_names(config)[0])
+        thread_id, *_ = _names(config)
+        fields = await self._fields(thread_id)
         bound = get_checkpoint_id(before) if before else None
+        wanted = filter or {}
         left = len(fields) if limit is None else limit
         for checkpoint_id, namespace in _listed(fields, config, bound):
             if left <= 0:
                 return
-            each = await self._tuple(_names(config)[0], namespace, checkpoint_id, fields)
-            if each is not None and (filter or {}).items() <= dict(each.metadata).items():
+            each = await self._tuple(thread_id, namespace, checkpoint_id, fields)
+            if each is None:
+                continue
+            if wanted.items() <= dict(each.metadata).items():
                 left -= 1
                 yield each
 
     async def adelete_thread(self, thread_id: str) -> None:
-        """Forgets all checkpoints of a thread."""
+        """Forget all checkpoints of a thread."""
         await self._access.reply(("UNLINK", _key(thread_id)))
 
     async def _fields(self, thread_id: str) -> list[_Field]:
@@ -180,10 +189,10 @@ class RedisCheckpoints(Checkpoints):
         if len(kept) < len(values) + len(writes):
             raise StateLost
         checkpoint["channel_values"] = dict(zip(values, kept, strict=False))
-        written = [
-            (field[3], int(field[4]), *each)
-            for field, each in zip(writes, kept[len(values) :], strict=True)
-        ]
+        written = []
+        for field, each in zip(writes, kept[len(values) :], strict=True):
+            _, _, _, task_id, number = field
+            written.append((task_id, int(number), *each))
         written.sort(key=lambda each: writes_sort_key(each[2], each[0], each[1]))
         return CheckpointTuple(
             config=_config(thread_id, namespace, checkpoint_id),
@@ -209,18 +218,19 @@ def _listed(
     Args:
         before: only those before this id, if given.
     """
-    only = get_checkpoint_id(config)
-    namespace = config["configurable"].get("checkpoint_ns")
+    only_id = get_checkpoint_id(config)
+    only_namespace = config["configurable"].get("checkpoint_ns")
     found = []
-    for field in fields:
-        if field[0] != "checkpoint":
+    for kind, namespace, *rest in fields:
+        if kind != "checkpoint":
             continue
-        _, checkpoint_namespace, checkpoint_id = field
-        is_named = only is None or checkpoint_id == only
-        is_inside = namespace is None or checkpoint_namespace == namespace
-        is_before = before is None or checkpoint_id < before
-        if is_named and is_inside and is_before:
-            found.append((checkpoint_id, checkpoint_namespace))
+        checkpoint_id = rest[0]
+        if only_id not in (None, checkpoint_id):
+            continue
+        if only_namespace not in (None, namespace):
+            continue
+        if before is None or checkpoint_id < before:
+            found.append((checkpoint_id, namespace))
     return sorted(found, reverse=True)
 
 

@@ -22,7 +22,8 @@ local conversations = KEYS[1]
 local latest, before, limit, names, turns = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local found, offset = {}, 0
 while #found < limit do
-    local listed = redis.call('ZREVRANGEBYSCORE', conversations, latest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
+    local listed = redis.call(
+        'ZREVRANGEBYSCORE', conversations, latest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
     if #listed == 0 then break end
     for i = 1, #listed, 2 do
         local key = listed[i]
@@ -32,7 +33,9 @@ while #found < limit do
         else
             offset = offset + 1
             if (listed[i + 1] ~= latest or key < before) and #found < limit then
-                found[#found + 1] = {kept[1], kept[2], kept[3], kept[4], redis.call('LLEN', turns .. key), key}
+                local id, title, created, updated = unpack(kept)
+                local count = redis.call('LLEN', turns .. key)
+                found[#found + 1] = {id, title, created, updated, count, key}
             end
         end
     end
@@ -47,7 +50,8 @@ while stop >= 0 and #found < limit do
     local start = math.max(0, stop - limit + 1)
     local read = redis.call('LRANGE', turns, start, stop)
     for i = #read, 1, -1 do
-        if string.sub(read[i], 1, #failed) ~= failed and #found < limit then found[#found + 1] = read[i] end
+        local has_failed = string.sub(read[i], 1, #failed) == failed
+        if not has_failed and #found < limit then found[#found + 1] = read[i] end
     end
     stop = start - 1
 end
@@ -67,9 +71,11 @@ local following = ''
 if start > 0 and stop >= 0 then following = string.format('%d', first + start) end
 return {kept[1], kept[2], kept[3], kept[4], count, turns, following}
 """)
-_RENAME = Script(
-    "return redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HSET', KEYS[1], 'title', ARGV[1]) + 1 or 0"
-)
+_RENAME = Script("""
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'title', ARGV[1])
+return 1
+""")
 _CLEAR = Script("""
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('DEL', KEYS[2])
@@ -99,13 +105,11 @@ class RedisConversations:
         self._access = access
 
     async def recent(self, user_id: str, conversation_id: str, limit: int) -> tuple[Turn, ...]:
-        """The last answered turns, oldest first."""
         turns = redis_keys.turns(redis_keys.digest(user_id, conversation_id))
         found = await self._access.reply(_RECENT.command([turns], limit, FAILED))
         return tuple(map(turn_from_text, reversed(found)))
 
     async def page(self, user_id: str, limit: int, cursor: str | None = None) -> ConversationPage:
-        """The user's conversations, those with the latest turn first."""
         latest, before = _LATEST
         if cursor is not None:
             updated_us, conversation_key = parse_place_cursor(cursor)
@@ -124,7 +128,6 @@ class RedisConversations:
     async def turns(
         self, user_id: str, conversation_id: str, limit: int, cursor: str | None = None
     ) -> TurnPage | None:
-        """The conversation's turns, the latest page first."""
         before = "" if cursor is None else parse_turn_cursor(cursor)
         found = await self._access.reply(
             _TURNS.command(_keys(user_id, conversation_id), before, limit)
@@ -137,28 +140,19 @@ class RedisConversations:
         )
 
     async def rename(self, user_id: str, conversation_id: str, title: str) -> bool:
-        return bool(
-            await self._access.reply(
-                _RENAME.command(_keys(user_id, conversation_id), to_text(title))
-            )
-        )
+        command = _RENAME.command(_keys(user_id, conversation_id), to_text(title))
+        return bool(await self._access.reply(command))
 
     async def clear(self, user_id: str, conversation_id: str) -> bool:
         return bool(await self._access.reply(_CLEAR.command(_keys(user_id, conversation_id))))
 
     async def delete(self, user_id: str, conversation_id: str) -> bool:
-        keys = [
-            *_keys(user_id, conversation_id),
-            redis_keys.conversations(redis_keys.digest(user_id)),
-        ]
-        return bool(
-            await self._access.reply(
-                _DELETE.command(keys, redis_keys.digest(user_id, conversation_id))
-            )
-        )
+        conversations = redis_keys.conversations(redis_keys.digest(user_id))
+        keys = [*_keys(user_id, conversation_id), conversations]
+        command = _DELETE.command(keys, redis_keys.digest(user_id, conversation_id))
+        return bool(await self._access.reply(command))
 
     async def delete_all(self, user_id: str) -> int:
-        """Forgets all of the user's conversations."""
         keys = [redis_keys.conversations(redis_keys.digest(user_id))]
         command = _DELETE_ALL.command(keys, redis_keys.conversation(""), redis_keys.turns(""))
         return int(await self._access.reply(command))

@@ -46,33 +46,33 @@ def checkpoints(thread_key: str) -> str:
     return f"citu:checkpoints:{thread_key}"
 
 
-def claim(user_id: str, name: str) -> str:
+def idempotency_key(user_id: str, name: str) -> str:
     """Hash: `run_id` and `fingerprint` (JSON) of a user's Idempotency-Key."""
     return f"citu:claim:{digest(user_id, name)}"
 
 
 def learned(record_key: str) -> str:
-    """Hash: a record of what is learnt: `text`, `uses`, and `record_sets`, the keys of its shelves with
+    """Hash: a learned record: `text`, `uses`, and `shelves`, the keys of its record sets with
     blanks between.
     """
     return f"citu:learned:{record_key}"
 
 
-def shelf(shelf_key: str) -> str:
-    """Sorted set: keys of the records on a shelf by their positions."""
-    return f"citu:shelf:{shelf_key}"
+def record_set(set_key: str) -> str:
+    """Sorted set: keys of the records of a record set by their positions."""
+    return f"citu:shelf:{set_key}"
 
 
-def shelf_revision(shelf_key: str) -> str:
-    """String: the microsecond of a shelf's last change; it stays when the shelf is empty."""
-    return f"citu:shelf-revision:{shelf_key}"
+def record_set_revision(set_key: str) -> str:
+    """String: the microsecond of a record set's last change; it stays when the set is empty."""
+    return f"citu:shelf-revision:{set_key}"
 
 
 def digest(*ids: str) -> str:
-    """The digest of ids, in hexadecimal."""
+    """Return the digest of ids, in hexadecimal."""
     return key(*ids).hex()
 
 
 def milliseconds(seconds: float) -> int:
-    """Seconds as whole milliseconds, which Redis takes."""
+    """Return seconds as whole milliseconds, which Redis takes."""
     return max(1, round(seconds * 1000))

@@ -1,4 +1,4 @@
-"""What is learnt in Redis: records on shelves. None of it ever expires."""
+"""Keeps learned records in Redis; they never expire."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
@@ -8,8 +8,9 @@ from store import redis_keys
 from store.records import Applied, KeptRecord, RecordChange, RecordLimits, RecordSet
 from store.redis_access import RedisAccess, Script
 
-# The names of a record, of a shelf and of its revision begin with the first three arguments.
-_NAMES = "local record_name, shelf_name, revision_name = unpack(ARGV, 1, 3)\n"
+# The first three arguments are prefixes: of the names of records, of record sets and of their
+# revisions.
+_NAMES = "local record_name, set_name, revision_name = unpack(ARGV, 1, 3)\n"
 _FOUND = """
 local found = {}
 local function note(key, position)
@@ -21,7 +22,7 @@ _READ = Script(
     _NAMES
     + _FOUND
     + """
-local listed = redis.call('ZREVRANGE', shelf_name .. ARGV[4], 0, -1, 'WITHSCORES')
+local listed = redis.call('ZREVRANGE', set_name .. ARGV[4], 0, -1, 'WITHSCORES')
 for i = 1, #listed, 2 do note(listed[i], listed[i + 1]) end
 return {redis.call('GET', revision_name .. ARGV[4]) or '', found}
 """
@@ -31,14 +32,16 @@ _PAGE = Script(
     _NAMES
     + _FOUND
     + """
-local shelf, highest, before, limit = shelf_name .. ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local set, highest, before, limit = set_name .. ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
 local offset = 0
 while #found < limit do
-    local listed = redis.call('ZREVRANGEBYSCORE', shelf, highest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
+    local listed = redis.call(
+        'ZREVRANGEBYSCORE', set, highest, '-inf', 'WITHSCORES', 'LIMIT', offset, limit)
     if #listed == 0 then break end
     offset = offset + #listed / 2
     for i = 1, #listed, 2 do
-        if #found < limit and (tonumber(listed[i + 1]) < tonumber(highest) or listed[i] < before) then
+        local is_lower = tonumber(listed[i + 1]) < tonumber(highest)
+        if #found < limit and (is_lower or listed[i] < before) then
             note(listed[i], listed[i + 1])
         end
     end
@@ -46,69 +49,69 @@ end
 return found
 """
 )
-# The arguments are three counts, and then so many changes and rooms of either kind. A change is a
-# key, the text before, the text afterwards and the number of places; then come the places: shelves
-# and positions. Texts that are empty stand for none. `record_sets` of a record holds the keys of its
-# shelves, so that they can be found when it goes.
+# The other arguments are three counts, then the changes, then the limits of either kind. A change
+# is a key, the text before, the text after, the number of its record sets, and each of them with
+# the record's position in it. An empty text stands for none. A record's field `shelves` holds the
+# keys of its record sets, so that it can be removed from them.
 _APPLY = Script(
     _NAMES
     + """
 local changes, mosts, latests = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local position, places, before, after, added = 7, {}, {}, {}, {}
+local cursor, positions, before, after, added = 7, {}, {}, {}, {}
 local function take()
-    position = position + 1
-    return ARGV[position - 1]
+    cursor = cursor + 1
+    return ARGV[cursor - 1]
 end
-local function shelves_of(key)
+local function sets_of(key)
     return string.gmatch(redis.call('HGET', record_name .. key, 'shelves') or '', '%S+')
 end
-local function count(shelf, number) added[shelf] = (added[shelf] or 0) + number end
+local function count(set, number) added[set] = (added[set] or 0) + number end
 for i = 1, changes do
     local key = take()
-    before[key], after[key], places[key] = take(), take(), {}
+    before[key], after[key], positions[key] = take(), take(), {}
     for _ = 1, tonumber(take()) do
-        local shelf = take()
-        places[key][shelf] = take()
-        count(shelf, 1)
+        local set = take()
+        positions[key][set] = take()
+        count(set, 1)
     end
 end
 for key, text in pairs(before) do
     if (redis.call('HGET', record_name .. key, 'text') or '') ~= text then return 'changed' end
-    for shelf in shelves_of(key) do count(shelf, -1) end
+    for set in sets_of(key) do count(set, -1) end
 end
 for _ = 1, mosts do
-    local shelf, most = take(), tonumber(take())
-    local new = added[shelf] or 0
-    if new > 0 and redis.call('ZCARD', shelf_name .. shelf) + new > most then return 'full' end
+    local set, most = take(), tonumber(take())
+    local new = added[set] or 0
+    if new > 0 and redis.call('ZCARD', set_name .. set) + new > most then return 'full' end
 end
 local function remove(key)
-    for shelf in shelves_of(key) do redis.call('ZREM', shelf_name .. shelf, key) end
+    for set in sets_of(key) do redis.call('ZREM', set_name .. set, key) end
 end
 for key, text in pairs(after) do
     remove(key)
     if text == '' then
         redis.call('DEL', record_name .. key)
     else
-        local shelves = {}
-        for shelf, at in pairs(places[key]) do
-            redis.call('ZADD', shelf_name .. shelf, at, key)
-            shelves[#shelves + 1] = shelf
+        local sets = {}
+        for set, at in pairs(positions[key]) do
+            redis.call('ZADD', set_name .. set, at, key)
+            sets[#sets + 1] = set
         end
-        redis.call('HSET', record_name .. key, 'text', text, 'shelves', table.concat(shelves, ' '))
+        redis.call('HSET', record_name .. key, 'text', text, 'shelves', table.concat(sets, ' '))
     end
 end
 for _ = 1, latests do
-    local shelf, latest = take(), tonumber(take())
-    for _, key in ipairs(redis.call('ZRANGE', shelf_name .. shelf, 0, -latest - 1)) do
+    local set, latest = take(), tonumber(take())
+    for _, key in ipairs(redis.call('ZRANGE', set_name .. set, 0, -latest - 1)) do
         remove(key)
         redis.call('DEL', record_name .. key)
     end
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-for shelf in pairs(added) do
-    local known = tonumber(redis.call('GET', revision_name .. shelf) or 0)
-    redis.call('SET', revision_name .. shelf, string.format('%d', math.max(now, known + 1)))
+for set in pairs(added) do
+    local known = tonumber(redis.call('GET', revision_name .. set) or 0)
+    redis.call('SET', revision_name .. set, string.format('%d', math.max(now, known + 1)))
 end
 return 'done'
 """
@@ -122,20 +125,19 @@ for i = 4, #ARGV do
 end
 """
 )
-_PREFIXES = (redis_keys.learned(""), redis_keys.shelf(""), redis_keys.shelf_revision(""))
+_PREFIXES = (redis_keys.learned(""), redis_keys.record_set(""), redis_keys.record_set_revision(""))
 _APPLIED: Mapping[bytes, Applied] = {b"done": "done", b"changed": "changed", b"full": "full"}
 
 
 class RedisRecords:
-    """Implements `store.records.RecordRepository`."""
+    """Implements `RecordRepository` in Redis."""
 
     def __init__(self, access: RedisAccess) -> None:
         self._access = access
 
     async def revisions(self, record_sets: Sequence[bytes]) -> tuple[str, ...]:
-        found = await self._access.reply(
-            ("MGET", *(redis_keys.shelf_revision(record_set.hex()) for record_set in record_sets))
-        )
+        names = [redis_keys.record_set_revision(each.hex()) for each in record_sets]
+        found = await self._access.reply(("MGET", *names))
         return tuple(revision.decode() if revision else "" for revision in found)
 
     async def read(self, record_sets: Sequence[bytes]) -> tuple[RecordSet, ...]:
@@ -165,18 +167,18 @@ class RedisRecords:
         found.sort(key=lambda record: (record.position, record.key), reverse=True)
         return tuple(found[:limit])
 
-    async def apply(self, changes: Sequence[RecordChange], room: RecordLimits) -> Applied:
-        arguments: list[Any] = [len(changes), len(room.most), len(room.latest)]
+    async def apply(self, changes: Sequence[RecordChange], limits: RecordLimits) -> Applied:
+        arguments: list[Any] = [len(changes), len(limits.most), len(limits.latest)]
         for change in changes:
-            after = change.after
-            arguments += [change.key.hex(), change.before or "", after.text if after else ""]
-            places = after.places if after else {}
-            arguments.append(len(places))
-            for record_set, position in places.items():
+            arguments += [change.key.hex(), change.before or ""]
+            if change.after is None:
+                arguments += ["", 0]
+                continue
+            arguments += [change.after.text, len(change.after.positions)]
+            for record_set, position in change.after.positions.items():
                 arguments += [record_set.hex(), position]
-        for record_sets in (room.most, room.latest):
-            for record_set, count in record_sets.items():
-                arguments += [record_set.hex(), count]
+        for record_set, count in chain(limits.most.items(), limits.latest.items()):
+            arguments += [record_set.hex(), count]
         return _APPLIED[await self._access.reply(_APPLY.command([], *_PREFIXES, *arguments))]
 
     async def count_use(self, keys: Collection[bytes]) -> None:

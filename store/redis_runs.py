@@ -49,8 +49,8 @@ local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
     for _, name in ipairs(keys) do redis.call('PEXPIRE', name, ttl) end
 end
 """
-_IS_ORPHANED = """
-local function is_orphaned(key)
+_IS_ABANDONED = """
+local function is_abandoned(key)
     local lease = redis.call('ZSCORE', KEYS[1], key)
     return not lease or tonumber(lease) <= now
 end
@@ -65,17 +65,21 @@ _WRITE = Script(
     + _SAY
     + """
 local leases, run, frames, conversation, turns, conversations = unpack(KEYS)
-local key, head, user, worker, state, ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 1, 10)
-local known = redis.call('HMGET', run, 'state', 'last_seq', 'taken', 'worker', 'held_from', 'settled:' .. interrupt)
-local last_seq = tonumber(known[2] or 0)
-if known[1] then
+local key, head, user, worker, state = unpack(ARGV, 1, 5)
+local ttl, lease, interrupt, waiting, frame_count = unpack(ARGV, 6, 10)
+local known_state, known_seq, is_taken, known_worker, held_from, is_settled = unpack(redis.call(
+    'HMGET', run, 'state', 'last_seq', 'taken', 'worker', 'held_from', 'settled:' .. interrupt))
+local last_seq = tonumber(known_seq or 0)
+if known_state then
     local newest = 0
     if tonumber(frame_count) > 0 then newest = tonumber(ARGV[9 + 2 * frame_count]) end
     local is_end = state ~= 'running' and state ~= 'waiting'
-    if known[3] then return 1 end
-    if known[4] ~= worker then return (is_end or newest > tonumber(known[5] or 0)) and 1 or 0 end
-    if known[1] == 'waiting' then return (is_end or newest > last_seq) and 1 or 0 end
-    if known[1] ~= 'running' or known[6] then return 0 end
+    if is_taken then return 1 end
+    if known_worker ~= worker then
+        return (is_end or newest > tonumber(held_from or 0)) and 1 or 0
+    end
+    if known_state == 'waiting' then return (is_end or newest > last_seq) and 1 or 0 end
+    if known_state ~= 'running' or is_settled then return 0 end
 end
 if tonumber(frame_count) > 0 and tonumber(ARGV[11]) > last_seq + 1 then return 2 end
 for i = 11, 10 + 2 * frame_count, 2 do
@@ -84,25 +88,32 @@ for i = 11, 10 + 2 * frame_count, 2 do
         last_seq = tonumber(ARGV[i])
     end
 end
-if not known[1] then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
+if not known_state then redis.call('HSET', run, 'head', head, 'user', user, 'worker', worker) end
 redis.call('HSET', run, 'state', state, 'last_seq', last_seq)
 if state ~= 'running' then redis.call('HDEL', run, 'interrupt', 'waiting', 'answer') end
 if state == 'waiting' then redis.call('HSET', run, 'interrupt', interrupt, 'waiting', waiting) end
 redis.call('PEXPIRE', run, ttl)
 redis.call('PEXPIRE', frames, ttl)
-if state == 'running' then redis.call('ZADD', leases, now + lease * 1000, key) else redis.call('ZREM', leases, key) end
-if conversation then say({conversation, turns, conversations}, unpack(ARGV, 11 + 2 * frame_count)) end
+if state == 'running' then
+    redis.call('ZADD', leases, now + lease * 1000, key)
+else
+    redis.call('ZREM', leases, key)
+end
+if conversation then
+    say({conversation, turns, conversations}, unpack(ARGV, 11 + 2 * frame_count))
+end
 return 0
 """
 )
 _FIND = Script(
     _NOW
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
-local known = redis.call('HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
-if known[1] ~= ARGV[2] then return false end
-local is_lost = known[3] == 'running' and is_orphaned(ARGV[1])
-return {known[2], known[3], known[4], is_lost and 1 or 0, known[5], known[6], known[7]}
+local user, head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
+    'HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+if user ~= ARGV[2] then return false end
+local is_lost = state == 'running' and is_abandoned(ARGV[1])
+return {head, state, last_seq, is_lost and 1 or 0, worker_id, waiting, answer}
 """
 )
 _RENEW = Script(
@@ -124,7 +135,9 @@ return cancelling
 )
 _REQUEST_CANCEL = Script("""
 local known = redis.call('HMGET', KEYS[1], 'user', 'state')
-if known[1] == ARGV[1] and known[2] == 'running' then redis.call('HSET', KEYS[1], 'cancelling', 1) end
+if known[1] == ARGV[1] and known[2] == 'running' then
+    redis.call('HSET', KEYS[1], 'cancelling', 1)
+end
 """)
 _RESUME = Script(
     _NOW
@@ -137,8 +150,8 @@ if known[3] ~= interrupt then
     return redis.call('HEXISTS', run, 'settled:' .. interrupt) == 1 and 'answered' or 'unknown'
 end
 if known[2] == 'waiting' then
-    redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker, 'worker_id', worker_id,
-        'held_from', known[6], 'settled:' .. interrupt, 1)
+    redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker,
+        'worker_id', worker_id, 'held_from', known[6], 'settled:' .. interrupt, 1)
     redis.call('HDEL', run, 'cancelling')
 elseif known[4] ~= worker or known[5] ~= answer then
     return 'answered'
@@ -149,14 +162,14 @@ redis.call('ZADD', leases, now + lease * 1000, key)
 return 'resumed'
 """
 )
-_ADOPT = Script(
+_TAKE_OVER = Script(
     _NOW
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
 local leases, run, frames = unpack(KEYS)
 local key, worker, worker_id, lease, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'answer', 'last_seq')
-if known[1] ~= 'running' or not known[2] or not is_orphaned(key) then return 0 end
+if known[1] ~= 'running' or not known[2] or not is_abandoned(key) then return 0 end
 redis.call('HSET', run, 'worker', worker, 'worker_id', worker_id, 'held_from', known[3])
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
@@ -171,7 +184,8 @@ _END_WAITING = Script(
 local run, frames, conversation, turns, conversations = unpack(KEYS)
 local user, state, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'user', 'state', 'last_seq', 'interrupt')
-if known[1] ~= user or known[2] ~= 'waiting' or tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
+if known[1] ~= user or known[2] ~= 'waiting' then return 0 end
+if tonumber(known[3]) + 1 ~= tonumber(seq) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', state, 'last_seq', seq, 'settled:' .. known[4], 1)
 redis.call('HDEL', run, 'interrupt', 'waiting')
@@ -181,30 +195,32 @@ if conversation then say({conversation, turns, conversations}, unpack(ARGV, 6)) 
 return 1
 """
 )
-_ORPHANS = Script(
+_ABANDONED = Script(
     _NOW
     + """
-local orphans = {}
+local abandoned = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
-    local known = redis.call('HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer')
-    if known[2] == 'running' then
-        orphans[#orphans + 1] = {known[1], known[2], known[3], 1, known[4], known[5], known[6]}
+    local head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
+        'HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+    if state == 'running' then
+        abandoned[#abandoned + 1] = {head, state, last_seq, 1, worker_id, waiting, answer}
     else
         redis.call('ZREM', KEYS[1], key)
     end
 end
-return orphans
+return abandoned
 """
 )
-_END_ORPHAN = Script(
+_END_ABANDONED = Script(
     _NOW
     + _SAY
-    + _IS_ORPHANED
+    + _IS_ABANDONED
     + """
 local _, run, frames, conversation, turns, conversations = unpack(KEYS)
 local key, seq, data, run_ttl = unpack(ARGV)
 local known = redis.call('HMGET', run, 'state', 'last_seq')
-if known[1] ~= 'running' or tonumber(known[2]) + 1 ~= tonumber(seq) or not is_orphaned(key) then return 0 end
+if known[1] ~= 'running' or not is_abandoned(key) then return 0 end
+if tonumber(known[2]) + 1 ~= tonumber(seq) then return 0 end
 redis.pcall('XADD', frames, seq .. '-0', 'data', data)
 redis.call('HSET', run, 'state', 'error', 'last_seq', seq, 'taken', 1)
 redis.call('HDEL', run, 'interrupt', 'waiting', 'answer')
@@ -215,18 +231,18 @@ if conversation then say({conversation, turns, conversations}, unpack(ARGV, 5)) 
 return 1
 """
 )
-# A claim that the same run repeats is prolonged.
-_CLAIM = Script("""
+# A key that the same run reserves again is kept longer.
+_RESERVE_KEY = Script("""
 local known = redis.call('HMGET', KEYS[1], 'run_id', 'fingerprint')
 if known[1] and known[1] ~= ARGV[1] then return known end
 redis.call('HSET', KEYS[1], 'run_id', ARGV[1], 'fingerprint', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return {ARGV[1], ARGV[2]}
 """)
-_KEEP_CLAIM = Script("""
+_KEEP_KEY = Script("""
 if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 """)
-_RELEASE_CLAIM = Script(
+_RELEASE_KEY = Script(
     "if redis.call('HGET', KEYS[1], 'run_id') == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 )
 _RESUMPTIONS: Mapping[bytes, Resumption] = {each.encode(): each for each in get_args(Resumption)}
@@ -248,63 +264,68 @@ class RedisRuns:
     async def write(self, writes: Sequence[RunWrite]) -> Mapping[str, Unkept]:
         if not writes:
             return {}
-        claims = [
-            self._keep_claim(write)
-            for write in writes
-            if write.head.key and write.state != "running"
-        ]
-        # Claims first: when the connection breaks in between, a run that is kept has its key.
-        replies = await self._access.replies([*claims, *map(self._write, writes)])
-        del replies[: len(claims)]
-        return {
-            write.head.run_id: _UNKEPT[reply]
-            for write, reply in zip(writes, replies, strict=True)
-            if reply
-        }
+        stopped = [write for write in writes if write.state != "running"]
+        held_keys = [self._keep_key(write) for write in stopped if write.head.key]
+        # Keys first: when the connection breaks in between, a run that is kept has its key.
+        replies = await self._access.replies([*held_keys, *map(self._write, writes)])
+        outcomes = replies[len(held_keys) :]
+        unkept: dict[str, Unkept] = {}
+        for write, outcome in zip(writes, outcomes, strict=True):
+            if outcome:
+                unkept[write.head.run_id] = _UNKEPT[outcome]
+        return unkept
 
     def _write(self, write: RunWrite) -> Command:
         head = write.head
         digest, user = redis_keys.digest(head.run_id), redis_keys.digest(head.user_id)
-        keys = [redis_keys.LEASES, redis_keys.run(digest), redis_keys.frames(digest)]
+        ttl, interrupt, waiting = self._run_ttl, "", ""
+        if write.waiting:
+            ttl = self._waiting_ttl
+            interrupt = redis_keys.digest(write.waiting.interrupt_id)
+            waiting = waiting_to_text(write.waiting)
         arguments: list[Any] = [
             digest,
             head_to_text(head),
             user,
             redis_keys.digest(head.worker_id),
             write.state,
+            ttl,
+            self._lease,
+            interrupt,
+            waiting,
+            len(write.frames),
         ]
-        asked = write.waiting
-        arguments += [self._waiting_ttl if asked else self._run_ttl, self._lease]
-        arguments += (
-            [redis_keys.digest(asked.interrupt_id), waiting_to_text(asked)] if asked else ["", ""]
-        )
-        arguments.append(len(write.frames))
         for frame in write.frames:
             arguments += [frame.seq, frame.data]
-        said = self._saying(head, write.end.turn if write.end else None)
-        return _WRITE.command([*keys, *said[0]], *arguments, *said[1])
+        turn_keys, turn_arguments = self._saying(head, write.end.turn if write.end else None)
+        return _WRITE.command([*_run_keys(digest), *turn_keys], *arguments, *turn_arguments)
 
     def _saying(self, head: RunHead, turn: Turn | None) -> tuple[list[str], list[Any]]:
-        """Keys and arguments that add the turn to its conversation; none without one."""
+        """Return keys and arguments that add the turn to its conversation; none without one."""
         if turn is None:
             return [], []
         conversation = redis_keys.digest(head.user_id, head.conversation_id)
-        keys = [redis_keys.conversation(conversation), redis_keys.turns(conversation)]
-        keys.append(redis_keys.conversations(redis_keys.digest(head.user_id)))
-        about = [
+        keys = [
+            redis_keys.conversation(conversation),
+            redis_keys.turns(conversation),
+            redis_keys.conversations(redis_keys.digest(head.user_id)),
+        ]
+        arguments = [
             conversation,
             to_text(head.conversation_id),
             to_text(title_of(turn)),
             turn_to_text(turn),
+            self._max_turns,
+            self._conversation_ttl,
         ]
-        return keys, [*about, self._max_turns, self._conversation_ttl]
+        return keys, arguments
 
-    def _keep_claim(self, write: RunWrite) -> Command:
-        """Keeps the claim of a run's Idempotency-Key as long as the run."""
+    def _keep_key(self, write: RunWrite) -> Command:
+        """Keep a run's Idempotency-Key as long as the run."""
         head = write.head
         ttl = self._waiting_ttl if write.waiting else self._run_ttl
-        return _KEEP_CLAIM.command(
-            [redis_keys.claim(head.user_id, head.key or "")], to_text(head.run_id), ttl
+        return _KEEP_KEY.command(
+            [redis_keys.idempotency_key(head.user_id, head.key or "")], to_text(head.run_id), ttl
         )
 
     async def find(self, user_id: str, run_id: str) -> RunRecord | None:
@@ -317,17 +338,11 @@ class RedisRuns:
         self, user_id: str, run_id: str, after: int, limit: int
     ) -> tuple[EventFrame, ...]:
         digest = redis_keys.digest(run_id)
+        first = f"{min(max(after, 0), _LAST_SEQ) + 1}-0"
         owner, entries = await self._access.replies(
             [
                 ("HGET", redis_keys.run(digest), "user"),
-                (
-                    "XRANGE",
-                    redis_keys.frames(digest),
-                    f"{min(max(after, 0), _LAST_SEQ) + 1}-0",
-                    "+",
-                    "COUNT",
-                    limit,
-                ),
+                ("XRANGE", redis_keys.frames(digest), first, "+", "COUNT", limit),
             ]
         )
         if owner is None or owner.decode() != redis_keys.digest(user_id):
@@ -361,10 +376,12 @@ class RedisRuns:
         command = _RESUME.command(_run_keys(digest), *asked, to_text(answer), *held_by)
         return _RESUMPTIONS[await self._access.reply(command)]
 
-    async def adopt(self, run_id: str, worker_id: str) -> bool:
+    async def take_over(self, run_id: str, worker_id: str) -> bool:
         digest, worker = redis_keys.digest(run_id), redis_keys.digest(worker_id)
         held_by = (worker, to_text(worker_id), self._lease, self._run_ttl)
-        return bool(await self._access.reply(_ADOPT.command(_run_keys(digest), digest, *held_by)))
+        return bool(
+            await self._access.reply(_TAKE_OVER.command(_run_keys(digest), digest, *held_by))
+        )
 
     async def end_waiting(
         self,
@@ -375,38 +392,33 @@ class RedisRuns:
     ) -> bool:
         _, *keys = _run_keys(redis_keys.digest(head.run_id))
         arguments = (redis_keys.digest(head.user_id), state, frame.seq, frame.data, self._run_ttl)
-        said = self._saying(head, turn)
-        return bool(
-            await self._access.reply(_END_WAITING.command([*keys, *said[0]], *arguments, *said[1]))
-        )
+        turn_keys, turn_arguments = self._saying(head, turn)
+        command = _END_WAITING.command([*keys, *turn_keys], *arguments, *turn_arguments)
+        return bool(await self._access.reply(command))
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
-        """Runs whose workers are gone."""
-        found = await self._access.reply(_ORPHANS.command([redis_keys.LEASES], redis_keys.run("")))
-        return tuple(map(_record, found))
+        command = _ABANDONED.command([redis_keys.LEASES], redis_keys.run(""))
+        return tuple(map(_record, await self._access.reply(command)))
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None = None) -> bool:
+    async def end_abandoned(
+        self, head: RunHead, frame: EventFrame, turn: Turn | None = None
+    ) -> bool:
         digest = redis_keys.digest(head.run_id)
-        said = self._saying(head, turn)
-        arguments = (digest, frame.seq, frame.data, self._run_ttl, *said[1])
-        return bool(
-            await self._access.reply(
-                _END_ORPHAN.command([*_run_keys(digest), *said[0]], *arguments)
-            )
-        )
+        turn_keys, turn_arguments = self._saying(head, turn)
+        arguments = (digest, frame.seq, frame.data, self._run_ttl, *turn_arguments)
+        command = _END_ABANDONED.command([*_run_keys(digest), *turn_keys], *arguments)
+        return bool(await self._access.reply(command))
 
-    async def claim(self, user_id: str, key: str, claim: IdempotencyRecord) -> IdempotencyRecord:
-        """Takes the user's Idempotency-Key, or gives the claim that has it."""
-        arguments = (to_text(claim.run_id), to_text(claim.fingerprint), self._run_ttl)
-        held = await self._access.reply(
-            _CLAIM.command([redis_keys.claim(user_id, key)], *arguments)
-        )
-        return IdempotencyRecord(*map(from_text, held))
+    async def reserve_key(
+        self, user_id: str, key: str, wanted: IdempotencyRecord
+    ) -> IdempotencyRecord:
+        arguments = (to_text(wanted.run_id), to_text(wanted.fingerprint), self._run_ttl)
+        command = _RESERVE_KEY.command([redis_keys.idempotency_key(user_id, key)], *arguments)
+        return IdempotencyRecord(*map(from_text, await self._access.reply(command)))
 
-    async def release_claim(self, user_id: str, key: str, run_id: str) -> None:
-        await self._access.reply(
-            _RELEASE_CLAIM.command([redis_keys.claim(user_id, key)], to_text(run_id))
-        )
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        name = redis_keys.idempotency_key(user_id, key)
+        await self._access.reply(_RELEASE_KEY.command([name], to_text(run_id)))
 
 
 def _run_keys(digest: str) -> list[str]:
@@ -414,7 +426,7 @@ def _run_keys(digest: str) -> list[str]:
 
 
 def _record(values: list[Any]) -> RunRecord:
-    head, state, last_seq, is_orphaned, worker_id, waiting, answer = values
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer = values
     return record_from_texts(
-        head, state.decode(), int(last_seq), bool(is_orphaned), worker_id, waiting, answer
+        head, state.decode(), int(last_seq), bool(is_abandoned), worker_id, waiting, answer
     )

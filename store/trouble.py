@@ -34,13 +34,13 @@ class Trouble:
         self._told_at = float("-inf")
 
     def fails(self, why: str) -> None:
-        """A call has failed."""
+        """Note that a call has failed."""
         if not self._is_told and time.monotonic() - self._told_at >= _QUIET_S:
             self._is_told, self._told_at = True, time.monotonic()
             self._log.warning("%s fails: %s", self._name, why)
 
     def works(self) -> None:
-        """A call has succeeded."""
+        """Note that a call has succeeded."""
         if self._is_told:
             self._is_told = False
             self._log.warning("%s is back", self._name)

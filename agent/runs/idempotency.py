@@ -40,19 +40,19 @@ class IdempotencyKeys:
         self._find = find
         self._wait_s = min(lease_s, _WAIT_S)
 
-    async def claim(
+    async def reserve_key(
         self, user_id: str, key: str, fingerprint: str, run_id: str
     ) -> RunRecord | None:
         self._journal.check()
         try:
-            return await self._claim(user_id, key, IdempotencyRecord(run_id, fingerprint))
+            return await self._reserve(user_id, key, IdempotencyRecord(run_id, fingerprint))
         except StoreUnavailable as exc:
             self._journal.fail(exc)
             raise
 
-    async def _claim(self, user_id: str, key: str, wanted: IdempotencyRecord) -> RunRecord | None:
+    async def _reserve(self, user_id: str, key: str, wanted: IdempotencyRecord) -> RunRecord | None:
         while True:
-            holder = await self._runs.claim(user_id, key, wanted)
+            holder = await self._runs.reserve_key(user_id, key, wanted)
             if holder.run_id == wanted.run_id:
                 return None
             if holder.fingerprint != wanted.fingerprint:
@@ -60,7 +60,7 @@ class IdempotencyKeys:
             record = await self._run_of_key(user_id, holder.run_id)
             if record is not None and not await self._is_worth_another_try(record):
                 return record
-            await self._runs.release_claim(user_id, key, holder.run_id)
+            await self._runs.release_key(user_id, key, holder.run_id)
 
     async def _run_of_key(self, user_id: str, run_id: str) -> RunRecord | None:
         """Return the run that holds a key; None when it never began.

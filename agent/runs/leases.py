@@ -120,7 +120,7 @@ class Leases:
         resumed = self._resumption(record)
         if resumed is None:
             await self._mark_lost(record)
-        elif await self._runs.adopt(record.head.run_id, self._worker_id):
+        elif await self._runs.take_over(record.head.run_id, self._worker_id):
             _log.warning(
                 "a run's worker is gone; going on with it", extra={"run_id": record.head.run_id}
             )
@@ -133,7 +133,7 @@ class Leases:
         While the store was down no worker could renew, so an abandoned run gets one more lease
         from when it is first seen.
         """
-        if not record.is_orphaned or record.head.run_id in self._live:
+        if not record.is_abandoned or record.head.run_id in self._live:
             return False
         now = asyncio.get_running_loop().time()
         first_seen = self._suspects.setdefault(record.head.run_id, now)
@@ -156,5 +156,5 @@ class Leases:
     async def _mark_lost(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)
         frame = EventFrame(record.last_seq + 1, event.rendered)
-        if await self._runs.end_orphan(record.head, frame, event.turn):
+        if await self._runs.end_abandoned(record.head, frame, event.turn):
             _log.warning("a run's worker is gone", extra={"run_id": record.head.run_id})

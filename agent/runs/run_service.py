@@ -434,10 +434,10 @@ class RunService:
     # --------------------------------------------------------------------------
     # Idempotency-Keys, and runs by their ids
 
-    async def claim(
+    async def reserve_key(
         self, user_id: str, key: str, fingerprint: str, run_id: str
     ) -> RunRecord | None:
-        """Take an Idempotency-Key for `run_id`; return None, or the run that already has it.
+        """Reserve an Idempotency-Key for `run_id`; return None, or the run that already holds it.
 
         A key whose run was cancelled, or failed with a retryable error, is free again.
 
@@ -445,12 +445,12 @@ class RunService:
             IdempotencyKeyReused: the key came with another request before.
             StoreUnavailable: the store can't be reached.
         """
-        return await self._keys.claim(user_id, key, fingerprint, run_id)
+        return await self._keys.reserve_key(user_id, key, fingerprint, run_id)
 
-    async def disclaim(self, user_id: str, key: str, run_id: str) -> None:
-        """Free a key whose run is not begun after all; if that fails, the next `claim` does it."""
+    async def release_key(self, user_id: str, key: str, run_id: str) -> None:
+        """Free a key whose run is not begun after all; if that fails, `reserve_key` frees it."""
         with suppress(StoreUnavailable):
-            await self._store.runs.release_claim(user_id, key, run_id)
+            await self._store.runs.release_key(user_id, key, run_id)
 
     def _mine(self, user_id: str, run_id: str) -> LiveRun | None:
         run = self._live.get(run_id)

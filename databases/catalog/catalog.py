@@ -100,7 +100,7 @@ class CatalogReader:
         self._has_failed = False
 
     async def get(self) -> Knowledge:
-        """The knowledge; raises what loading raises while there is none yet."""
+        """Return the knowledge; raises what loading raises while there is none yet."""
         overdue = time.monotonic() - self._kept_until
         if self._kept is None or overdue > self._ttl_s:
             return await self._awaited()
@@ -120,14 +120,17 @@ class CatalogReader:
 
     def _shared_load(self) -> "asyncio.Task[Knowledge]":
         loop = asyncio.get_running_loop()
-        if self._loading is None or self._loading.done() or self._loading.get_loop() is not loop:
-            self._loading = loop.create_task(self._reload())
-            self._loading.add_done_callback(_look_at_failure)
-        return self._loading
+        loading = self._loading
+        if loading is not None and loading.get_loop() is loop and not loading.done():
+            return loading
+        loading = loop.create_task(self._reload())
+        loading.add_done_callback(_look_at_failure)
+        self._loading = loading
+        return loading
 
     async def _same_or_new(self, read: Knowledge) -> Knowledge:
-        """`read`, but with the objects kept before where they are equal: what others derived from
-        these stays valid.
+        """Return `read`, but with the objects kept before where they are equal: what others derived
+        from these stays valid.
         """
         kept = self._kept
         return read if kept is None else await asyncio.to_thread(_merged, kept, read)
@@ -147,19 +150,18 @@ class CatalogReader:
 
 
 def _merged(kept: Knowledge, read: Knowledge) -> Knowledge:
-    catalog = (
-        kept.catalog
-        if kept.catalog == read.catalog
-        else _with_known_tables(kept.catalog, read.catalog)
-    )
-    facts = kept.facts if kept.facts == read.facts else read.facts
-    is_same = catalog is kept.catalog and facts is kept.facts and kept.secured == read.secured
-    return kept if is_same else Knowledge(catalog, facts, read.secured)
+    catalog, facts = kept.catalog, kept.facts
+    if kept.catalog != read.catalog:
+        catalog = _with_known_tables(kept.catalog, read.catalog)
+    if kept.facts != read.facts:
+        facts = read.facts
+    merged = Knowledge(catalog, facts, read.secured)
+    return kept if merged == kept else merged
 
 
 def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
-    """`read` with the objects of the tables that have not changed: two copies of thousands would
-    take much memory.
+    """Return `read` with the objects of the tables that have not changed: two copies of thousands
+    would take much memory.
     """
     known = kept.by_key
     tables = (table if known.get(table.key) != table else known[table.key] for table in read.tables)
@@ -167,7 +169,7 @@ def _with_known_tables(kept: Catalog, read: Catalog) -> Catalog:
 
 
 def _look_at_failure(loading: "asyncio.Task[Knowledge]") -> None:
-    """Takes the exception, so that asyncio does not log it when all who waited have left."""
+    """Take the exception, so that asyncio does not log it when all who waited have left."""
     if not loading.cancelled():
         loading.exception()
 
@@ -181,7 +183,7 @@ async def read_knowledge(
     check: Check | None = None,
     begin: str = BEGIN,
 ) -> Knowledge:
-    """Reads everything; values only of the columns that `show` leaves in the catalogue. Raises
+    """Read everything; values only of the columns that `show` leaves in the catalogue. Raises
     psycopg2's errors.
 
     Args:

@@ -8,7 +8,8 @@ search_path can lead elsewhere. The comment before each query says what its colu
 # statements.
 _OWNED_BY_EXTENSION = """EXISTS (
     SELECT FROM pg_catalog.pg_depend d
-    WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')"""
+    WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid
+        AND d.deptype = 'e')"""
 
 IS_USER_SCHEMA = "n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'"
 
@@ -37,7 +38,8 @@ SELECT r.oid, r.nspname, r.relname, r.relkind,
                            WHERE p.isleaf AND l.reltuples >= 0), -1) END::int8,
        CASE WHEN r.relkind IN ('r', 'm') THEN pg_catalog.pg_relation_size(r.oid)
             WHEN r.relkind = 'p' THEN (SELECT sum(pg_catalog.pg_relation_size(p.relid))
-                                       FROM pg_catalog.pg_partition_tree(r.oid) p WHERE p.isleaf) END,
+                                       FROM pg_catalog.pg_partition_tree(r.oid) p
+                                       WHERE p.isleaf) END,
        d.description
 FROM ({_READABLE}) r
 LEFT JOIN pg_catalog.pg_description d
@@ -51,10 +53,13 @@ ORDER BY r.nspname, r.relname
 _TEXT_TYPES = """
 WITH RECURSIVE base (oid, base) AS (
     SELECT oid, oid FROM pg_catalog.pg_type WHERE typcategory IN ('S', 'E') AND typtype <> 'd'
-    UNION ALL SELECT t.oid, base.base FROM base JOIN pg_catalog.pg_type t ON t.typbasetype = base.oid)
+    UNION ALL SELECT t.oid, base.base FROM base
+    JOIN pg_catalog.pg_type t ON t.typbasetype = base.oid)
 SELECT base.oid FROM base JOIN pg_catalog.pg_type b ON b.oid = base.base
-LEFT JOIN pg_catalog.pg_cast c ON c.castsource = b.oid AND c.casttarget = 'pg_catalog.text'::pg_catalog.regtype
-WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN b.typname NOT IN ('name', 'char')
+LEFT JOIN pg_catalog.pg_cast c ON c.castsource = b.oid
+    AND c.casttarget = 'pg_catalog.text'::pg_catalog.regtype
+WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+               THEN b.typname NOT IN ('name', 'char')
            WHEN b.typtype = 'e' THEN c.oid IS NULL
            ELSE c.castmethod = 'b' END"""
 
@@ -62,7 +67,8 @@ WHERE CASE WHEN b.typnamespace = 'pg_catalog'::pg_catalog.regnamespace THEN b.ty
 # days, its type's oid, and that of the type that may be an enum: the type itself, a domain's base
 # or an array's element
 COLUMNS = f"""
-SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull, d.description,
+SELECT r.oid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
+       d.description,
        s.oid IS NOT NULL,
        coalesce(b.typname, t.typname) IN ({_DAYS})
        AND coalesce(b.typnamespace, t.typnamespace) = 'pg_catalog'::pg_catalog.regnamespace,
@@ -73,7 +79,8 @@ JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
 LEFT JOIN ({_TEXT_TYPES}) s ON s.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_description d
-  ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid AND d.objsubid = a.attnum
+  ON d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objoid = r.oid
+      AND d.objsubid = a.attnum
 WHERE r.is_whole OR pg_catalog.has_column_privilege(r.oid, a.attnum, 'SELECT')
 ORDER BY r.oid, a.attnum
 """
@@ -112,25 +119,29 @@ WHERE s.inherited = (r.relkind = 'p') AND s.most_common_vals IS NOT NULL AND s.a
 PERIODS = f"""
 SELECT s.schemaname, s.tablename, s.attname,
        (s.histogram_bounds::text::text[])[1],
-       (s.histogram_bounds::text::text[])[pg_catalog.array_length(s.histogram_bounds::text::text[], 1)],
+       (s.histogram_bounds::text::text[])[
+           pg_catalog.array_length(s.histogram_bounds::text::text[], 1)],
        s.most_common_vals
 FROM pg_catalog.pg_stats s
 JOIN ({_READABLE}) r ON r.nspname = s.schemaname AND r.relname = s.tablename
 JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attname = s.attname
-JOIN pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
 WHERE s.inherited = (r.relkind = 'p') AND coalesce(b.typname, t.typname) IN ({_DAYS})
 """
 
 # oid of an enum, its labels in order
 LABELS = """
-SELECT e.enumtypid, pg_catalog.array_agg(e.enumlabel ORDER BY e.enumsortorder) FROM pg_catalog.pg_enum e
+SELECT e.enumtypid, pg_catalog.array_agg(e.enumlabel ORDER BY e.enumsortorder)
+FROM pg_catalog.pg_enum e
 GROUP BY e.enumtypid
 """
 
 # oid of a table, or else of a domain, and a CHECK that may list values
 CHECKS = f"""
 SELECT oid, domain, expression
-FROM (SELECT k.conrelid AS oid, k.contypid AS domain, pg_catalog.pg_get_expr(k.conbin, k.conrelid) AS expression
+FROM (SELECT k.conrelid AS oid, k.contypid AS domain,
+             pg_catalog.pg_get_expr(k.conbin, k.conrelid) AS expression
       FROM pg_catalog.pg_constraint k
       WHERE k.contype = 'c' AND k.convalidated
         AND (k.contypid <> 0 OR k.conrelid IN (SELECT r.oid FROM ({_READABLE}) r))
@@ -139,7 +150,10 @@ WHERE expression LIKE '%=%' AND pg_catalog.length(expression) < 8000
 """
 
 # the version as a number: 150004 is 15.4
-VERSION = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('server_encoding')"
+VERSION = """
+SELECT pg_catalog.current_setting('server_version_num'),
+       pg_catalog.current_setting('server_encoding')
+"""
 
 # Whether it may be called with one argument: such a call can be written like a field,
 # `value.function`.
@@ -169,7 +183,8 @@ _IS_STABLE_OF_EXTENSION = """({0}.provolatile = 's' AND EXISTS (
 # share the name, the types that IMMUTABLE ones take
 ROUTINES = f"""
 WITH own AS MATERIALIZED (
-    SELECT p.*, n.nspname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    SELECT p.*, n.nspname FROM pg_catalog.pg_proc p
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     WHERE n.nspname <> 'pg_catalog'
 ), risky_aggregate AS MATERIALIZED (
     SELECT a.aggfnoid::oid AS oid FROM own JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = own.oid
@@ -181,20 +196,24 @@ WITH own AS MATERIALIZED (
     SELECT u.oid FROM pg_catalog.pg_range r JOIN pg_catalog.pg_opclass k ON k.oid = r.rngsubopc
     JOIN pg_catalog.pg_amproc s ON s.amprocfamily = k.opcfamily
     JOIN pg_catalog.pg_proc f ON f.oid IN (r.rngcanonical::oid, s.amproc::oid),
-    unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid) WHERE u.oid IS NOT NULL AND {_IS_RISKY.format("f")}
+    unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid)
+    WHERE u.oid IS NOT NULL AND {_IS_RISKY.format("f")}
 )
 SELECT p.nspname, p.proname, bool_or({_TAKES_ONE}),
        bool_or({_IS_RISKY.format("p")} OR p.oid IN (SELECT oid FROM risky_aggregate)),
        bool_and(p.prosrc ~ '^(multi)?range_constructor' AND l.lanname = 'internal'
                 AND p.prorettype NOT IN (SELECT oid FROM risky_range)),
-       bool_or({_IS_RISKY.format("p")} OR p.provolatile = 's' AND NOT {_IS_STABLE_OF_EXTENSION.format("p")}
+       bool_or({_IS_RISKY.format("p")} OR p.provolatile = 's'
+           AND NOT {_IS_STABLE_OF_EXTENSION.format("p")}
                OR p.oid IN (SELECT oid FROM risky_aggregate)),
        CASE WHEN p.proname IN (SELECT b.proname FROM pg_catalog.pg_proc b
                                WHERE b.pronamespace = 'pg_catalog'::pg_catalog.regnamespace) THEN (
            SELECT pg_catalog.array_agg(DISTINCT n.nspname || '.' || t.typname)
-           FROM own q, unnest(q.proargtypes::oid[]) AS u (oid) JOIN pg_catalog.pg_type t ON t.oid = u.oid
+           FROM own q, unnest(q.proargtypes::oid[]) AS u (oid)
+           JOIN pg_catalog.pg_type t ON t.oid = u.oid
            JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
-           WHERE q.nspname = p.nspname AND q.proname = p.proname AND q.provolatile = 'i' AND NOT q.prosecdef
+           WHERE q.nspname = p.nspname AND q.proname = p.proname AND q.provolatile = 'i'
+               AND NOT q.prosecdef
              AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace) END
 FROM own p JOIN pg_catalog.pg_language l ON l.oid = p.prolang GROUP BY p.nspname, p.proname
 """
@@ -206,7 +225,8 @@ SELECT p.proname, CASE
         SELECT pg_catalog.array_agg(a.attname) FROM pg_catalog.pg_attribute a
         WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped)
     WHEN p.proargmodes IS NOT NULL THEN (
-        SELECT pg_catalog.array_agg(u.name) FROM unnest(p.proargnames, p.proargmodes) AS u (name, mode)
+        SELECT pg_catalog.array_agg(u.name)
+        FROM unnest(p.proargnames, p.proargmodes) AS u (name, mode)
         WHERE u.mode IN ('o', 'b', 't')) END
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_type t ON t.oid = p.prorettype
 LEFT JOIN pg_catalog.pg_type b ON b.oid = t.typbasetype
@@ -261,7 +281,8 @@ WHERE o.oprnamespace <> 'pg_catalog'::pg_catalog.regnamespace
 BUILTIN_OPERATORS = """
 SELECT o.oprname, pg_catalog.array_agg(t.typname)
 FROM pg_catalog.pg_operator o JOIN pg_catalog.pg_type t ON t.oid = o.oprright
-WHERE o.oprnamespace = 'pg_catalog'::pg_catalog.regnamespace AND (o.oprname <> '=' OR o.oprleft = o.oprright)
+WHERE o.oprnamespace = 'pg_catalog'::pg_catalog.regnamespace
+    AND (o.oprname <> '=' OR o.oprleft = o.oprright)
 GROUP BY o.oprname
 """
 
@@ -270,9 +291,11 @@ GROUP BY o.oprname
 CATALOG_TYPES = f"""
 WITH RECURSIVE held (type) AS (
     SELECT t.oid FROM pg_catalog.pg_type t
-    WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace AND t.typname ~ '^(reg[a-z]+|aclitem)$'
+    WHERE t.typnamespace = 'pg_catalog'::pg_catalog.regnamespace
+        AND t.typname ~ '^(reg[a-z]+|aclitem)$'
     UNION SELECT c.whole FROM held h JOIN (
-        SELECT typelem AS part, oid AS whole FROM pg_catalog.pg_type WHERE typcategory = 'A' AND typelem <> 0
+        SELECT typelem AS part, oid AS whole FROM pg_catalog.pg_type
+        WHERE typcategory = 'A' AND typelem <> 0
         UNION ALL SELECT typbasetype, oid FROM pg_catalog.pg_type WHERE typtype = 'd'
         UNION ALL SELECT rngsubtype, rngtypid FROM pg_catalog.pg_range
         UNION ALL SELECT a.atttypid, c.reltype
@@ -293,10 +316,13 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE {IS_USER_SCHEMA}
 PARENTS = """
 WITH RECURSIVE up (child, parent) AS (
     SELECT inhrelid, inhparent FROM pg_catalog.pg_inherits
-    UNION SELECT up.child, i.inhparent FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.parent)
+    UNION SELECT up.child, i.inhparent FROM up
+    JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.parent)
 SELECT cn.nspname, c.relname, pn.nspname, p.relname FROM up
-JOIN pg_catalog.pg_class c ON c.oid = up.child JOIN pg_catalog.pg_namespace cn ON cn.oid = c.relnamespace
-JOIN pg_catalog.pg_class p ON p.oid = up.parent JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
+JOIN pg_catalog.pg_class c ON c.oid = up.child
+JOIN pg_catalog.pg_namespace cn ON cn.oid = c.relnamespace
+JOIN pg_catalog.pg_class p ON p.oid = up.parent
+JOIN pg_catalog.pg_namespace pn ON pn.oid = p.relnamespace
 WHERE c.relkind IN ('r', 'p', 'f')
 """
 
@@ -304,12 +330,16 @@ WHERE c.relkind IN ('r', 'p', 'f')
 GENERATED = f"""
 SELECT n.nspname, c.relname, a.attname, pg_catalog.array_agg(s.attname)
 FROM pg_catalog.pg_attribute a
-JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
-JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = a.attrelid
+JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+    AND d.refobjid = a.attrelid
     AND (d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
-         OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = a.attrelid AND d.objsubid = a.attnum)
-JOIN pg_catalog.pg_attribute s ON s.attrelid = a.attrelid AND s.attnum = d.refobjsubid AND s.attnum <> a.attnum
+         OR d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = a.attrelid
+            AND d.objsubid = a.attnum)
+JOIN pg_catalog.pg_attribute s ON s.attrelid = a.attrelid AND s.attnum = d.refobjsubid
+    AND s.attnum <> a.attnum
 WHERE a.attgenerated <> '' AND {IS_USER_SCHEMA}
 GROUP BY n.nspname, c.relname, a.attname
 """
@@ -323,10 +353,12 @@ WHERE c.relkind IN ('v', 'm') AND {IS_USER_SCHEMA}
 
 # A function of the user's that may read tables. Those marked IMMUTABLE don't, and neither do those
 # of extensions.
-_MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef) AND p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
+_MAY_READ = """(p.provolatile <> 'i' OR p.prosecdef)
+  AND p.pronamespace <> 'pg_catalog'::pg_catalog.regnamespace
   AND NOT EXISTS (
     SELECT FROM pg_catalog.pg_depend e
-    WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid AND e.deptype = 'e')"""
+    WHERE e.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND e.objid = p.oid
+        AND e.deptype = 'e')"""
 
 # schema and name of a relation; those of such a function that reading it calls: in a view's query
 # or in a policy, also by an operator, a cast or a domain's check
@@ -334,14 +366,17 @@ READ_FUNCTIONS = f"""
 SELECT DISTINCT n.nspname, c.relname, f.nspname, p.proname
 FROM (SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, oid, ev_class AS relation
       FROM pg_catalog.pg_rewrite WHERE ev_type = '1'
-      UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid, polrelid FROM pg_catalog.pg_policy) w
-JOIN pg_catalog.pg_class c ON c.oid = w.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+      UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, oid, polrelid
+      FROM pg_catalog.pg_policy) w
+JOIN pg_catalog.pg_class c ON c.oid = w.relation
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_depend d ON d.classid = w.class AND d.objid = w.oid
 LEFT JOIN pg_catalog.pg_operator o
     ON d.refclassid = 'pg_catalog.pg_operator'::pg_catalog.regclass AND o.oid = d.refobjid
 LEFT JOIN pg_catalog.pg_constraint k
     ON d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass AND k.contypid = d.refobjid
-LEFT JOIN pg_catalog.pg_depend x ON x.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND x.objid = k.oid
+LEFT JOIN pg_catalog.pg_depend x ON x.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass
+    AND x.objid = k.oid
     AND x.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
 JOIN pg_catalog.pg_proc p ON p.oid = CASE d.refclassid
     WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN d.refobjid
@@ -354,7 +389,8 @@ WHERE {IS_USER_SCHEMA} AND {_MAY_READ}
 # schema and name of tables that run more than a scan when they are read: other servers' (null), and
 # those with row-level security (the conditions of its policies)
 READ_CONDITIONS = f"""
-SELECT n.nspname, c.relname, CASE WHEN c.relkind <> 'f' THEN pg_catalog.pg_get_expr(p.polqual, p.polrelid) END
+SELECT n.nspname, c.relname,
+       CASE WHEN c.relkind <> 'f' THEN pg_catalog.pg_get_expr(p.polqual, p.polrelid) END
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_policy p ON p.polrelid = c.oid AND p.polcmd IN ('r', '*')
 WHERE (c.relkind = 'f' OR c.relrowsecurity AND p.polqual IS NOT NULL) AND {IS_USER_SCHEMA}

@@ -15,8 +15,8 @@ from common.values import Catalog, Column, ForeignKey, Table
 from databases.catalog import catalog_queries as queries
 from databases.catalog.turns import in_turns
 from databases.catalog.value_lists import value_lists
-from postgres.arrays import parse_array
-from postgres.connection import Connection
+from postgres.arrays import parse_texts
+from postgres.connection import Connection, Row
 
 _log = logging.getLogger(__name__)
 _MAX_COMMENT_CHARS = 2_000
@@ -61,34 +61,26 @@ class Attribute:
 
 
 async def read_relations(connection: Connection) -> list[CatalogRelation]:
-    """The tables and views; raises psycopg2's errors."""
-    return [
-        CatalogRelation(
-            str(oid),
-            str(schema),
-            str(name),
-            str(kind),
-            int(rows or -1),
-            int(size) if size else None,
-            comment,
-        )
-        for oid, schema, name, kind, rows, size, comment in await _with_comments(
-            connection, queries.RELATIONS
-        )
-    ]
+    """Return the tables and views; raises psycopg2's errors."""
+    relations: list[CatalogRelation] = []
+    for oid, schema, name, kind, estimate, size, comment in await _with_comments(
+        connection, queries.RELATIONS
+    ):
+        stored = None if size is None else int(size)
+        relation = CatalogRelation(oid, schema, name, kind, int(estimate), stored, comment)
+        relations.append(relation)
+    return relations
 
 
 async def read_columns(connection: Connection) -> Mapping[str, list[Attribute]]:
-    """The columns by the oid of their table, in order; raises psycopg2's errors."""
+    """Return the columns by the oid of their table, in order; raises psycopg2's errors."""
     attributes: defaultdict[str, list[Attribute]] = defaultdict(list)
     known: dict[Attribute, Attribute] = {}  # thousands of tables have the same ones
     rows = await _with_comments(connection, queries.COLUMNS)
     async for oid, name, kind, nullable, comment, is_text, is_day, *types in in_turns(rows):
-        column = Column(
-            name=str(name), type=str(kind), comment=_shortened(comment), nullable=nullable == "t"
-        )
-        attribute = Attribute(column, is_text == "t", is_day == "t", *map(str, types))
-        attributes[str(oid)].append(known.setdefault(attribute, attribute))
+        column = Column(name=name, type=kind, comment=_shortened(comment), nullable=nullable == "t")
+        attribute = Attribute(column, is_text == "t", is_day == "t", *types)
+        attributes[oid].append(known.setdefault(attribute, attribute))
     return attributes
 
 
@@ -97,7 +89,7 @@ async def read_catalog(
     relations: Iterable[CatalogRelation],
     attributes: Mapping[str, list[Attribute]],
 ) -> Catalog:
-    """The catalogue, still without values that the tables hold; raises psycopg2's errors."""
+    """Return the catalogue, still without values that the tables hold; raises psycopg2's errors."""
     keys = await _read_keys(connection)
     allowed = await _read_allowed(connection, attributes)
 
@@ -123,8 +115,8 @@ async def read_catalog(
     return await asyncio.to_thread(catalog.coherent)
 
 
-async def _with_comments(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
-    """The query's rows; without any comments when one of them is not UTF-8.
+async def _with_comments(connection: Connection, query: str) -> list[Row]:
+    """Return the query's rows; without any comments when one of them is not UTF-8.
 
     A database with the encoding SQL_ASCII may hold such comments, and the server then refuses the
     whole result.
@@ -136,15 +128,14 @@ async def _with_comments(connection: Connection, query: str) -> list[tuple[str |
         return (await connection.query(query.replace("d.description", "NULL"))).rows
 
 
-async def _rows_if_text(connection: Connection, query: str) -> list[tuple[str | None, ...]]:
-    """The query's rows; none when a text in them is not UTF-8, for the reason `_with_comments`
-    gives.
-    """
+async def _rows_if_text(connection: Connection, query: str) -> list[Row]:
+    """Return the query's rows; none when a text in them is not UTF-8 (see `_with_comments`)."""
     try:
         return (await connection.query(query)).rows
     except errors.CharacterNotInRepertoire:
         _log.warning(
-            "a value in a type or constraint is not UTF-8; columns are read without their allowed values"
+            "a value in a type or constraint is not UTF-8; columns are read without their allowed"
+            " values"
         )
         return []
 
@@ -164,16 +155,14 @@ async def _read_keys(connection: Connection) -> _Keys:
     keys = _Keys()
     rows = (await connection.query(queries.KEYS)).rows
     async for oid, kind, columns, schema, name, targets in in_turns(rows):
-        own = tuple(parse_array(columns or "{}", str))
+        own = parse_texts(columns)
         if kind == "p":
-            keys.primary[str(oid)] = own
+            keys.primary[oid] = own
         elif kind == "u":
-            keys.unique[str(oid)].append(own)
+            keys.unique[oid].append(own)
         else:
-            key = ForeignKey(
-                own, (str(schema), str(name)), tuple(parse_array(targets or "{}", str))
-            )
-            keys.foreign[str(oid)].append(key)
+            key = ForeignKey(own, (schema, name), parse_texts(targets))
+            keys.foreign[oid].append(key)
     return keys
 
 
@@ -184,26 +173,34 @@ _Allowed = Mapping[tuple[str, str], tuple[str, ...]]
 async def _read_allowed(
     connection: Connection, attributes: Mapping[str, list[Attribute]]
 ) -> _Allowed:
+    """Return what enums and CHECKs let columns have; a table's CHECK counts before its type's."""
     labels = await _rows_if_text(connection, queries.LABELS)
     checks = await _rows_if_text(connection, queries.CHECKS)
     # Parsing thousands of constraints takes a second, so it is done in a thread.
-    listed = await asyncio.to_thread(
-        lambda: [(oid, domain, value_lists(text or "")) for oid, domain, text in checks]
-    )
-    of_types = {str(oid): tuple(parse_array(text or "{}", str)) for oid, text in labels}
-    for _, domain, lists in listed:
-        if domain != "0" and "value" in lists:
-            of_types[str(domain)] = lists["value"]
-    allowed = {}
+    of_tables, of_domains = await asyncio.to_thread(_listed_values, checks)
+    of_types = {oid: parse_texts(text) for oid, text in labels} | of_domains
+    allowed: dict[tuple[str, str], tuple[str, ...]] = {}
     async for table, columns in in_turns(attributes.items()):
         for each in columns:
-            values = of_types.get(each.type_oid) or of_types.get(each.enum_oid)
-            if values:
-                allowed[table, each.column.name] = values
-    for oid, _, lists in listed:
-        if oid != "0":
-            allowed.update({(str(oid), name): values for name, values in lists.items()})
+            of_type = of_types.get(each.type_oid, ())
+            allowed[table, each.column.name] = of_type or of_types.get(each.enum_oid, ())
+    allowed |= of_tables
     return {key: values for key, values in allowed.items() if 0 < len(values) <= _MAX_ALLOWED}
+
+
+def _listed_values(
+    checks: Iterable[Row],
+) -> tuple[dict[tuple[str, str], tuple[str, ...]], dict[str, tuple[str, ...]]]:
+    """Return the values that CHECKs list: by (table's oid, column), and by the oid of a domain."""
+    of_tables: dict[tuple[str, str], tuple[str, ...]] = {}
+    of_domains: dict[str, tuple[str, ...]] = {}
+    for table, domain, expression in checks:
+        lists = value_lists(expression)
+        if domain != "0" and "value" in lists:
+            of_domains[domain] = lists["value"]
+        if table != "0":
+            of_tables |= {(table, column): values for column, values in lists.items()}
+    return of_tables, of_domains
 
 
 def _shortened(comment: str | None) -> str | None:

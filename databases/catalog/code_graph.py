@@ -18,6 +18,7 @@ The parts of the query, and what is left out on purpose:
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from string import Formatter
 
 import psycopg2
@@ -25,8 +26,8 @@ import psycopg2
 from databases.catalog.catalog_queries import IS_USER_SCHEMA
 from databases.catalog.turns import in_turns
 from guard.facts import CodeEdge, CodeGraph, CodeNode, Name
-from postgres.arrays import parse_array
-from postgres.connection import Connection
+from postgres.arrays import parse_texts
+from postgres.connection import Connection, Row
 
 _MAX_LEVELS = 200  # of views over views, types in types
 _FIRST_USER_OID = 16384
@@ -35,7 +36,8 @@ _IS_OWN = f"{{0}} >= {_FIRST_USER_OID}"
 # The built-in functions that CHECKs of domains call; the server notes no dependency on these.
 _CALLED_BY_DOMAINS = f"""
     SELECT m[1]::oid AS function, k.contypid AS type
-    FROM pg_catalog.pg_constraint k, pg_catalog.regexp_matches(k.conbin::text, ':funcid ([0-9]+) ', 'g') m
+    FROM pg_catalog.pg_constraint k,
+        pg_catalog.regexp_matches(k.conbin::text, ':funcid ([0-9]+) ', 'g') m
     WHERE k.contypid >= {_FIRST_USER_OID}"""
 
 # oid, schema, name, and what it may do: 'v' act (VOLATILE), 'd' read with its owner's rights
@@ -49,7 +51,8 @@ FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespa
 WHERE p.prokind IN ('f', 'w') AND p.prorettype NOT IN (
           'pg_catalog.trigger'::pg_catalog.regtype, 'pg_catalog.event_trigger'::pg_catalog.regtype)
   AND NOT ('pg_catalog.internal'::pg_catalog.regtype = ANY (p.proargtypes::oid[])
-           AND p.prolang IN (SELECT l.oid FROM pg_catalog.pg_language l WHERE l.lanname IN ('c', 'internal')))
+           AND p.prolang IN (
+               SELECT l.oid FROM pg_catalog.pg_language l WHERE l.lanname IN ('c', 'internal')))
   AND (p.oid >= {_FIRST_USER_OID}
        AND (p.provolatile = 'v' OR p.prosecdef OR p.provolatile = 's' AND NOT EXISTS (
                 SELECT FROM pg_catalog.pg_depend e
@@ -70,7 +73,8 @@ _MULTIRANGE = "(pg_catalog.to_jsonb(r) ->> 'rngmultitypid')::oid"
 _OF_FAMILY = f"""
     SELECT u.type FROM unnest(ARRAY[m.one, m.other]) AS u (type)
     WHERE m.method IN ('btree', 'hash')
-      AND ({_IS_OWN.format("u.type")} OR NOT ({_IS_OWN.format("m.one")} OR {_IS_OWN.format("m.other")})
+      AND ({_IS_OWN.format("u.type")}
+           OR NOT ({_IS_OWN.format("m.one")} OR {_IS_OWN.format("m.other")})
            AND EXISTS (SELECT FROM pg_catalog.pg_opclass k WHERE k.opcfamily = m.family
                        AND k.opcintype = u.type AND k.opcdefault))"""
 _CLASSES_OF_FAMILY = f"""
@@ -100,7 +104,8 @@ _HELD = "SELECT 't' AS kind, unnest({t}) AS oid UNION ALL SELECT 'g', unnest({g}
 
 # Each gives rows (kind, oid, column, way, kind, oid, column): what is run, and what runs it.
 # Kinds: 'f' function, 'o' operator, 'k' operator class, 't' type, 'g' type as a cast's target, 'h'
-# row type whose fields are such targets, 'c' cast between built-in types, 'r' relation, 'a' its column, 'p' its partition key.
+# row type whose fields are such targets, 'c' cast between built-in types, 'r' relation, 'a' its
+# column, 'p' its partition key.
 _CODE = {
     "aggregates": """
 SELECT 'f', u.oid, 0, '', 'f', a.aggfnoid::oid, 0 FROM pg_catalog.pg_aggregate a, unnest(ARRAY[
@@ -118,7 +123,8 @@ FROM pg_catalog.pg_operator o, unnest(ARRAY[o.oprcom, o.oprnegate]) AS u (oid)
 WHERE u.oid = ANY ({o})""",
     "families": f"""
 SELECT m.kind, m.member, 0, '', x.kind, x.oid, 0
-FROM (SELECT 'f' AS kind, s.* FROM ({_SUPPORT}) s UNION ALL SELECT 'o', s.* FROM ({_STRATEGIES}) s) m,
+FROM (SELECT 'f' AS kind, s.* FROM ({_SUPPORT}) s
+      UNION ALL SELECT 'o', s.* FROM ({_STRATEGIES}) s) m,
 LATERAL (SELECT 't' AS kind, t.type AS oid FROM ({_OF_FAMILY}) t
          UNION ALL SELECT 'k', k.oid FROM ({_CLASSES_OF_FAMILY}) k
          UNION ALL SELECT 'o', o.amopopr FROM pg_catalog.pg_amop o
@@ -131,7 +137,8 @@ WHERE u.oid = ANY ({{f}})
 UNION ALL SELECT 'f', c.castfunc, 0, '', u.kind, u.oid, 0
 FROM pg_catalog.pg_cast c, LATERAL (VALUES
     ('t', c.castsource, {_IS_OWN.format("c.castsource")}
-          OR {_IS_OWN.format("c.oid")} AND c.casttarget < {_FIRST_USER_OID} AND c.castcontext = 'i'),
+          OR {_IS_OWN.format("c.oid")} AND c.casttarget < {_FIRST_USER_OID}
+          AND c.castcontext = 'i'),
     ('t', c.casttarget, c.castcontext = 'i' AND {_IS_OWN.format("c.casttarget")}),
     ('g', c.casttarget, {_IS_OWN.format("c.casttarget")}),
     ('c', c.oid, c.castsource < {_FIRST_USER_OID} AND c.casttarget < {_FIRST_USER_OID})
@@ -146,7 +153,8 @@ UNION ALL SELECT d.kind, d.oid, 0, '', 't', k.contypid, 0
 FROM ({_DEPENDENTS}) d JOIN pg_catalog.pg_constraint k
   ON d.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND k.oid = d.objid
 WHERE k.contypid <> 0 AND (d.kind, d.oid) <> ('t', k.contypid)
-UNION ALL SELECT 'f', d.function, 0, '', 't', d.type, 0 FROM ({_CALLED_BY_DOMAINS}) d WHERE d.function = ANY ({{f}})""",
+UNION ALL SELECT 'f', d.function, 0, '', 't', d.type, 0
+FROM ({_CALLED_BY_DOMAINS}) d WHERE d.function = ANY ({{f}})""",
     "holders": f"""
 SELECT u.kind, u.oid, 0, '', u.kind, t.oid, 0
 FROM ({_HELD}) u JOIN pg_catalog.pg_type t ON t.typelem = u.oid AND t.typcategory = 'A'
@@ -156,7 +164,8 @@ UNION ALL SELECT 't', r.rngsubtype, 0, '', 't', u.oid, 0
 FROM pg_catalog.pg_range r, unnest(ARRAY[r.rngtypid, {_MULTIRANGE}]) AS u (oid)
 WHERE u.oid IS NOT NULL AND r.rngsubtype = ANY ({{t}})
 UNION ALL SELECT u.kind, u.oid, 0, '', h.kind, c.reltype, 0
-FROM ({_HELD}) u JOIN pg_catalog.pg_attribute a ON a.atttypid = u.oid AND a.attnum > 0 AND NOT a.attisdropped
+FROM ({_HELD}) u
+JOIN pg_catalog.pg_attribute a ON a.atttypid = u.oid AND a.attnum > 0 AND NOT a.attisdropped
 JOIN pg_catalog.pg_class c ON c.oid = a.attrelid AND c.reltype <> 0
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND {IS_USER_SCHEMA}
 JOIN (VALUES ('t', 't'), ('g', 'g'), ('g', 'h')) AS h (held, kind) ON h.held = u.kind""",
@@ -170,15 +179,19 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p', 'v', 'm', 
 UNION ALL SELECT d.kind, d.oid, 0, '', 'a', f.adrelid, f.adnum
 FROM ({_DEPENDENTS}) d JOIN pg_catalog.pg_attrdef f
   ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND f.oid = d.objid
-JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated = 'v'
+JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    AND a.attgenerated = 'v'
 UNION ALL SELECT 'a', s.relation, s.number, '', 'a', i.inhparent, p.attnum
-FROM unnest({{a}}, {{n}}) AS s (relation, number) JOIN pg_catalog.pg_inherits i ON i.inhrelid = s.relation
+FROM unnest({{a}}, {{n}}) AS s (relation, number)
+JOIN pg_catalog.pg_inherits i ON i.inhrelid = s.relation
 JOIN pg_catalog.pg_attribute c ON c.attrelid = s.relation AND c.attnum = s.number
-JOIN pg_catalog.pg_attribute p ON p.attrelid = i.inhparent AND p.attname = c.attname AND NOT p.attisdropped""",
+JOIN pg_catalog.pg_attribute p ON p.attrelid = i.inhparent AND p.attname = c.attname
+    AND NOT p.attisdropped""",
     "relations": f"""
 SELECT d.kind, d.oid, 0, '', 'r', x.indrelid, 0
 FROM ({_DEPENDENTS}) d JOIN pg_catalog.pg_index x
-  ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND x.indexrelid = d.objid WHERE d.kind <> 't'
+  ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND x.indexrelid = d.objid
+  WHERE d.kind <> 't'
 UNION ALL SELECT 'k', u.oid, 0, '', 'r', x.indrelid, 0
 FROM pg_catalog.pg_index x, unnest(x.indclass::oid[]) AS u (oid) WHERE u.oid = ANY ({{k}})
 UNION ALL SELECT d.kind, d.oid, 0, '', 'r', s.stxrelid, 0
@@ -186,9 +199,11 @@ FROM ({_DEPENDENTS}) d JOIN pg_catalog.pg_statistic_ext s
   ON d.classid = 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass AND s.oid = d.objid
 UNION ALL SELECT d.kind, d.oid, 0, '', 'p', p.partrelid, 0
 FROM ({_DEPENDENTS}) d JOIN pg_catalog.pg_partitioned_table p
-  ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.partrelid = d.objid AND d.objsubid = 0
+  ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND p.partrelid = d.objid
+      AND d.objsubid = 0
 UNION ALL SELECT 'k', u.oid, 0, '', 'p', p.partrelid, 0
-FROM pg_catalog.pg_partitioned_table p, unnest(p.partclass::oid[]) AS u (oid) WHERE u.oid = ANY ({{k}})
+FROM pg_catalog.pg_partitioned_table p, unnest(p.partclass::oid[]) AS u (oid)
+WHERE u.oid = ANY ({{k}})
 UNION ALL SELECT 'a', s.relation, s.number, '', 'p', p.partrelid, 0
 FROM unnest({{a}}, {{n}}) AS s (relation, number) JOIN pg_catalog.pg_partitioned_table p
   ON p.partrelid = s.relation AND s.number = ANY (p.partattrs::int2[])
@@ -200,12 +215,13 @@ FROM pg_catalog.pg_inherits i WHERE i.inhrelid = ANY ({{r}})""",
 }
 # What runs when a relation is read because its owner wrote it there.
 _QUERIES = f"""
-    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, w.oid, w.ev_class AS relation, 'view' AS way,
-           w.ev_action::text AS tree
+    SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass AS class, w.oid, w.ev_class AS relation,
+           'view' AS way, w.ev_action::text AS tree
     FROM pg_catalog.pg_rewrite w JOIN pg_catalog.pg_class c ON c.oid = w.ev_class
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE w.ev_type = '1' AND c.relkind = 'v' AND {IS_USER_SCHEMA}
-    UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, p.polrelid, 'policy', p.polqual::text
+    UNION ALL SELECT 'pg_catalog.pg_policy'::pg_catalog.regclass, p.oid, p.polrelid,
+           'policy', p.polqual::text
     FROM pg_catalog.pg_policy p JOIN pg_catalog.pg_class c ON c.oid = p.polrelid
     WHERE c.relrowsecurity AND p.polcmd IN ('r', '*')"""
 _READ = f"""
@@ -240,7 +256,8 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY ({r})
 UNION ALL SELECT 'a', a.attrelid, a.attnum, ARRAY[n.nspname, c.relname, a.attname]
 FROM unnest({a}, {n}) AS s (relation, number)
 JOIN pg_catalog.pg_attribute a ON a.attrelid = s.relation AND a.attnum = s.number
-JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"""
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"""
 
 # kind and oid of a type, or of a cast from it; a function or symbol of which a value may be of that
 # type, and that takes none
@@ -249,12 +266,22 @@ WITH made (kind, oid, type) AS (
     SELECT 't', u.oid, u.oid FROM unnest({t}) AS u (oid)
     UNION ALL SELECT 'c', c.oid, c.castsource FROM pg_catalog.pg_cast c WHERE c.oid = ANY ({c}))
 SELECT m.kind, m.oid, p.proname FROM pg_catalog.pg_proc p,
-unnest(p.prorettype || coalesce(p.proallargtypes, '{{}}')) AS u (type) JOIN made m ON m.type = u.type
+unnest(p.prorettype || coalesce(p.proallargtypes, '{{}}')) AS u (type)
+JOIN made m ON m.type = u.type
 WHERE u.type <> ALL (p.proargtypes::oid[])
-UNION SELECT m.kind, m.oid, o.oprname FROM pg_catalog.pg_operator o JOIN made m ON m.type = o.oprresult
+UNION SELECT m.kind, m.oid, o.oprname FROM pg_catalog.pg_operator o
+JOIN made m ON m.type = o.oprresult
 WHERE o.oprresult NOT IN (o.oprleft, o.oprright)"""
 
 _KINDS = "fokghtcrp"
+
+
+def _kinds_in(part: str) -> set[str]:
+    """Return the kinds of nodes that a part of the query is about."""
+    return {field for _, field, _, _ in Formatter().parse(part) if field}
+
+
+_KINDS_OF_PARTS = {part: _kinds_in(part) for part in (*_CODE.values(), _READ)}
 
 
 @dataclass(frozen=True)
@@ -264,12 +291,14 @@ class _Level:
     nodes: Sequence[CodeNode]
 
     def put_into(self, query: str) -> str:
-        """The query, about these nodes."""
+        """Return the query about these nodes."""
         oids: defaultdict[str, list[int]] = defaultdict(list)
-        for kind, oid, _ in self.nodes:
+        numbers: list[int] = []
+        for kind, oid, number in self.nodes:
             oids[kind].append(oid)
+            if kind == "a":
+                numbers.append(number)
         arrays = {kind: _array(oids[kind], "oid") for kind in (*_KINDS, "a")}
-        numbers = (number for kind, _, number in self.nodes if kind == "a")
         return query.format(**arrays, n=_array(numbers, "int2"))
 
 
@@ -278,28 +307,27 @@ def _array(numbers: Iterable[int], of: str) -> str:
 
 
 async def read_code_graph(connection: Connection) -> CodeGraph:
-    """The graph; without what views and policies run where the server hides that. Raises
-    psycopg2's errors.
+    """Return the graph; without what views and policies run where the server hides that.
+
+    Raises psycopg2's errors.
     """
-    rows = (await connection.query(_FUNCTIONS)).rows
-    functions: dict[CodeNode, str] = {
-        ("f", int(oid or 0), 0): str(kind) for oid, _, _, kind in rows
-    }
-    names: dict[CodeNode, Name] = {
-        ("f", int(oid or 0), 0): (str(schema), str(name)) for oid, schema, name, _ in rows
-    }
+    functions: dict[CodeNode, str] = {}
+    names: dict[CodeNode, Name] = {}
+    for oid, schema, name, kind in (await connection.query(_FUNCTIONS)).rows:
+        node = ("f", int(oid), 0)
+        functions[node] = kind
+        names[node] = (schema, name)
     edges = await _edges_from(list(functions), connection)
-    reached = {edge.runner for edges_of in edges.values() for edge in edges_of} | edges.keys()
-    used = {node: kind for node, kind in functions.items() if node in edges}
+    used = functions.keys() & edges.keys()
     if not used:
         return CodeGraph()
-    found = (await connection.query(_Level(sorted(reached)).put_into(_NAMES))).rows
-    async for kind, oid, number, name in in_turns(found):
-        names[str(kind), int(oid or 0), int(number or 0)] = tuple(parse_array(name or "{}", str))
+    runners = {edge.runner for edge in chain.from_iterable(edges.values())}
+    reached = runners | edges.keys()
+    names |= await _read_names(reached, connection)
     return CodeGraph(
-        functions=used,
+        functions={node: functions[node] for node in used},
         edges={node: tuple(edges_of) for node, edges_of in edges.items()},
-        names={node: names[node] for node in reached if node in names},
+        names={node: names[node] for node in reached & names.keys()},
         makers=await _read_makers(reached, connection),
     )
 
@@ -307,26 +335,18 @@ async def read_code_graph(connection: Connection) -> CodeGraph:
 async def _edges_from(
     functions: list[CodeNode], connection: Connection
 ) -> Mapping[CodeNode, list[CodeEdge]]:
-    """All that runs them, and what runs that in turn."""
+    """Return all that runs them, and what runs that in turn."""
     edges: dict[CodeNode, list[CodeEdge]] = {}
     seen = set(functions)
     level = functions
-    parts = [*_CODE.values(), _READ]
-    needs = {part: _needed_kinds(part) for part in parts}
     for _ in range(_MAX_LEVELS):
         if not level:
             break
         found: list[CodeNode] = []
-        rows = []
-        kinds = {node[0] for node in level}
-        for part in (part for part in parts if needs[part] & kinds):
-            rows += await _rows_of(_Level(level).put_into(part), connection)
+        rows = await _read_level(level, connection)
         async for kind, oid, number, way, runner_kind, runner, runner_number in in_turns(rows):
-            node = (str(kind), int(oid or 0), int(number or 0))
-            edge = CodeEdge(
-                (str(runner_kind), int(runner or 0), int(runner_number or 0)), str(way or "")
-            )
-            edges.setdefault(node, []).append(edge)
+            edge = CodeEdge((runner_kind, int(runner), int(runner_number)), way)
+            edges.setdefault((kind, int(oid), int(number)), []).append(edge)
             if edge.runner not in seen:
                 seen.add(edge.runner)
                 found.append(edge.runner)
@@ -334,12 +354,25 @@ async def _edges_from(
     return edges
 
 
-def _needed_kinds(part: str) -> set[str]:
-    """The kinds of nodes that a part of the query is about."""
-    return {field for _, field, _, _ in Formatter().parse(part) if field}
+async def _read_level(level: Sequence[CodeNode], connection: Connection) -> list[Row]:
+    """Return the rows of `_CODE` and `_READ` about the nodes."""
+    rows: list[Row] = []
+    kinds = {kind for kind, _, _ in level}
+    for part, kinds_of_part in _KINDS_OF_PARTS.items():
+        if kinds & kinds_of_part:
+            rows += await _rows_of(_Level(level).put_into(part), connection)
+    return rows
 
 
-async def _rows_of(query: str, connection: Connection) -> list[tuple[str | None, ...]]:
+async def _read_names(nodes: Iterable[CodeNode], connection: Connection) -> Mapping[CodeNode, Name]:
+    names: dict[CodeNode, Name] = {}
+    rows = (await connection.query(_Level(sorted(nodes)).put_into(_NAMES))).rows
+    async for kind, oid, number, name in in_turns(rows):
+        names[kind, int(oid), int(number)] = parse_texts(name)
+    return names
+
+
+async def _rows_of(query: str, connection: Connection) -> list[Row]:
     try:
         return (await connection.query(query)).rows
     except psycopg2.errors.InsufficientPrivilege:  # some hosts hide parts of the catalogue
@@ -349,8 +382,9 @@ async def _rows_of(query: str, connection: Connection) -> list[tuple[str | None,
 async def _read_makers(
     reached: Iterable[CodeNode], connection: Connection
 ) -> Mapping[CodeNode, frozenset[str]]:
+    """Return the names of what makes values of the types reached."""
     types = sorted(node for node in reached if node[0] in ("t", "c"))
     makers: defaultdict[CodeNode, set[str]] = defaultdict(set)
     for kind, oid, name in (await connection.query(_Level(types).put_into(_MAKERS))).rows:
-        makers[str(kind), int(oid or 0), 0].add(str(name))
+        makers[kind, int(oid), 0].add(name)
     return {node: frozenset(found) for node, found in makers.items()}

@@ -11,31 +11,36 @@ from collections.abc import Iterable
 from psycopg2 import extensions
 
 from common.text import Text
-from postgres.connection import Connection
+from postgres.connection import Connection, Row
 
 # Each row: what the role may do, and on what (or an empty text).
 _QUERY = """
 WITH me AS (SELECT r.* FROM pg_catalog.pg_roles r WHERE pg_catalog.pg_has_role(r.oid, 'MEMBER')),
 relation AS (
-    SELECT c.oid, c.relowner, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) AS name
+    SELECT c.oid, c.relowner,
+        pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) AS name
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_')
+    WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname <> 'information_schema'
+        AND n.nspname !~ '^pg_')
 SELECT 'superuser', '' FROM me WHERE rolsuper
 UNION ALL SELECT 'create_role', '' FROM me WHERE rolcreaterole
 UNION ALL SELECT 'create_database', '' FROM me WHERE rolcreatedb
 UNION ALL SELECT 'replication', '' FROM me WHERE rolreplication
 UNION ALL SELECT 'bypass_rls', '' FROM me WHERE rolbypassrls
 UNION ALL SELECT 'member', rolname FROM me WHERE rolname IN (
-    'pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program', 'pg_write_all_data',
-    'pg_signal_backend', 'pg_maintain', 'pg_checkpoint', 'pg_create_subscription', 'pg_use_reserved_connections',
+    'pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program',
+    'pg_write_all_data', 'pg_signal_backend', 'pg_maintain', 'pg_checkpoint',
+    'pg_create_subscription', 'pg_use_reserved_connections',
     'pg_read_all_settings', 'pg_read_all_stats', 'pg_stat_scan_tables', 'pg_monitor')
 UNION ALL SELECT 'create_in_database', pg_catalog.current_database()
     WHERE pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')
 UNION ALL SELECT 'create_in_schema', nspname FROM pg_catalog.pg_namespace
     WHERE nspname !~ '^pg_' AND pg_catalog.has_schema_privilege(oid, 'CREATE')
-UNION ALL (SELECT 'own', name FROM relation WHERE relowner IN (SELECT oid FROM me) ORDER BY name LIMIT 5)
+UNION ALL (SELECT 'own', name FROM relation
+    WHERE relowner IN (SELECT oid FROM me) ORDER BY name LIMIT 5)
 UNION ALL (SELECT 'write', name FROM relation
-    WHERE pg_catalog.has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, REFERENCES')
+    WHERE pg_catalog.has_table_privilege(
+              oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, REFERENCES')
        OR pg_catalog.has_any_column_privilege(oid, 'INSERT, UPDATE')
     ORDER BY name LIMIT 5)
 """
@@ -62,16 +67,16 @@ _SAYINGS = {
 
 
 async def read_dangers(connection: Connection) -> tuple[Text, ...]:
-    """What the role may do beyond reading, one sentence each; empty for a role that can only read.
+    """Return a sentence for each thing that the role may do beyond reading.
 
     Raises psycopg2's errors.
     """
     rows = (await connection.query(_QUERY)).rows
-    return _sentences((str(kind), str(name)) for kind, name in rows)
+    return _sentences(rows)
 
 
 def dangers_of(connection: extensions.connection) -> tuple[Text, ...]:
-    """As `read_dangers`, for an ordinary connection."""
+    """Do as `read_dangers`, for an ordinary connection."""
     with connection.cursor() as cursor:
         cursor.execute(_QUERY)
         return _sentences(cursor.fetchall())
@@ -87,8 +92,12 @@ def unfit(dangers: tuple[Text, ...]) -> Text:
     )
 
 
-def _sentences(rows: Iterable[tuple[str, str]]) -> tuple[Text, ...]:
-    found = dict.fromkeys((kind, name) for kind, name in rows)
+def _sentences(rows: Iterable[Row]) -> tuple[Text, ...]:
+    found = dict.fromkeys(map(tuple, rows))
     if ("superuser", "") in found:  # a superuser may do everything, so one sentence is enough
         return (_SAYINGS["superuser"],)
-    return tuple(Text(*(saying.format(name) for saying in _SAYINGS[kind])) for kind, name in found)
+    sentences: list[Text] = []
+    for kind, name in found:
+        saying = _SAYINGS[kind]
+        sentences.append(Text(saying.zh.format(name), saying.en.format(name)))
+    return tuple(sentences)

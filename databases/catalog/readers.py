@@ -13,7 +13,7 @@ from sqltree.parsing import parse
 
 
 def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
-    """`keys`, and all relations through which rows of them may be seen.
+    """Return `keys`, and all relations through which rows of them may be seen.
 
     A view whose query can't be followed, or calls functions of the user's that may read tables,
     counts as one; all relations do if the server does not tell what views read.
@@ -25,17 +25,19 @@ def readers_of(keys: Collection[Key], facts: ServerFacts) -> frozenset[Key]:
         return facts.relations | frozenset(keys)
     above: defaultdict[Key, set[Key]] = defaultdict(set)
     for child, parents in facts.parents.items():
+        above[child] |= parents
         for parent in parents:
-            above[child].add(parent)
             above[parent].add(child)
-    doubtful = set(keys)
+    counted = {*keys, *(facts.view_definitions.keys() & facts.read_functions.keys())}
     for view, query in facts.view_definitions.items():
-        reads = _reads(query, facts)
-        if reads is None or view in facts.read_functions:
-            doubtful.add(view)
-        for read in reads or ():
+        try:
+            reads = _reads(query, facts)
+        except (StatementRejected, ValueError, RecursionError):
+            counted.add(view)
+            continue
+        for read in reads:
             above[read].add(view)
-    return _reached(doubtful, above)
+    return _reached(counted, above)
 
 
 def _reached(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozenset[Key]:
@@ -48,11 +50,8 @@ def _reached(keys: Iterable[Key], above: "defaultdict[Key, set[Key]]") -> frozen
     return frozenset(found)
 
 
-def _reads(query: str, facts: ServerFacts) -> list[Key] | None:
-    """The relations that a view's query reads; None when it can't be told."""
-    try:
-        (statement,) = parse(query)
-        relations = walk(statement.kind, statement.node).relations
-    except (StatementRejected, ValueError, RecursionError):
-        return None
+def _reads(query: str, facts: ServerFacts) -> list[Key]:
+    """Return the relations that a view's query reads; raises errors when it can't be followed."""
+    (statement,) = parse(query)
+    relations = walk(statement.kind, statement.node).relations
     return [facts.key(relation.schema, relation.name) for relation in relations]

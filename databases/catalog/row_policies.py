@@ -8,7 +8,7 @@ directly knows no policy of its table.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import psycopg2
@@ -18,14 +18,15 @@ from common.text import Text
 from databases.catalog import row_policy_texts as texts
 from guard import ServerFacts
 from guard.facts import Key
-from postgres.arrays import parse_array
+from postgres.arrays import parse_texts
 from postgres.connection import Connection
 
 _log = logging.getLogger(__name__)
 _INVOKER_SINCE = 150000
 
 _ROLE = """
-SELECT r.rolname, r.rolsuper, r.rolbypassrls FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
+SELECT r.rolname, r.rolsuper, r.rolbypassrls
+FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
 """
 
 # schema, name, whether its policies don't hold for the role because it owns the table
@@ -41,23 +42,33 @@ ORDER BY n.nspname, c.relname
 # parent.
 _RELATIVES = """
 WITH RECURSIVE below (relative, secured) AS (
-    SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
+    SELECT i.inhrelid, c.oid FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhparent
     WHERE c.relrowsecurity
-    UNION SELECT i.inhrelid, b.secured FROM below b JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
+    UNION SELECT i.inhrelid, b.secured FROM below b
+    JOIN pg_catalog.pg_inherits i ON i.inhparent = b.relative
 ), above (relative, secured) AS (
-    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+    SELECT i.inhparent, c.oid FROM pg_catalog.pg_inherits i
+    JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
     WHERE c.relrowsecurity
-    UNION SELECT i.inhparent, a.secured FROM above a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
-), related AS (SELECT relative, secured, true AS is_child FROM below UNION SELECT *, false FROM above)
-SELECT r.relative, r.secured, r.is_child FROM related r JOIN pg_catalog.pg_class c ON c.oid = r.relative
+    UNION SELECT i.inhparent, a.secured FROM above a
+    JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.relative
+), related AS (
+    SELECT relative, secured, true AS is_child FROM below
+    UNION SELECT *, false FROM above
+)
+SELECT r.relative, r.secured, r.is_child FROM related r
+JOIN pg_catalog.pg_class c ON c.oid = r.relative
 WHERE NOT c.relrowsecurity AND c.relkind IN ('r', 'p')
 """
 
 # whether it is a child; schema and name of such a relative that the role may read, and of its table
 _READABLE_RELATIVES = f"""
 SELECT r.is_child, n.nspname, c.relname, sn.nspname, s.relname FROM ({_RELATIVES}) r
-JOIN pg_catalog.pg_class c ON c.oid = r.relative JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_class s ON s.oid = r.secured JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
+JOIN pg_catalog.pg_class c ON c.oid = r.relative
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class s ON s.oid = r.secured
+JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
 WHERE pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
 ORDER BY 1 DESC, 2, 3, 4, 5
 """
@@ -69,22 +80,26 @@ _VIEWS = f"""
 WITH RECURSIVE edge AS MATERIALIZED (
     SELECT DISTINCT w.ev_class AS view, d.refobjid AS read FROM pg_catalog.pg_rewrite w
     JOIN pg_catalog.pg_class c ON c.oid = w.ev_class AND c.relkind IN ('v', 'm')
-    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = w.oid
+    JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+        AND d.objid = w.oid
         AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid <> w.ev_class
 ), reader AS (
-    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity UNION SELECT relative FROM ({_RELATIVES}) r)
+    (SELECT oid FROM pg_catalog.pg_class WHERE relrowsecurity
+     UNION SELECT relative FROM ({_RELATIVES}) r)
     UNION SELECT e.view FROM reader r JOIN edge e ON e.read = r.oid
 )
 SELECT c.oid, n.nspname, c.relname, c.relkind, o.rolname,
        coalesce((SELECT w.option_value IN ('true', 'on', 'yes', '1')
-                 FROM pg_catalog.pg_options_to_table(c.reloptions) w WHERE w.option_name = 'security_invoker'), false),
+                 FROM pg_catalog.pg_options_to_table(c.reloptions) w
+                 WHERE w.option_name = 'security_invoker'), false),
        pg_catalog.has_any_column_privilege(c.oid, 'SELECT'),
        (SELECT pg_catalog.array_agg(e.read) FROM edge e WHERE e.view = c.oid),
        (SELECT pg_catalog.array_agg(t.oid) FROM pg_catalog.pg_class t
         WHERE t.relrowsecurity AND (o.rolsuper OR o.rolbypassrls OR NOT t.relforcerowsecurity
                                     AND pg_catalog.pg_has_role(c.relowner, t.relowner, 'USAGE')))
 FROM reader r JOIN pg_catalog.pg_class c ON c.oid = r.oid AND c.relkind IN ('v', 'm')
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_roles o ON o.oid = c.relowner
 ORDER BY n.nspname, c.relname
 """
 
@@ -99,8 +114,10 @@ WHERE c.relrowsecurity OR c.oid IN (SELECT relative FROM ({_RELATIVES}) r)
 # schema, name and owner of functions that run with their owner's rights and that the role may call
 _DEFINERS = """
 SELECT DISTINCT n.nspname, p.proname, o.rolname FROM pg_catalog.pg_proc p
-JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
-WHERE p.prosecdef AND n.nspname <> 'pg_catalog' AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_roles o ON o.oid = p.proowner
+WHERE p.prosecdef AND n.nspname <> 'pg_catalog'
+    AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
 ORDER BY 1, 2
 """
 
@@ -135,7 +152,7 @@ class PolicyCheck:
         self._reach = reach
 
     async def secured(self, connection: Connection, facts: ServerFacts) -> frozenset[Key]:
-        """The tables with row-level security; see `databases.catalog.catalog.Secure`.
+        """Return the tables with row-level security; see `databases.catalog.catalog.Secure`.
 
         Raises:
             DatabaseUnavailable: the server hides them.
@@ -147,8 +164,9 @@ class PolicyCheck:
                 "ROW_CONTEXT: what has row-level security can't be read: SQLSTATE %s", exc.pgcode
             )
             raise DatabaseUnavailable(texts.UNREADABLE) from exc
+        known = self.problems or ()
         for problem in found.problems:
-            if problem not in (self.problems or ()):
+            if problem not in known:
                 _log.warning("ROW_CONTEXT: %s", problem.en)
         self.problems = found.problems
         return found.secured
@@ -156,7 +174,7 @@ class PolicyCheck:
 
 @dataclass(frozen=True)
 class Policies:
-    """What was found.
+    """Tables with row-level security, and what bypasses it.
 
     Attributes:
         secured: the tables with row-level security.
@@ -181,83 +199,97 @@ class _View:
 
 
 async def read_policies(connection: Connection, reach: Reach) -> Policies:
-    """Looks for tables with row-level security and what bypasses it; raises psycopg2's errors."""
-    secured = [
-        (_key(schema, name), owned == "t")
-        for schema, name, owned in (await connection.query(_SECURED)).rows
-    ]
+    """Find the tables with row-level security and what bypasses it; raises psycopg2's errors."""
+    secured: list[Key] = []
+    owned: list[Key] = []
+    for schema, name, is_owned in (await connection.query(_SECURED)).rows:
+        secured.append((schema, name))
+        if is_owned == "t":
+            owned.append((schema, name))
     if not secured:
         return Policies(problems=(texts.NONE,))
-    problems, is_super = await _of_role(connection)
-    problems += [
-        _filled(texts.OWNED, name=_named(key))
-        for key, is_owned in secured
-        if is_owned and not is_super
+    problems = [
+        *await _of_role(connection, owned),
+        *await _of_relatives(connection, reach),
+        *await _of_views(connection, reach),
+        *await _of_functions(connection, reach),
     ]
-    problems += await _of_relatives(connection, reach)
-    problems += await _of_views(connection, reach)
-    problems += await _of_functions(connection, reach)
-    return Policies(frozenset(key for key, _ in secured), tuple(problems))
+    return Policies(frozenset(secured), tuple(problems))
 
 
-async def _of_role(connection: Connection) -> tuple[list[Text], bool]:
-    """The problems of the connected role, and whether it is a superuser, who owns everything."""
+async def _of_role(connection: Connection, owned: Iterable[Key]) -> list[Text]:
+    """Return the problems of the connected role, and of the tables that it owns."""
     ((role, is_super, bypasses),) = (await connection.query(_ROLE)).rows
-    if is_super == "t":
-        return [_filled(texts.SUPERUSER, role=role)], True
-    return ([_filled(texts.BYPASSES, role=role)] if bypasses == "t" else []), False
+    if is_super == "t":  # who owns everything
+        return [_filled(texts.SUPERUSER, role=role)]
+    problems = [_filled(texts.OWNED, name=_named(key)) for key in owned]
+    if bypasses == "t":
+        problems.insert(0, _filled(texts.BYPASSES, role=role))
+    return problems
 
 
 async def _of_relatives(connection: Connection, reach: Reach) -> list[Text]:
-    found = []
-    for is_child, schema, name, other_schema, other in (
-        await connection.query(_READABLE_RELATIVES)
-    ).rows:
-        key, secured = _key(schema, name), _key(other_schema, other)
-        if reach.may_read(key):
-            saying = texts.CHILD if is_child == "t" else texts.PARENT
-            found.append(_filled(saying, name=_named(key), other=_named(secured)))
-    return found
+    problems: list[Text] = []
+    rows = (await connection.query(_READABLE_RELATIVES)).rows
+    for is_child, schema, name, other_schema, other in rows:
+        key = (schema, name)
+        if not reach.may_read(key):
+            continue
+        saying = texts.CHILD if is_child == "t" else texts.PARENT
+        secured = (other_schema, other)
+        problems.append(_filled(saying, name=_named(key), other=_named(secured)))
+    return problems
 
 
 async def _of_views(connection: Connection, reach: Reach) -> list[Text]:
-    views = {}
-    for oid, schema, name, kind, owner, invoker, readable, reads, passes in (
-        await connection.query(_VIEWS)
-    ).rows:
-        views[str(oid)] = _View(
-            _key(schema, name),
-            kind == "m",
-            str(owner),
-            invoker == "t",
-            readable == "t",
-            tuple(parse_array(reads or "{}", str)),
-            frozenset(parse_array(passes or "{}", str)),
-        )
+    views = await _read_views(connection)
     if not views:
         return []
-    tables = (await connection.query(_TABLES)).rows
-    passing = _Passing(
-        views,
-        {str(oid): _key(schema, name) for oid, schema, name, _ in tables},
-        frozenset(str(oid) for oid, *_, has_policies in tables if has_policies == "f"),
-    )
-    unsecured = frozenset(passing.tables[oid] for oid in passing.unsecured)
+    tables: dict[str, Key] = {}
+    unsecured: set[str] = set()
+    for oid, schema, name, has_policies in (await connection.query(_TABLES)).rows:
+        tables[oid] = (schema, name)
+        if has_policies == "f":
+            unsecured.add(oid)
+    passing = _Passing(views, tables, frozenset(unsecured))
+    relatives = {tables[oid] for oid in unsecured}
     is_old = 0 < reach.version < _INVOKER_SINCE
-    found = []
+    problems: list[Text] = []
     for oid, view in views.items():
-        past = (
-            passing.tables_past_policies(oid)
-            if view.is_readable and reach.may_read(view.key)
-            else frozenset()
-        )
+        if not view.is_readable or not reach.may_read(view.key):
+            continue
+        past = passing.tables_past_policies(oid)
         if past:
-            saying = texts.STORED if view.is_stored else texts.OLD_VIEW if is_old else texts.VIEW
-            if past <= unsecured:
+            saying = _saying(view, is_old=is_old)
+            if past <= relatives:
                 saying = texts.VIEW_OF_RELATIVE
             names = ", ".join(sorted(map(_named, past)))
-            found.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
-    return found
+            problems.append(_filled(saying, name=_named(view.key), other=names, owner=view.owner))
+    return problems
+
+
+def _saying(view: _View, *, is_old: bool) -> Text:
+    """Return how to say that the view passes by policies; before PostgreSQL 15 it `is_old`."""
+    if view.is_stored:
+        return texts.STORED
+    return texts.OLD_VIEW if is_old else texts.VIEW
+
+
+async def _read_views(connection: Connection) -> dict[str, _View]:
+    """Return the rows of `_VIEWS` by their OIDs."""
+    views: dict[str, _View] = {}
+    rows = (await connection.query(_VIEWS)).rows
+    for oid, schema, name, kind, owner, invoker, readable, reads, passes in rows:
+        views[oid] = _View(
+            (schema, name),
+            is_stored=kind == "m",
+            owner=owner,
+            is_invoker=invoker == "t",
+            is_readable=readable == "t",
+            reads=parse_texts(reads),
+            owner_passes=frozenset(parse_texts(passes)),
+        )
+    return views
 
 
 @dataclass
@@ -277,16 +309,15 @@ class _Passing:
     def tables_past_policies(
         self, oid: str, reader: frozenset[str] | None = None
     ) -> frozenset[Key]:
-        """The tables of which the view shows rows that policies would hide.
+        """Return the tables of which the view shows rows that policies would hide.
 
         Args:
             reader: tables whose policies don't hold for whose rights it is read with; None: the
                 connected role, of which other problems speak.
         """
         if (oid, reader) not in self._known:
-            self._known[oid, reader] = (
-                frozenset()
-            )  # until it is known: views may lead back to themselves
+            # Until it is known: views may lead back to themselves.
+            self._known[oid, reader] = frozenset()
             self._known[oid, reader] = frozenset(self._past(self.views[oid], reader))
         return self._known[oid, reader]
 
@@ -298,24 +329,24 @@ class _Passing:
         for read in view.reads:
             if read in self.views:
                 yield from self.tables_past_policies(read, reader)
-            elif read in self.unsecured or (
-                reader is not None and read in reader & self.tables.keys()
-            ):
+            elif self._is_open(read, reader):
                 yield self.tables[read]
+
+    def _is_open(self, table: str, reader: frozenset[str] | None) -> bool:
+        """Tell whether the reader's rights show all rows of the table."""
+        if table in self.unsecured:
+            return True
+        return reader is not None and table in reader and table in self.tables
 
 
 async def _of_functions(connection: Connection, reach: Reach) -> list[Text]:
     rows = (await connection.query(_DEFINERS)).rows
-    owners = {_key(schema, name): str(owner) for schema, name, owner in rows}
+    owners = {(schema, name): owner for schema, name, owner in rows}  # overloads have one name
     return [
-        _filled(texts.DEFINER, name=_named(key), owner=owners[key])
-        for key in owners
+        _filled(texts.DEFINER, name=_named(key), owner=owner)
+        for key, owner in owners.items()
         if reach.may_call(key)
     ]
-
-
-def _key(schema: object, name: object) -> Key:
-    return (str(schema), str(name))
 
 
 def _named(key: Key) -> str:

@@ -23,7 +23,7 @@ from databases.catalog.catalog_reading import Attribute, CatalogRelation
 from databases.catalog.turns import in_turns
 from databases.catalog.unasked import UnaskedReading
 from databases.row_context import BEGIN
-from postgres.arrays import parse_array
+from postgres.arrays import parse_array, parse_texts
 from postgres.connection import Connection
 from postgres.identifiers import quoted
 
@@ -36,6 +36,15 @@ _MAX_VALUE_CHARS = 100
 _MAX_COLUMN_CHARS = 20_000
 _MAX_TOTAL_CHARS = 2_000_000
 _SAMPLED_VIEW_ROWS = 5_000
+_VALUES = (
+    f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT"
+    f" pg_catalog.left({{column}}::text, {_MAX_VALUE_CHARS + 1}) AS v"
+    f" FROM s WHERE {{column}} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
+)
+_BOUNDS = (
+    "(SELECT ARRAY[pg_catalog.min({column})::text, pg_catalog.max({column})::text]"
+    " FROM s WHERE pg_catalog.isfinite({column}))"
+)
 _IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
 
 
@@ -56,16 +65,27 @@ async def samples_of(
     attributes: Mapping[str, list[Attribute]],
 ) -> Sequence[Sample]:
     """Choose the columns to sample among those that `catalog` shows."""
-    samples = []
+    samples: list[Sample] = []
     async for relation in in_turns(relations):
         table = catalog.by_key.get((relation.schema, relation.name))
-        columns = table.columns if table else ()
-        names = {column.name for column in columns if not _is_sensitive(column)}
-        shown = [each for each in attributes[relation.oid] if each.column.name in names]
-        texts = [each.column.name for each in shown if each.is_text]
-        days = [each.column.name for each in shown if each.is_day]
+        shown = _samplable(table) if table else frozenset()
+        texts: list[str] = []
+        days: list[str] = []
+        for attribute in attributes[relation.oid]:
+            name = attribute.column.name
+            if name not in shown:
+                continue
+            if attribute.is_text:
+                texts.append(name)
+            if attribute.is_day:
+                days.append(name)
         samples.append(Sample(relation, texts, days))
     return samples
+
+
+def _samplable(table: Table) -> frozenset[str]:
+    """Return the names of the table's columns whose values may be known."""
+    return frozenset(column.name for column in table.columns if not _is_sensitive(column))
 
 
 def _is_sensitive(column: Column) -> bool:
@@ -125,47 +145,42 @@ class Sampler:
     ) -> None:
         """Sample tables until time or room is used up; `known` are those with statistics."""
         until = time.monotonic() + _SAMPLING_S
-        for each in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
+        for sample in sorted(samples, key=lambda each: _sampling_order(each.relation, known)):
             if self._chars_left <= 0 or time.monotonic() > until:
                 break
-            relation = each.relation
-            is_view = relation.bytes is None
-            days = () if is_view else each.days  # a view would have to be read whole
-            if not each.columns and not days:
+            relation = sample.relation
+            if not _is_worth_reading(relation):
                 continue
-            if _is_worth_reading(relation) and await self._may_read(relation):
-                await self._sample_table(relation, each.columns, days)
+            is_view = relation.bytes is None
+            days = () if is_view else sample.days  # a view would have to be read whole
+            has_columns = bool(sample.columns or days)
+            if has_columns and await self._may_read(relation):
+                await self._sample_table(relation, sample.columns, days)
         await self._connection.query("ROLLBACK")
 
     async def known(self, catalog: Catalog) -> Catalog:
-        """The catalogue with the values and periods that were found."""
+        """Return the catalogue with the values and periods that were found."""
         found = {place[:2] for place in (*self._values, *self._periods)}
         alike: dict[Column, Column] = {}  # thousands of tables have the same ones
-        tables = [
-            replace(
-                table,
-                columns=tuple(
-                    alike.setdefault(column, column)
-                    for column in (self._known(table, column) for column in table.columns)
-                ),
-            )
-            if table.key in found
-            else table
-            async for table in in_turns(catalog.tables)
-        ]
+        tables: list[Table] = []
+        async for table in in_turns(catalog.tables):
+            if table.key not in found:
+                tables.append(table)
+                continue
+            columns = [self._known(table, column) for column in table.columns]
+            shared = [alike.setdefault(column, column) for column in columns]
+            tables.append(replace(table, columns=tuple(shared)))
         return replace(catalog, tables=tuple(tables))
 
     def _known(self, table: Table, column: Column) -> Column:
         place = (*table.key, column.name)
-        values, period = self._values.get(place), self._periods.get(place)
-        if values is None and period is None:
-            return column
-        return replace(
-            column,
-            values=values[0] if values else (),
-            is_complete=bool(values and values[1]),
-            period=period,
-        )
+        period = self._periods.get(place)
+        if place in self._values:
+            values, is_complete = self._values[place]
+            return replace(column, values=values, is_complete=is_complete, period=period)
+        if period is not None:
+            return replace(column, values=(), is_complete=False, period=period)
+        return column
 
     async def _may_read(self, relation: CatalogRelation) -> bool:
         """Tell whether reading it runs only what a question may run."""
@@ -192,21 +207,22 @@ class Sampler:
             return
         if not rows:
             return
+        (arrays,) = rows
         is_whole = relation.bytes is not None
-        for name, text in zip(columns, rows[0], strict=False):
-            values = parse_array(text or "{}", str)
+        for name, text in zip(columns, arrays, strict=False):
+            values = parse_texts(text)
             if len(values) <= _MAX_VALUES:
                 self._keep((relation.schema, relation.name, name), values, is_complete=is_whole)
-        for name, text in zip(days, rows[0][len(columns) :], strict=False):
-            period = parse_array(text or "{}", str)
-            self._keep_period((relation.schema, relation.name, name), period)
+        for name, text in zip(days, arrays[len(columns) :], strict=False):
+            bounds = parse_array(text, str)
+            self._keep_period((relation.schema, relation.name, name), bounds)
 
     async def _statistics(self, samples: Iterable[Sample]) -> _Statistics:
-        shown = {
-            (each.relation.schema, each.relation.name, name)
-            async for each in in_turns(samples)
-            for name in (*each.columns, *each.days)
-        }
+        shown: set[_Place] = set()
+        async for sample in in_turns(samples):
+            relation = sample.relation
+            for name in (*sample.columns, *sample.days):
+                shown.add((relation.schema, relation.name, name))
         found = _Statistics()
         try:
             rows = (await self._connection.query(queries.STATISTICS)).rows
@@ -214,33 +230,36 @@ class Sampler:
             _log.warning("a stored value is not UTF-8; the statistics' values are not used")
             return found
         async for schema, table, column, text, is_complete in in_turns(rows):
-            place = (str(schema), str(table), str(column))
-            if place in shown and text:
+            place = (schema, table, column)
+            if place in shown:
                 found.values[place] = (parse_array(text, str)[:_MAX_VALUES], is_complete == "t")
         rows = (await self._connection.query(queries.PERIODS)).rows
         async for schema, table, column, first, last, common in in_turns(rows):
-            place = (str(schema), str(table), str(column))
+            place = (schema, table, column)
             if place in shown:
-                found.moments[place] = [first, last, *parse_array(common or "{}", str)]
+                found.moments[place] = [first, last, *parse_texts(common)]
         return found
 
     def _keep_period(self, key: _Place, moments: Iterable[str | None]) -> None:
-        """Keeps the first and last of `moments`, ISO texts; without years BC and infinity, which
-        misorder as text.
+        """Keep the first and the last day of `moments`, ISO texts.
+
+        Years BC and infinity are left out, because as texts they are not in order.
         """
-        days = sorted(moment[:10] for moment in moments if moment and _IS_MOMENT(moment))
+        given = [moment for moment in moments if moment is not None]
+        days = sorted(moment[:10] for moment in given if _IS_MOMENT(moment))
         if days:
             self._periods[key] = (days[0], days[-1])
 
     def _keep(self, key: _Place, values: Iterable[str], *, is_complete: bool) -> None:
-        values = [value for value in values if value]
-        kept = sorted(value for value in values if len(value) <= _MAX_VALUE_CHARS)
+        """Keep the values of a column, unless they would take too much room."""
+        filled = list(filter(None, values))
+        kept = sorted(value for value in filled if len(value) <= _MAX_VALUE_CHARS)
         size = sum(map(len, kept))
-        if not kept or size > min(_MAX_COLUMN_CHARS, self._chars_left):
+        if size > min(_MAX_COLUMN_CHARS, self._chars_left):
             return
-        self._chars_left -= size
-        has_all = is_complete and len(kept) == len(values)
-        self._values[key] = (tuple(kept), has_all)
+        if kept:
+            self._chars_left -= size
+            self._values[key] = (tuple(kept), is_complete and len(kept) == len(filled))
 
 
 def _is_worth_reading(relation: CatalogRelation) -> bool:
@@ -255,10 +274,14 @@ def _is_worth_reading(relation: CatalogRelation) -> bool:
 def _sampling_order(
     relation: CatalogRelation, known: Collection[tuple[str, str]]
 ) -> tuple[bool, bool, int]:
-    """Tables without statistics first, then small ones; views last: they may be slow, and mostly
-    show values that tables hold.
+    """Return the key that sorts tables without statistics first, then small ones; views last.
+
+    Views may be slow, and mostly show values that tables hold.
     """
-    return (relation.bytes is None, (relation.schema, relation.name) in known, relation.bytes or 0)
+    is_known = (relation.schema, relation.name) in known
+    if relation.bytes is None:
+        return (True, is_known, 0)
+    return (False, is_known, relation.bytes)
 
 
 def _sampling_statement(
@@ -273,16 +296,8 @@ def _sampling_statement(
     source = f"SELECT {names} FROM {quoted(relation.schema)}.{quoted(relation.name)}"
     if relation.bytes is None:
         source += f" LIMIT {_SAMPLED_VIEW_ROWS}"
-    arrays = [
-        f"(SELECT pg_catalog.array_agg(v) FROM (SELECT DISTINCT pg_catalog.left({quoted(name)}::text,"
-        f" {_MAX_VALUE_CHARS + 1}) AS v FROM s WHERE {quoted(name)} IS NOT NULL LIMIT {_MAX_VALUES + 1}) d)"
-        for name in columns
-    ]
-    arrays += [
-        f"(SELECT ARRAY[pg_catalog.min({quoted(name)})::text, pg_catalog.max({quoted(name)})::text] FROM s"
-        f" WHERE pg_catalog.isfinite({quoted(name)}))"
-        for name in days
-    ]
+    arrays = [_VALUES.format(column=quoted(name)) for name in columns]
+    arrays += [_BOUNDS.format(column=quoted(name)) for name in days]
     return (
         f"SET LOCAL statement_timeout = {_SAMPLING_STATEMENT_MS}; "
         f"WITH s AS MATERIALIZED ({source}) SELECT {', '.join(arrays)}"

@@ -16,16 +16,17 @@ from databases.catalog.turns import in_turns
 from guard import BUILTIN, ServerFacts
 from guard.facts import Key, UserOperator
 from guard.facts import ServerColumn as GuardColumn
-from postgres.arrays import parse_array
+from postgres.arrays import parse_array, parse_texts
 from postgres.connection import Connection
 
 # The columns of truth values of `catalog_queries.ROUTINES`, in order.
 _ROUTINE_FLAGS = ("unary", "risky", "range", "reading")
+_SYSTEM_SCHEMAS = ("pg_catalog", "information_schema")
 _log = logging.getLogger(__name__)
 
 
 async def read_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
-    """The facts, with the columns of the tables in `catalog`; raises psycopg2's errors."""
+    """Return the facts, with the columns of the tables in `catalog`; raises psycopg2's errors."""
     columns = {
         table.key: frozenset(column.name for column in table.columns)
         async for table in in_turns(catalog.tables)
@@ -43,8 +44,8 @@ async def read_facts(connection: Connection, catalog: Catalog) -> ServerFacts:
 
 
 async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts:
-    """The facts, with what the server runs when a relation is read: views' queries, policies,
-    generated columns.
+    """Return the facts, with what the server runs when a relation is read: views' queries,
+    policies, generated columns.
     """
     return replace(
         facts,
@@ -59,35 +60,34 @@ async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts
 async def _read_generated(connection: Connection) -> Mapping[tuple[str, str, str], Collection[str]]:
     rows = (await connection.query(queries.GENERATED)).rows
     return {
-        (str(schema), str(table), str(column)): parse_array(sources or "{}", str)
-        for schema, table, column, sources in rows
+        (schema, table, column): parse_texts(sources) for schema, table, column, sources in rows
     }
 
 
 async def _read_functions_run(connection: Connection) -> Mapping[Key, Collection[Key]]:
     functions: defaultdict[Key, set[Key]] = defaultdict(set)
     for schema, relation, place, function in (await connection.query(queries.READ_FUNCTIONS)).rows:
-        functions[str(schema), str(relation)].add((str(place), str(function)))
+        functions[schema, relation].add((place, function))
     return functions
 
 
 async def _read_conditions(connection: Connection) -> Mapping[Key, Sequence[str | None]]:
     conditions: defaultdict[Key, list[str | None]] = defaultdict(list)
     for schema, name, condition in (await connection.query(queries.READ_CONDITIONS)).rows:
-        conditions[str(schema), str(name)].append(condition)
+        conditions[schema, name].append(condition)
     return conditions
 
 
 async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     parents: defaultdict[Key, set[Key]] = defaultdict(set)
     for schema, name, parent_schema, parent in (await connection.query(queries.PARENTS)).rows:
-        parents[str(schema), str(name)].add((str(parent_schema), str(parent)))
+        parents[schema, name].add((parent_schema, parent))
     return {key: frozenset(above) for key, above in parents.items()}
 
 
 async def _read_views(connection: Connection) -> Mapping[Key, str]:
-    """Views' queries, all empty when a lock keeps one from being read; a view with an empty one is
-    never harmless.
+    """Return views' queries, all empty when a lock keeps one from being read; a view with an empty
+    one is never harmless.
     """
     try:
         rows = (await connection.query(queries.VIEWS)).rows
@@ -95,44 +95,41 @@ async def _read_views(connection: Connection) -> Mapping[Key, str]:
         if exc.pgcode is None:  # the connection is gone
             raise
         _log.warning("views' definitions can't be read now: SQLSTATE %s", exc.pgcode)
-        rows = (
-            await connection.query(
-                queries.VIEWS.replace("pg_catalog.pg_get_viewdef(c.oid)", "NULL")
-            )
-        ).rows
-    return {(str(schema), str(name)): definition or "" for schema, name, definition in rows}
+        without_definitions = queries.VIEWS.replace("pg_catalog.pg_get_viewdef(c.oid)", "NULL")
+        rows = (await connection.query(without_definitions)).rows
+    return {(schema, name): definition or "" for schema, name, definition in rows}
 
 
 async def _known_facts(connection: Connection) -> ServerFacts:
     ((version, encoding),) = (await connection.query(queries.VERSION)).rows
-    number = int(version or 0)
+    number = int(version)
     try:
-        return replace(await _server_facts(connection), version=number, encoding=str(encoding))
+        return replace(await _server_facts(connection), version=number, encoding=encoding)
     except psycopg2.ProgrammingError:  # some hosts hide parts of the catalogue
         _log.warning("the server's functions can't be read; the guard uses its built-in list")
         return replace(
-            BUILTIN, search_path=connection.search_path, version=number, encoding=str(encoding)
+            BUILTIN, search_path=connection.search_path, version=number, encoding=encoding
         )
 
 
 async def _server_facts(connection: Connection) -> ServerFacts:
     types = (await connection.query(queries.TYPES)).rows
     relations = (await connection.query(queries.ALL_RELATIONS)).rows
-    own = [
-        (str(schema), str(name)) for schema, name, is_extension in relations if is_extension == "f"
-    ]
+    own: list[Key] = []
+    of_extensions: list[Key] = []
+    for schema, name, is_extension in relations:
+        if is_extension == "t":
+            of_extensions.append((schema, name))
+        else:
+            own.append((schema, name))
     facts = ServerFacts(
         builtins={},
         row_results=await _read_row_results(connection),
         attributes=await _read_attributes(connection),
-        types=frozenset(str(name) for (name,) in types),
+        types=frozenset(name for (name,) in types),
         system_relations=frozenset(name for schema, name in own if schema == "pg_catalog"),
-        relations=frozenset(
-            key for key in own if key[0] not in ("pg_catalog", "information_schema")
-        ),
-        extension_relations=frozenset(
-            (str(schema), str(name)) for schema, name, ext in relations if ext == "t"
-        ),
+        relations=frozenset(key for key in own if key[0] not in _SYSTEM_SCHEMAS),
+        extension_relations=frozenset(of_extensions),
         search_path=connection.search_path,
         is_complete=True,
     )
@@ -140,28 +137,23 @@ async def _server_facts(connection: Connection) -> ServerFacts:
 
 
 async def _with_code(facts: ServerFacts, connection: Connection) -> ServerFacts:
-    """The facts, with what runs or is chosen by the types at hand."""
+    """Return the facts, with what runs or is chosen by the types at hand."""
     catalog_types: set[Key] = set()
     catalog_columns: defaultdict[Key, set[str]] = defaultdict(set)
     for schema, name, column in (await connection.query(queries.CATALOG_TYPES)).rows:
         if column is None:
-            catalog_types.add((str(schema), str(name)))
+            catalog_types.add((schema, name))
         else:
-            catalog_columns[str(schema), str(name)].add(column)
-    builtin = (await connection.query(queries.BUILTIN_OPERATORS)).rows
+            catalog_columns[schema, name].add(column)
+    operand_types: dict[str, str] = dict((await connection.query(queries.BUILTIN_OPERATORS)).rows)
     return replace(
         facts,
         code=await read_code_graph(connection),
         catalog_types=frozenset(catalog_types),
         catalog_columns={key: frozenset(found) for key, found in catalog_columns.items()},
         operators=await _read_operators(connection),
-        builtin_operators=frozenset(str(symbol) for symbol, _ in builtin),
-        equal_types=frozenset(
-            name
-            for symbol, names in builtin
-            if symbol == "="
-            for name in parse_array(names or "{}", str)
-        ),
+        builtin_operators=frozenset(operand_types),
+        equal_types=frozenset(parse_texts(operand_types.get("="))),
     )
 
 
@@ -169,8 +161,9 @@ async def _read_operators(connection: Connection) -> Mapping[str, tuple[UserOper
     operators: defaultdict[str, list[UserOperator]] = defaultdict(list)
     for symbol, oid, schema, *operands in (await connection.query(queries.USER_OPERATORS)).rows:
         types = zip(operands[::2], operands[1::2], strict=True)
-        keys = tuple((str(place), str(name)) for place, name in types if name is not None)
-        operators[str(symbol)].append(UserOperator(int(oid or 0), str(schema), keys))
+        # A prefix operator has no left operand.
+        keys = tuple(key for key in types if None not in key)
+        operators[symbol].append(UserOperator(int(oid), schema, keys))
     return {symbol: tuple(found) for symbol, found in operators.items()}
 
 
@@ -179,19 +172,19 @@ async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerF
     routines = (await connection.query(queries.ROUTINES)).rows
     schemas: defaultdict[str, set[str]] = defaultdict(set)
     for schema, name, *_ in routines:
-        schemas[str(name)].add(str(schema))
+        schemas[name].add(schema)
     own_arguments: defaultdict[str, frozenset[Key]] = defaultdict(frozenset)
     flagged: defaultdict[str, set[Key]] = defaultdict(set)
     for schema, name, *flags, types in routines:
         if types:
-            own_arguments[str(name)] |= frozenset(map(_key, parse_array(types, str)))
+            own_arguments[name] |= frozenset(map(_key, parse_texts(types)))
         for flag, value in zip(_ROUTINE_FLAGS, flags, strict=True):
             if value == "t":
-                flagged[flag].add((str(schema), str(name)))
+                flagged[flag].add((schema, name))
     return replace(
         facts,
-        builtins={str(name): is_pure == "t" for name, is_pure, *_ in builtins},
-        unary_builtins=frozenset(str(name) for name, _, is_unary in builtins if is_unary == "t"),
+        builtins={name: is_pure == "t" for name, is_pure, *_ in builtins},
+        unary_builtins=frozenset(name for name, _, is_unary in builtins if is_unary == "t"),
         routines={name: frozenset(places) for name, places in schemas.items()},
         unary_routines=frozenset(flagged["unary"]),
         risky_routines=frozenset(flagged["risky"]),
@@ -204,30 +197,26 @@ async def _with_functions(facts: ServerFacts, connection: Connection) -> ServerF
 async def _read_row_results(connection: Connection) -> Mapping[str, frozenset[str]]:
     results: dict[str, frozenset[str]] = {}
     for name, columns in (await connection.query(queries.ROW_RESULTS)).rows:
-        declared = frozenset(parse_array(columns, str)) if columns else frozenset()
-        results[str(name)] = results.get(str(name), declared) & declared
+        declared = frozenset(parse_texts(columns))
+        results[name] = results.get(name, declared) & declared
     return results
 
 
 async def _read_attributes(connection: Connection) -> Mapping[Key, tuple[GuardColumn, ...]]:
     rows = (await connection.query(queries.ATTRIBUTES)).rows
-    keys = {int(oid or 0): (str(schema), str(name)) for oid, schema, name, *_ in rows}
-    types = {
-        int(oid or 0): (str(schema), str(name))
-        for oid, schema, name in (await connection.query(queries.TYPE_NAMES)).rows
-    }
-    attributes = {}
+    keys = {int(oid): (schema, name) for oid, schema, name, *_ in rows}
+    type_names = (await connection.query(queries.TYPE_NAMES)).rows
+    types = {int(oid): (schema, name) for oid, schema, name in type_names}
+    attributes: dict[Key, tuple[GuardColumn, ...]] = {}
     async for oid, _, _, names, row_types, kinds in in_turns(rows):
-        columns = zip(
-            parse_array(names or "{}", str),
-            parse_array(row_types or "{}", int),
-            parse_array(kinds or "{}", int),
-            strict=True,
-        )
-        attributes[keys[int(oid or 0)]] = tuple(
-            GuardColumn(name, keys.get(abs(row)), is_array=row < 0, type=types.get(kind, ("", "")))
-            for name, row, kind in columns
-        )
+        columns: list[GuardColumn] = []
+        oids = zip(parse_array(row_types, int), parse_array(kinds, int), strict=True)
+        for name, (row_type, kind) in zip(parse_texts(names), oids, strict=True):
+            row = keys.get(abs(row_type))
+            columns.append(
+                GuardColumn(name, row, is_array=row_type < 0, type=types.get(kind, ("", "")))
+            )
+        attributes[keys[int(oid)]] = tuple(columns)
     return attributes
 
 

@@ -9,7 +9,7 @@ _ITEMS_AT_ONCE = 500  # of a large catalogue, before the event loop goes on
 
 
 async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
-    """The items; after every `_ITEMS_AT_ONCE` of them the event loop serves others."""
+    """Return the items; after every `_ITEMS_AT_ONCE` of them the event loop serves others."""
     for number, item in enumerate(items, 1):
         yield item
         if number % _ITEMS_AT_ONCE == 0:

@@ -25,10 +25,11 @@ class UnaskedReading:
         self._guard = Guard()
         self._guard.learn(facts)
         self._verdicts: dict[Key, bool] = {}
-        foreign = [key for key, conditions in facts.read_conditions.items() if None in conditions]
-        self._has_foreign_parts = frozenset(
-            parent for key in foreign for parent in facts.parents.get(key, ())
-        )
+        has_foreign_parts: set[Key] = set()
+        for key, conditions in facts.read_conditions.items():
+            if None in conditions:  # it is a foreign table
+                has_foreign_parts.update(facts.parents.get(key, ()))
+        self._has_foreign_parts = frozenset(has_foreign_parts)
 
     def is_harmless(self, key: Key) -> bool:
         """Tell whether reading it, and all that it reads in turn, runs only what is accepted."""
@@ -39,10 +40,13 @@ class UnaskedReading:
 
     def _judge(self, key: Key) -> bool:
         facts = self._facts
-        conditions = facts.read_conditions.get(key, ())
-        if not facts.is_followable or facts.read_functions.get(key):
+        if not facts.is_followable:
             return False
-        if self._guard.may_run(key) or None in conditions or key in self._has_foreign_parts:
+        if facts.read_functions.get(key) or self._guard.may_run(key):
+            return False
+        conditions = facts.read_conditions.get(key, ())
+        is_foreign = None in conditions or key in self._has_foreign_parts
+        if is_foreign:
             return False
         queries = [f"SELECT WHERE {condition}" for condition in conditions]
         if key in facts.view_definitions:
@@ -54,7 +58,7 @@ class UnaskedReading:
             return False
 
     def _reads(self, query: str) -> Iterator[Key]:
-        """Yield the relations that the query reads; raises `StatementRejected` for a refused one."""
+        """Yield the relations that the query reads; raises `StatementRejected`."""
         self._guard.check(query)
         (statement,) = parse(query)
         for relation in walk(statement.kind, statement.node).relations:

@@ -5,7 +5,7 @@ casts around each part that depend on the column's type. The expression is parse
 need no patterns of their own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from common.errors import CituError
@@ -19,7 +19,8 @@ _EQUALS = ("AEXPR_OP", "AEXPR_OP_ANY", "AEXPR_IN")
 def value_lists(expression: str) -> Lists:
     """Return, by column, the only values besides NULL that `expression` lets it have.
 
-    They are texts, in the order they are written. In a domain's constraint the column is called `value`. Other kinds of conditions give nothing.
+    They are texts, in the order they are written. In a domain's constraint the column is called
+    `value`. Other kinds of conditions give nothing.
     """
     try:
         (statement,) = parse(f"SELECT {expression}")
@@ -34,20 +35,19 @@ def _lists(node: Node) -> Lists:
     if condition is None:
         return _comparison(node.get("A_Expr", {}))
     parts = [_lists(part) for part in condition["args"] if not _is_null_test(part)]
-    if condition["boolop"] == "AND_EXPR":
-        return {name: values for part in parts for name, values in part.items()}
-    if condition["boolop"] == "OR_EXPR":
-        return _united(parts)
-    return {}
+    match condition["boolop"]:
+        case "AND_EXPR":
+            return dict(chain.from_iterable(part.items() for part in parts))
+        case "OR_EXPR":
+            return _united(parts)
+        case _:
+            return {}
 
 
 def _united(parts: Sequence[Lists]) -> Lists:
     """Join alternatives; only those about a single column give a list."""
-    columns = {tuple(part) for part in parts}
-    if len(columns) != 1:
-        return {}
-    names = columns.pop()
-    if len(names) != 1:
+    names = set(chain.from_iterable(parts))
+    if len(names) != 1 or not all(parts):
         return {}
     (name,) = names
     values = chain.from_iterable(part[name] for part in parts)
@@ -60,13 +60,15 @@ def _is_null_test(node: Node) -> bool:
 
 
 def _comparison(node: Node) -> Lists:
-    if node.get("kind") not in _EQUALS or node["name"] != [{"String": {"sval": "="}}]:
+    is_equality = node.get("kind") in _EQUALS and node["name"] == [{"String": {"sval": "="}}]
+    if not is_equality:
         return {}
-    column = _uncast(node["lexpr"]).get("ColumnRef")
+    fields = _uncast(node["lexpr"]).get("ColumnRef", {}).get("fields", ())
     values = _values(node["rexpr"], node["kind"])
-    if column is None or len(column["fields"]) != 1 or not values:
+    if len(fields) != 1 or not values:
         return {}
-    return {column["fields"][0]["String"]["sval"]: values}
+    name = fields[0]["String"]["sval"]
+    return {name: values}
 
 
 def _values(node: Node, kind: str) -> tuple[str, ...]:
@@ -74,18 +76,23 @@ def _values(node: Node, kind: str) -> tuple[str, ...]:
     node = _uncast(node)
     if kind == "AEXPR_OP_ANY" and "A_Const" in node:  # an array as one literal: '{a,b}'
         return _known(parse_array(_constant(node) or "", str))
-    elements = node.get("A_ArrayExpr", {}).get("elements")
-    items = elements or node.get("List", {}).get("items") or [node]
-    return _known([_constant(_uncast(item)) for item in items])
+    return _known([_constant(_uncast(item)) for item in _items(node)])
 
 
-def _known(values: Iterable[str | None]) -> tuple[str, ...]:
-    known = []
-    for value in values:
-        if value is None:
-            return ()
-        known.append(value)
-    return tuple(known)
+def _items(node: Node) -> Sequence[Node]:
+    """Return the elements of an array or a list; another node is its only one."""
+    items: Sequence[Node] = [node]
+    if "A_ArrayExpr" in node:
+        items = node["A_ArrayExpr"].get("elements", ())
+    elif "List" in node:
+        items = node["List"].get("items", ())
+    return items
+
+
+def _known(values: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the values; none if one of them is not known."""
+    known = tuple(value for value in values if value is not None)
+    return known if len(known) == len(values) else ()
 
 
 def _constant(node: Node) -> str | None:

@@ -17,7 +17,9 @@ from typing import Any, Protocol
 
 import psycopg2
 from psycopg2.extensions import ISOLATION_LEVEL_AUTOCOMMIT, make_dsn
-from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 names its class in lower case
+
+# psycopg2 names its class in lower case.
+from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from databases.demo.measurements import revenue_lines, traffic_lines
 from databases.demo.network import COMPANIES, service_areas, shops
@@ -36,25 +38,25 @@ _AREAS = service_areas()
 _SHOPS = shops(_AREAS)
 _MASTER_COLUMNS = {
     "company": "company_id company_name region founded_on is_deleted",
-    "service_area": "service_area_id service_area_name company_id road_name province status parking_spaces opened_on "
-    "is_deleted",
+    "service_area": "service_area_id service_area_name company_id road_name province status "
+    "parking_spaces opened_on is_deleted",
     "shop": "shop_id shop_name service_area_id category brand floor_area monthly_rent is_deleted",
 }
 
 
 class DemoServer(Protocol):
-    """What the demo needs of a PostgreSQL server."""
+    """A PostgreSQL server that the demo can be put into."""
 
     @property
     def admin_url(self) -> str:
-        """A superuser's URL of a database that is never dropped."""
+        """Return a superuser's URL of a database that is never dropped."""
 
     def url(self, dbname: str, user: str) -> str:
-        """The URL of a database for a role."""
+        """Return the URL of a database for a role."""
 
 
 def ensure_demo(server: DemoServer, *, today: date | None = None) -> str:
-    """Makes the demo database, or appends the days it lacks until yesterday; returns the reader's
+    """Make the demo database, or append the days it lacks until yesterday; return the reader's
     URL.
 
     Args:
@@ -82,8 +84,8 @@ def ensure_demo(server: DemoServer, *, today: date | None = None) -> str:
 
 
 def _fingerprint() -> str:
-    """A digest of the sources, kept with the database: one that was made from other sources is made
-    anew.
+    """Return a digest of the sources, kept with the database: one that was made from other sources
+    is made anew.
     """
     digest = hashlib.blake2b(digest_size=8)
     for name in ("schema.sql", "network.py", "measurements.py", "reader.py"):
@@ -93,7 +95,7 @@ def _fingerprint() -> str:
 
 @contextmanager
 def _connected(server: DemoServer, dbname: str | None = None) -> Iterator[Connection]:
-    """A superuser's connection in autocommit mode."""
+    """Return a superuser's connection in autocommit mode."""
     dsn = make_dsn(server.admin_url, dbname=dbname) if dbname else server.admin_url
     with closing(psycopg2.connect(dsn)) as connection:
         connection.set_isolation_level(ISOLATION_LEVEL_AUTOCOMMIT)
@@ -130,7 +132,8 @@ def _fill(building: Connection, days: list[date]) -> None:
 def _append(server: DemoServer, yesterday: date) -> None:
     with _connected(server, DATABASE) as demo, demo.cursor() as cursor:
         cursor.execute(
-            "SELECT greatest((SELECT max(revenue_date) FROM daily_revenue), max(traffic_date)) FROM daily_traffic"
+            "SELECT greatest((SELECT max(revenue_date) FROM daily_revenue), max(traffic_date))"
+            " FROM daily_traffic"
         )
         row = cursor.fetchone()
         last = row[0] if row and row[0] else yesterday - timedelta(days=DAYS)
@@ -157,9 +160,9 @@ def _copy(cursor: Any, table: str, lines: Iterable[str]) -> None:
 
 
 def _master_lines(table: str, rows: Iterable[Any]) -> Iterator[str]:
+    columns = _MASTER_COLUMNS[table].split()
     for row in rows:
-        values = [getattr(row, column) for column in _MASTER_COLUMNS[table].split()]
-        yield (
-            "\t".join(r"\N" if value is None else str(value) for value in [*values, _MADE_AT])
-            + "\n"
-        )
+        values = [getattr(row, column) for column in columns]
+        fields = [r"\N" if value is None else str(value) for value in values]
+        line = "\t".join([*fields, _MADE_AT])
+        yield f"{line}\n"

@@ -64,19 +64,20 @@ _NULL = r"\N"
 
 
 def holiday_rush(day: date) -> float:
-    """How much busier than usual a day is because of a holiday: 0 on ordinary days."""
-    if any(timedelta(-2) <= day - festival <= timedelta(6) for festival in _SPRING_FESTIVALS):
-        return 1.05
-    return next(
-        (rush for first, last, rush in _SOLAR_HOLIDAYS if first <= (day.month, day.day) <= last),
-        0.0,
-    )
+    """Return how much busier than usual a day is because of a holiday: 0 on ordinary days."""
+    for festival in _SPRING_FESTIVALS:
+        if timedelta(-2) <= day - festival <= timedelta(6):
+            return 1.05
+    for first, last, rush in _SOLAR_HOLIDAYS:
+        if first <= (day.month, day.day) <= last:
+            return rush
+    return 0.0
 
 
 def revenue_lines(
     day: date, areas: tuple[ServiceArea, ...], shops: tuple[Shop, ...]
 ) -> Iterator[str]:
-    """The rows of `daily_revenue` for one day, in the table's column order."""
+    """Return the rows of `daily_revenue` for one day, in the table's column order."""
     draw = random.Random(f"{SEED}:revenue:{day}")  # noqa: S311 - plausible, not secret
     sizes = {
         area.service_area_id: area.size
@@ -115,8 +116,9 @@ def _sales(draw: random.Random, expected: float, per_order: float) -> str:
 
 
 def traffic_lines(day: date, areas: tuple[ServiceArea, ...]) -> Iterator[str]:
-    """The rows of `daily_traffic` for one day, in the table's column order. Areas being renovated
-    have traffic too.
+    """Return the rows of `daily_traffic` for one day, in the table's column order.
+
+    Areas being renovated have traffic too.
     """
     draw = random.Random(f"{SEED}:traffic:{day}")  # noqa: S311
     tail = f"\t{_reported_at(day)}\n"

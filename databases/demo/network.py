@@ -45,8 +45,10 @@ class ServiceArea:
     size: float
 
     def works_on(self, day: date) -> bool:
-        """Whether its shops sell on that day. An area marked as deleted was entered by mistake: it
-        has no figures, so totals are the same with and without it.
+        """Tell whether its shops sell on that day.
+
+        An area marked as deleted was entered by mistake: it has no figures, so totals are the same
+        with and without it.
         """
         ends = {OPEN: date.max, RENOVATING: RENOVATING_SINCE - timedelta(days=1), CLOSED: CLOSED_ON}
         return not self.is_deleted and day <= ends[self.status]
@@ -116,7 +118,7 @@ _CATEGORIES = {
 
 
 def service_areas() -> tuple[ServiceArea, ...]:
-    """All service areas, deleted ones included."""
+    """Return all service areas, deleted ones included."""
     named = [
         (company, province, road, name)
         for company, province, road, names in _ROADS
@@ -145,13 +147,15 @@ def _area(number: int, company_id: int, province: str, road: str, marked: str) -
 
 
 def shops(areas: tuple[ServiceArea, ...]) -> tuple[Shop, ...]:
-    """All shops of the areas, deleted ones included."""
-    described = [(area, *shop) for area in areas for shop in _shops_of(area)]
+    """Return all shops of the areas, deleted ones included."""
+    described: list[tuple[ServiceArea, str, str | None, str]] = []
+    for area in areas:
+        described += [(area, *shop) for shop in _shops_of(area)]
     return tuple(_shop(number, *shop) for number, shop in enumerate(described, start=1001))
 
 
 def _shops_of(area: ServiceArea) -> Iterator[tuple[str, str | None, str]]:
-    """Category, brand and name of each shop; names are unique within the area."""
+    """Return category, brand and name of each shop; names are unique within the area."""
     draw = random.Random(f"{SEED}:shops:{area.service_area_id}")  # noqa: S311
     taken: set[str] = set()
     for category, (brands, _, _, (fewest, most)) in _CATEGORIES.items():

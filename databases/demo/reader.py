@@ -3,7 +3,9 @@ else.
 """
 
 from psycopg2 import sql
-from psycopg2.extensions import connection as Connection  # noqa: N812 - psycopg2 names its class in lower case
+
+# psycopg2 names its class in lower case.
+from psycopg2.extensions import connection as Connection  # noqa: N812
 
 READER = "citu_reader"
 
@@ -25,7 +27,7 @@ _WRITING_FUNCTIONS = (
 
 
 def create_reader(admin: Connection) -> None:
-    """Creates the role in the server of `admin` (a superuser's connection) unless it exists; resets
+    """Create the role in the server of `admin` (a superuser's connection) unless it exists; reset
     its settings.
     """
     with admin.cursor() as cursor:
@@ -41,7 +43,7 @@ def create_reader(admin: Connection) -> None:
 
 
 def grant_reading(admin: Connection) -> None:
-    """Lets the reader, and nobody else but owners, read every table of the database `admin` is
+    """Let the reader, and nobody else but owners, read every table of the database `admin` is
     connected to.
     """
     names = {"database": sql.Identifier(admin.info.dbname), "reader": sql.Identifier(READER)}
@@ -49,7 +51,8 @@ def grant_reading(admin: Connection) -> None:
         cursor.execute(sql.SQL("REVOKE ALL ON DATABASE {database} FROM PUBLIC").format(**names))
         cursor.execute(sql.SQL("GRANT CONNECT ON DATABASE {database} TO {reader}").format(**names))
         cursor.execute(
-            "SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
+            "SELECT nspname FROM pg_namespace"
+            " WHERE nspname !~ '^pg_' AND nspname <> 'information_schema'"
         )
         for (schema,) in cursor.fetchall():
             for statement in (

@@ -6,6 +6,7 @@ Only the supervisor calls this, while its lock keeps others off the cluster.
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +26,7 @@ POLL_S = 0.01
 ENDINGS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0))
 
 _PR_SET_PDEATHSIG = 1
+_TELLING = re.compile("FATAL:|PANIC:|error|could not")
 _UNFINISHED = "cluster.new-"
 _INITDB = (
     *("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
@@ -33,7 +35,7 @@ _INITDB = (
 
 
 def prepare(home: Home, programs: Path) -> None:
-    """Creates the cluster if there is none, in a sibling folder that is renamed when it is
+    """Create the cluster if there is none, in a sibling folder that is renamed when it is
     complete.
 
     Raises:
@@ -84,28 +86,24 @@ def _check_version(cluster: Path, major: str) -> None:
         raise EmbeddedServerError(message) from None
     if made_by != major:
         raise EmbeddedServerError(
-            f"The data in {cluster} was made by PostgreSQL {made_by}, and this Citu runs PostgreSQL {major}: "
-            "set another DATA_DIR, or remove that folder if its data is not needed."
+            f"The data in {cluster} was made by PostgreSQL {made_by}, and this Citu runs PostgreSQL"
+            f" {major}: set another DATA_DIR, or remove that folder if its data is not needed."
         )
 
 
 def telling_line(lines: list[str]) -> str:
-    """The line of a program's output that says what went wrong."""
-    telling = [
-        line
-        for line in lines
-        if any(word in line for word in ("FATAL:", "PANIC:", "error", "could not"))
-    ]
-    return (
-        (telling or [line for line in lines if line.strip()] or ["it said nothing"])[-1]
-        .strip()
-        .rstrip(".")
-    )
+    """Return the line of a program's output that says what went wrong."""
+    written = [line.strip() for line in lines if line.strip()]
+    telling = [line for line in written if _TELLING.search(line)]
+    for found in (telling, written):
+        if found:
+            return found[-1].rstrip(".")
+    return "it said nothing"
 
 
 def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
-    """A function for a child to run before its program: it then gets `death_signal` when this
-    process dies (Linux).
+    """Return a function for a child to run before its program: it then gets `death_signal` when
+    this process dies (Linux).
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -125,7 +123,7 @@ def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:
 
 
 def end_leftovers(cluster: Path) -> None:
-    """Ends the processes of an earlier server on this cluster whose supervisor was killed.
+    """End the processes of an earlier server on this cluster whose supervisor was killed.
 
     PostgreSQL removes a stale pid file itself, unless another process now has the pid in it.
 
@@ -145,7 +143,7 @@ def end_leftovers(cluster: Path) -> None:
 
 
 def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
-    """Sends the signal to the remaining processes and waits up to `patience_s`; true when one still
+    """Send the signal to the remaining processes and wait up to `patience_s`; true when one still
     runs.
     """
     deadline = time.monotonic() + patience_s
@@ -160,10 +158,12 @@ def _end(cluster: Path, ending: signal.Signals, patience_s: float) -> bool:
 
 
 def _processes_on(cluster: Path) -> Iterator[int]:
-    """Ids of the PostgreSQL processes on `cluster`; without /proc only the main process."""
-    listed = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
+    """Yield ids of the PostgreSQL processes on `cluster`; without /proc only the main process."""
+    running = [int(entry.name) for entry in Path("/proc").glob("[0-9]*")]
     recorded = _recorded_pid(cluster)
-    for pid in listed or ([recorded] if recorded else []):
+    if recorded and not running:  # there is no /proc here
+        running.append(recorded)
+    for pid in running:
         if _works_on(pid, cluster):
             yield pid
 
@@ -172,15 +172,14 @@ def _works_on(pid: int, cluster: Path) -> bool:
     process = Path(f"/proc/{pid}")
     try:
         # The link says "postgres (deleted)" if the program was replaced since.
-        return (process / "exe").readlink().name.startswith("postgres") and (
-            process / "cwd"
-        ).samefile(cluster)
+        is_postgres = (process / "exe").readlink().name.startswith("postgres")
+        return is_postgres and (process / "cwd").samefile(cluster)
     except OSError:  # gone, another user's, or no /proc here
         return f"/postgres -D {cluster} -c " in _command_line(pid)
 
 
 def _command_line(pid: int) -> str:
-    """The words of the command, with spaces between; empty when there is no such process."""
+    """Return the words of the command, with spaces between; empty when there is no such process."""
     if Path("/proc/self").exists():
         with suppress(OSError):
             return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")

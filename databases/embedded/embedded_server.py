@@ -57,7 +57,7 @@ class EmbeddedServer:
 
     @classmethod
     def acquire(cls, data_dir: Path) -> "EmbeddedServer":
-        """Starts the server of `data_dir` (created when missing) or joins it; returns when it
+        """Start the server of `data_dir` (created when missing) or join it; return when it
         answers.
 
         Raises:
@@ -68,9 +68,8 @@ class EmbeddedServer:
             users_lock = lock_file(home, USERS_LOCK)
             server = cls(home, users_lock)
             try:
-                _take(
-                    users_lock, fcntl.LOCK_SH, home
-                )  # waits for a server that is just being stopped
+                # This waits for a server that is just being stopped.
+                _take(users_lock, fcntl.LOCK_SH, home)
                 server._start_unless_running()
             except BaseException:
                 os.close(users_lock)
@@ -79,17 +78,17 @@ class EmbeddedServer:
 
     @property
     def admin_url(self) -> str:
-        """The superuser's URL of the database `postgres`."""
+        """Return the superuser's URL of the database `postgres`."""
         return self.url("postgres", SUPERUSER)
 
     def url(self, dbname: str, user: str) -> str:
-        """The URL of a database of this server for one of its roles; no password is needed."""
+        """Return the URL of a database for one of its roles; no password is needed."""
         socket_dir = (self.home / SOCKET_RECORD).read_text().strip()
         user, dbname, host = (quote(part, safe="") for part in (user, dbname, socket_dir))
         return f"postgresql://{user}@/{dbname}?host={host}&port={PORT}"
 
     def ensure_running(self) -> None:
-        """Starts the server again if it died; its URLs stay the same. Costs little while it runs.
+        """Start the server again if it died; its URLs stay the same. Costs little while it runs.
 
         Raises:
             EmbeddedServerError: it can't run, or was released.
@@ -102,7 +101,7 @@ class EmbeddedServer:
             self._start_unless_running()
 
     def release(self) -> None:
-        """Gives up the server; the last user's release returns when it has stopped (at most 45 s).
+        """Give up the server; the last user's release returns when it has stopped (at most 45 s).
         May be repeated.
         """
         if self._users_lock is None:
@@ -117,7 +116,7 @@ class EmbeddedServer:
                 time.sleep(POLL_S)
 
     def _start_unless_running(self) -> None:
-        """Waits for a supervisor that is at work; starts one if there is none. Call with the start
+        """Wait for a supervisor that is at work; start one if there is none. Call with the start
         lock held.
         """
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -148,7 +147,7 @@ class EmbeddedServer:
 
 
 def _start_supervisor(home: Home) -> str | None:
-    """Returns None when the server is ready, else the sentence that says why it isn't."""
+    """Return None when the server is ready, else the sentence that says why it isn't."""
     account = home.account
     arguments = [str(home.directory), str(find_programs(home))]
     arguments += [account.name, str(account.uid), str(account.gid)] if account else []
@@ -176,7 +175,7 @@ def _start_supervisor(home: Home) -> str | None:
 
 @contextmanager
 def _exclusive(home: Home) -> Iterator[None]:
-    """Lets one process at a time join, start or leave; raises `EmbeddedServerError` for what the
+    """Let one process at a time join, start or leave; raises `EmbeddedServerError` for what the
     system refuses.
     """
     try:
@@ -194,12 +193,13 @@ def _exclusive(home: Home) -> Iterator[None]:
 
 
 def _take(descriptor: int, mode: int, home: Home) -> None:
-    """Waits for a lock up to a limit, because its holder may hang."""
+    """Wait for a lock up to a limit, because its holder may hang."""
     deadline = time.monotonic() + START_TIMEOUT_S + _STOP_TIMEOUT_S
     while not try_lock(descriptor, mode):
         if time.monotonic() > deadline:
             raise EmbeddedServerError(
-                f"Another process keeps {home.directory} locked without end: end it, or set another DATA_DIR."
+                f"Another process keeps {home.directory} locked without end: end it, "
+                "or set another DATA_DIR."
             )
         time.sleep(POLL_S)
 
@@ -209,7 +209,7 @@ def _is_supervised(home: Home) -> bool:
 
 
 def _has_users(home: Home) -> bool:
-    """Whether other users hold the server. Call with the start lock held.
+    """Tell whether other users hold the server. Call with the start lock held.
 
     Only the supervisor waits for the exclusive lock, and it gets it when nobody is left.
     """
@@ -218,7 +218,7 @@ def _has_users(home: Home) -> bool:
 
 
 def _is_locked(home: Home, name: str, *, against: int) -> bool:
-    """Whether somebody's lock on the file prevents a lock of the kind `against`."""
+    """Tell whether somebody's lock on the file prevents a lock of the kind `against`."""
     with suppress(FileNotFoundError):
         descriptor = lock_file(home, name)
         try:

@@ -1,4 +1,4 @@
-"""The home folder, account, locks and error of an embedded server, which the other modules share."""
+"""The home folder, account, locks and error of an embedded server."""
 
 import errno
 import fcntl
@@ -43,21 +43,21 @@ class Home:
 
     @property
     def cluster(self) -> Path:
-        """The server's own data directory (PGDATA)."""
+        """Return the server's own data directory (PGDATA)."""
         return self.directory / "cluster"
 
     @property
     def log(self) -> Path:
-        """The server's log."""
+        """Return the path of the server's log."""
         return self.directory / "server.log"
 
     def give(self, path: Path) -> None:
-        """Makes the server's account the owner of the new `path`."""
+        """Make the server's account the owner of the new `path`."""
         if self.account:
             os.chown(path, self.account.uid, self.account.gid)
 
     def share(self, path: Path) -> None:
-        """Gives `path`, which root created, to this folder's owner, who may later run Citu without
+        """Give `path`, which root created, to this folder's owner, who may later run Citu without
         root.
         """
         if os.geteuid() == 0:
@@ -66,7 +66,7 @@ class Home:
 
 
 def create_folder(directory: Path, mode: int) -> None:
-    """Creates the folder with this mode, whatever the umask; leaves one that exists as it is."""
+    """Create the folder with this mode, whatever the umask; one that exists is left as it is."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         directory.mkdir()
@@ -76,7 +76,7 @@ def create_folder(directory: Path, mode: int) -> None:
 
 
 def lock_file(home: Home, name: str) -> int:
-    """Opens a lock file, and creates it when missing; programs that are started later don't inherit
+    """Open a lock file, and create it when missing; programs that are started later don't inherit
     the descriptor.
     """
     path = home.directory / name
@@ -86,7 +86,7 @@ def lock_file(home: Home, name: str) -> int:
 
 
 def try_lock(descriptor: int, mode: int) -> bool:
-    """Takes the lock (`fcntl.LOCK_SH` or `LOCK_EX`) without waiting; false when another process's
+    """Take the lock (`fcntl.LOCK_SH` or `LOCK_EX`) without waiting; false when another process's
     lock prevents it.
     """
     try:
@@ -97,7 +97,7 @@ def try_lock(descriptor: int, mode: int) -> bool:
 
 
 def can_write(account: Account | None, directory: Path) -> bool:
-    """Whether `account` can reach `directory` and keep files of its own in it."""
+    """Tell whether `account` can reach `directory` and keep files of its own in it."""
     try:
         probe = Path(tempfile.mkdtemp(prefix="probe-", dir=directory))
     except OSError:
@@ -119,7 +119,7 @@ def can_write(account: Account | None, directory: Path) -> bool:
 def run_as(
     account: Account | None, command: list[str], preexec_fn: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `command` as `account`; output is captured.
+    """Run `command` as `account`; output is captured.
 
     Raises:
         OSError: the program is missing or doesn't run here, or the user can't be switched.
@@ -138,8 +138,8 @@ def run_as(
 
 
 def surroundings(account: Account | None) -> dict[str, Any]:
-    """Arguments for `subprocess`: the user, a directory that all can enter, an environment without
-    PostgreSQL's own variables.
+    """Return arguments for `subprocess`: the user, a directory that all can enter, an environment
+    without PostgreSQL's own variables.
     """
     kept = {
         name: value

@@ -42,7 +42,7 @@ _SETTLED_S = 600  # seconds; a younger home may not be recorded yet
 
 
 def find_home(data_dir: Path) -> Home:
-    """The home of the server for `data_dir`; creates the folders that are missing.
+    """Return the home of the server for `data_dir`; create the folders that are missing.
 
     Raises:
         EmbeddedServerError: no folder can be used.
@@ -56,30 +56,31 @@ def find_home(data_dir: Path) -> Home:
         return Home(_reachable(own, account), account)
     except OSError as exc:
         raise EmbeddedServerError(
-            f"The data directory {data_dir} can't be used ({exc.strerror}): set DATA_DIR to a folder you may write to."
+            f"The data directory {data_dir} can't be used ({exc.strerror}): "
+            "set DATA_DIR to a folder you may write to."
         ) from exc
 
 
 def _account_for(own: Path) -> Account:
-    """The owner of `own` unless that is root; else `postgres` or `nobody`, whichever exists."""
+    """Return the owner of `own`; instead of root `postgres` or `nobody`, whichever exists."""
     owner = own.stat().st_uid
-    entry = (
-        _entry(pwd.getpwuid, owner)
-        if owner
-        else _entry(pwd.getpwnam, "postgres") or _entry(pwd.getpwnam, "nobody")
-    )
+    if owner:
+        entry = _entry(pwd.getpwuid, owner)
+    else:
+        entry = _entry(pwd.getpwnam, "postgres") or _entry(pwd.getpwnam, "nobody")
     if entry is None:
         raise EmbeddedServerError(
-            "PostgreSQL refuses to run as root and there is no user 'postgres' or 'nobody' to run it as: "
-            f"start Citu as an ordinary user, or {OWN_SERVER}."
+            "PostgreSQL refuses to run as root and there is no user 'postgres' or 'nobody' to run"
+            f" it as: start Citu as an ordinary user, or {OWN_SERVER}."
         )
     account = Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
     try:
         run_as(account, ["/bin/sh", "-c", ":"])
     except OSError as exc:
         raise EmbeddedServerError(
-            f"PostgreSQL refuses to run as root, and root may not switch to the user '{account.name}' here "
-            f"({exc.strerror}): start Citu as an ordinary user, or {OWN_SERVER}."
+            "PostgreSQL refuses to run as root, and root may not switch to the user"
+            f" '{account.name}' here ({exc.strerror}): start Citu as an ordinary user, "
+            f"or {OWN_SERVER}."
         ) from exc
     return account
 
@@ -92,7 +93,7 @@ def _entry(lookup: Callable[[Any], pwd.struct_passwd], key: int | str) -> pwd.st
 
 
 def _reachable(own: Path, account: Account) -> Path:
-    """`own` if the account can work there, else another folder, which the file `location` records."""
+    """Return `own` if the account can work there, else the folder that `location` records."""
     record = own / _LOCATION
     recorded = Path(record.read_text().strip()) if record.exists() else None
     if recorded and recorded.is_dir():
@@ -102,13 +103,13 @@ def _reachable(own: Path, account: Account) -> Path:
     elsewhere = ELSEWHERE / uuid.uuid4().hex
     with suppress(OSError):
         create_folder(ELSEWHERE, 0o755)
-        _remove_orphans()
+        _remove_abandoned()
         create_folder(elsewhere, 0o755)
         (elsewhere / _OWNER).write_text(f"{own}\n")
     if not can_write(account, elsewhere):
         raise EmbeddedServerError(
-            f"The user '{account.name}', as whom PostgreSQL has to run because root may not, can't reach {own} or "
-            f"{ELSEWHERE}: set DATA_DIR to a folder it can reach, or {OWN_SERVER}."
+            f"The user '{account.name}', as whom PostgreSQL has to run because root may not, can't"
+            f" reach {own} or {ELSEWHERE}: set DATA_DIR to a folder it can reach, or {OWN_SERVER}."
         )
     _record(elsewhere, record, recorded)
     chosen = Path(record.read_text().strip())
@@ -122,7 +123,7 @@ def _reachable(own: Path, account: Account) -> Path:
 
 
 def _record(elsewhere: Path, record: Path, outdated: Path | None) -> None:
-    """Writes the place into `record` atomically; if two processes do so at once, the first one
+    """Write the place into `record` atomically; if two processes do so at once, the first one
     counts.
     """
     if outdated:
@@ -144,22 +145,21 @@ def _runs_programs(directory: Path) -> bool:
     return not os.statvfs(directory).f_flag & getattr(os, "ST_NOEXEC", 0)  # unknown to macOS
 
 
-def _remove_orphans() -> None:
-    """Removes homes elsewhere whose data directory was a temporary folder that has been deleted."""
+def _remove_abandoned() -> None:
+    """Remove homes elsewhere whose data directory was a temporary folder that has been deleted."""
     for owner in ELSEWHERE.glob(f"*/{_OWNER}"):
         folder = Path(owner.read_text().rstrip("\n"))
-        is_settled = time.time() - owner.stat().st_mtime > _SETTLED_S
-        if (
-            is_settled
-            and _is_temporary(folder)
-            and not (folder / _LOCATION).exists()
-            and _is_unused(owner.parent)
-        ):
+        is_young = time.time() - owner.stat().st_mtime <= _SETTLED_S
+        is_recorded = (folder / _LOCATION).exists()
+        if is_young or is_recorded or not _is_temporary(folder):
+            continue
+        if _is_unused(owner.parent):
             shutil.rmtree(owner.parent, ignore_errors=True)
 
 
 def _is_temporary(folder: Path) -> bool:
-    roots = {Path(root).resolve() for root in (tempfile.gettempdir(), "/tmp", "/var/tmp")}  # noqa: S108 - only compared
+    names = (tempfile.gettempdir(), "/tmp", "/var/tmp")  # noqa: S108 - only compared
+    roots = {Path(name).resolve() for name in names}
     return not roots.isdisjoint(folder.parents)
 
 

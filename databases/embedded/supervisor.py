@@ -55,8 +55,9 @@ START_TIMEOUT_S = 60.0
 
 _SOCKET_PREFIX = "citu-"
 _SOCKET_PATH_BYTES = 103  # what every platform's sun_path holds, without its final NUL
-# The address space of one process of the server: 96 MB that it begins with, its shared buffers among
-# them, and 256 MB for what statements take. A request beyond that fails as an ordinary error (53200).
+# The address space of one process of the server: 96 MB that it begins with, its shared buffers
+# among them, and 256 MB for what statements take. A request beyond that fails as an ordinary error
+# (53200).
 _ADDRESS_SPACE_BYTES = (96 + 256) * 1024 * 1024
 _LOG_BYTES = 4 * 1024 * 1024  # the log is at most two files of this size
 
@@ -96,7 +97,7 @@ class BoundedLog:
         self.last_lines: collections.deque[str] = collections.deque(maxlen=20)
 
     def copy(self, source: IO[bytes]) -> None:
-        """Appends the lines of `source` until it ends. A full disk loses lines; it must not make
+        """Append the lines of `source` until it ends. A full disk loses lines; it must not make
         the server wait.
         """
         for line in source:
@@ -127,7 +128,7 @@ class Supervisor:
         self._unused = threading.Event()
 
     def run(self) -> None:
-        """Starts the server, reports on standard output, and returns when the server has ended.
+        """Start the server, report on standard output, and return when the server has ended.
 
         Raises:
             EmbeddedServerError: it can't start.
@@ -182,15 +183,23 @@ class Supervisor:
         return postgres
 
     def _is_ready(self, postgres: subprocess.Popen[bytes]) -> bool:
-        """Waits for the line that `postgres` writes into its pid file when it accepts connections."""
+        """Wait for what `postgres` writes into its pid file when it accepts connections."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while postgres.poll() is None and time.monotonic() < deadline:
-            with suppress(OSError):
-                lines = (self._home.cluster / "postmaster.pid").read_text().splitlines()
-                if len(lines) > 7 and lines[0] == str(postgres.pid) and lines[7].strip() == "ready":
-                    return True
+            if self._has_reported(postgres.pid):
+                return True
             time.sleep(POLL_S)
         return False
+
+    def _has_reported(self, pid: int) -> bool:
+        """Tell whether the pid file says that the process is ready."""
+        try:
+            lines = (self._home.cluster / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        if len(lines) < 8:
+            return False
+        return lines[0] == str(pid) and lines[7].strip() == "ready"
 
     def _stop_when_unused(self, postgres: subprocess.Popen[bytes]) -> None:
         # Keep the lock until this process ends: users who come meanwhile wait, then start the next
@@ -208,8 +217,8 @@ class Supervisor:
 
 
 def _socket_dir(home: Home) -> Path:
-    """A private folder with a short path for the socket; the recorded one if it exists, so that
-    URLs stay valid.
+    """Return a private folder with a short path for the socket; the recorded one if it exists, so
+    that URLs stay valid.
     """
     record = home.directory / SOCKET_RECORD
     with suppress(OSError):
@@ -229,9 +238,7 @@ def _socket_dir(home: Home) -> Path:
 
 
 def _is_usable(directory: Path, home: Home) -> bool:
-    """Whether the folder belongs to the server's account alone; creates it again when it is
-    missing.
-    """
+    """Tell whether the folder belongs to the server's account alone; a missing one is created."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700)
         home.give(directory)
@@ -241,7 +248,8 @@ def _is_usable(directory: Path, home: Home) -> bool:
 
 
 def _new_socket_dir(home: Home) -> Path:
-    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - the folder made there is private
+    # The folder that is made there is private.
+    for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108
         if not can_write(home.account, Path(parent)):
             continue
         directory = Path(tempfile.mkdtemp(prefix=_SOCKET_PREFIX, dir=parent))
@@ -250,7 +258,8 @@ def _new_socket_dir(home: Home) -> Path:
             return directory
         directory.rmdir()
     raise EmbeddedServerError(
-        "No temporary folder is writable for PostgreSQL's socket: set TMPDIR to one with a short path."
+        "No temporary folder is writable for PostgreSQL's socket: "
+        "set TMPDIR to one with a short path."
     )
 
 
@@ -259,7 +268,7 @@ def _new_socket_dir(home: Home) -> Path:
 
 
 def _report(message: str) -> None:
-    """Sends `message` to the process that started this one, which reads until the output is closed."""
+    """Send `message` to the process that started this one, and close the output that it reads."""
     with suppress(BrokenPipeError):
         os.write(1, message.encode())
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -269,7 +278,7 @@ def _report(message: str) -> None:
 
 
 def _child() -> Callable[[], None]:
-    """A function for the server to run before its program: it bounds the memory of its processes."""
+    """Return what the server runs before its program: it bounds the memory of its processes."""
     tie_to_parent = dies_with_parent(signal.SIGINT)
 
     def arrange() -> None:
@@ -284,7 +293,7 @@ def _child() -> Callable[[], None]:
 
 
 def main(arguments: list[str]) -> None:
-    """Detaches and supervises, with the arguments as in the module's docstring."""
+    """Detach and supervise, with the arguments as in the module's docstring."""
     directory, programs, *account = arguments
     home = Home(
         Path(directory), Account(account[0], int(account[1]), int(account[2])) if account else None

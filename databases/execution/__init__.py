@@ -1,1 +1,1 @@
-"""How proven statements run: judged, limited, noted, sent to PostgreSQL, and their rows rendered."""
+"""Proven statements: judged, limited, noted, sent to PostgreSQL, and their rows rendered."""

@@ -28,11 +28,8 @@ _NO_PRIVILEGE = Text(
     "The database role may not read something that the query needs.",
 )
 
-_ABOUT_NAMES = (
-    "0A",
-    "3F",
-    "42",
-)  # classes of SQLSTATE about what the statement names; others are about values met
+# Classes of SQLSTATE about what the statement names; others are about values met.
+_ABOUT_NAMES = ("0A", "3F", "42")
 _OWN_WORDS = ("P0", "38", "39", "2F")  # what functions say, which may be anything
 _TO_THE_LAST_QUOTE = re.compile(r"[\"“”„«‹「『].*", re.DOTALL)
 _NUMBER = re.compile(r"(?<!\w)(?:0x[0-9a-fA-F]+|[-+]?\d[\d.,:-]*)")
@@ -44,38 +41,44 @@ _OWN_MESSAGE = Text(
 
 
 def without_values(error: InvalidSql, sql: str) -> InvalidSql:
-    """`error`, or one in its place that quotes no stored value; for statements that read tables
-    which hide rows.
+    """Return `error`, or one in its place that quotes no stored value.
+
+    It is for statements that read tables which hide rows.
 
     Args:
         sql: the statement as it was given, whose own texts may be quoted.
     """
     state = error.sqlstate or ""
+    if error.detail_zh is not None:  # the text is Citu's own
+        return error
     # Errors about names have a position unless a function met the name in a row, as pg_has_role and
     # to_tsquery do.
-    if error.detail_zh is not None or (
-        state.startswith(_ABOUT_NAMES) and error.position is not None
-    ):
+    if state.startswith(_ABOUT_NAMES) and error.position is not None:
         return error
-    detail, detail_zh = error.detail, None
     if state.startswith(_OWN_WORDS):
         detail, detail_zh = _OWN_MESSAGE.en, _OWN_MESSAGE.zh
     else:
-        if not all(quoted in sql for quoted in _QUOTED.findall(detail)) or _is_cut(detail):
-            detail = _TO_THE_LAST_QUOTE.sub(_HIDDEN_VALUE, detail)
-        detail = _NUMBER.sub(lambda number: number[0] if number[0] in sql else "…", detail)
+        detail, detail_zh = _unquoted(error.detail, sql), None
     return InvalidSql(detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position)
 
 
+def _unquoted(detail: str, sql: str) -> str:
+    """Return the message without texts and numbers that the statement does not hold."""
+    is_of_statement = all(quoted in sql for quoted in _QUOTED.findall(detail))
+    if _is_cut(detail) or not is_of_statement:
+        detail = _TO_THE_LAST_QUOTE.sub(_HIDDEN_VALUE, detail)
+    return _NUMBER.sub(lambda number: number[0] if number[0] in sql else "…", detail)
+
+
 def _is_cut(detail: str) -> bool:
-    """Whether the message begins a quotation that it does not end."""
+    """Tell whether the message begins a quotation that it does not end."""
     return detail.endswith("…") or detail.count('"') % 2 == 1
 
 
 def discreet(
     error: InvalidSql | ForbiddenObject, sql: str, catalog: Catalog, facts: ServerFacts
 ) -> InvalidSql | ForbiddenObject:
-    """`error`, or one in its place without names that may not be seen.
+    """Return `error`, or one in its place without names that may not be seen.
 
     Args:
         sql: the statement it is about.
@@ -84,29 +87,35 @@ def discreet(
     if isinstance(error, ForbiddenObject):
         is_known = _is_said(error.name, sql) or error.name in catalog.by_name
         return error if is_known else ForbiddenObject("", _NO_PRIVILEGE)
-    hint = error.hint if error.hint and _is_visible(error.hint, sql, catalog) else None
-    hides = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
-    if hint == error.hint and not hides:
+    hint = error.hint
+    if hint is not None and not _is_visible(hint, sql, catalog):
+        hint = None
+    names_hidden = any(_is_hidden(name, sql, catalog, facts) for name in _names(error.detail))
+    if hint == error.hint and not names_hidden:
         return error
-    detail, detail_zh = (_UNSHOWN.en, _UNSHOWN.zh) if hides else (error.detail, error.detail_zh)
+    detail, detail_zh = error.detail, error.detail_zh
+    if names_hidden:
+        detail, detail_zh = _UNSHOWN.en, _UNSHOWN.zh
     return InvalidSql(
         detail, detail_zh=detail_zh, sqlstate=error.sqlstate, position=error.position, hint=hint
     )
 
 
 def _names(text: str) -> Iterator[str]:
-    """The texts in quotes, and the parts of those with dots."""
+    """Yield the texts in quotes, and the parts of those with dots."""
     for quoted in _QUOTED.findall(text):
         yield quoted
-        yield from quoted.split(".") if "." in quoted else ()
+        if "." in quoted:
+            yield from quoted.split(".")
 
 
 def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> bool:
-    """Whether the server has something of that name that neither the statement nor the catalogue
-    holds.
-    """
-    exists = name in facts.column_names or any(name == relation for _, relation in facts.relations)
-    return exists and not _is_said(name, sql) and not _is_in(name, catalog)
+    """Tell whether the server has that name, and neither the statement nor the catalogue does."""
+    if _is_said(name, sql) or _is_in(name, catalog):
+        return False
+    if name in facts.column_names:
+        return True
+    return any(name == relation for _, relation in facts.relations)
 
 
 def _is_said(name: str, sql: str) -> bool:
@@ -114,19 +123,25 @@ def _is_said(name: str, sql: str) -> bool:
 
 
 def _is_in(name: str, catalog: Catalog) -> bool:
-    return name in catalog.by_name or any(table.column(name) for table in catalog.tables)
+    if name in catalog.by_name:
+        return True
+    return any(table.column(name) for table in catalog.tables)
 
 
 def _is_visible(hint: str, sql: str, catalog: Catalog) -> bool:
-    """Whether every name in the hint may be seen; `alias.column` is looked up in the alias's table."""
+    """Tell whether every name in the hint may be seen."""
     sources = references(sql, catalog).sources
     for name in _QUOTED.findall(hint):
         source, _, column = name.rpartition(".")
         table = sources.get(source)
-        if table is not None and table.column(column) is None:
-            return False
-        # The alias of something else than a visible table, a subquery for example: its columns are
-        # named in the text.
-        if table is None and not _is_said(column, sql) and (source or not _is_in(column, catalog)):
+        if table is not None:
+            is_visible = table.column(column) is not None
+        elif source:
+            # The alias of something else than a visible table, a subquery for example: its columns
+            # are named in the text.
+            is_visible = _is_said(column, sql)
+        else:
+            is_visible = _is_said(column, sql) or _is_in(column, catalog)
+        if not is_visible:
             return False
     return True

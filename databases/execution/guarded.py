@@ -60,7 +60,7 @@ class Proven:
 
     @property
     def sql_as_run(self) -> str | None:
-        """`sent`, where it is another statement."""
+        """Return `sent`, where it is another statement."""
         return self.sent if self.sent != self.statement else None
 
 
@@ -214,7 +214,8 @@ class GuardedDatabase(ExecutingDatabase):
     def check(self, sql: str) -> None:
         """Prove that `sql` is one read-only query.
 
-        Judges by the built-in lists until the server's were first read. Blocks for as long as that takes: for callers without an event loop.
+        Judges by the built-in lists until the server's were first read. Blocks for as long as that
+        takes: for callers without an event loop.
         """
         self._guard.check(sql)
 
@@ -261,12 +262,10 @@ class GuardedDatabase(ExecutingDatabase):
 
     def _hides_rows_of(self, found: Inspection) -> bool:
         """Tell whether the statement reads relations whose rows these actors may not all see."""
-        for table in found.tables:
-            if table in self._hiding:
-                return True
-            if any(table.endswith(f".{name}") for name in self._hiding):
-                return True
-        return False
+        if not self._hiding.isdisjoint(found.tables):
+            return True
+        endings = tuple(f".{name}" for name in self._hiding)
+        return any(table.endswith(endings) for table in found.tables)
 
     async def planned(self, proven: Proven) -> PlanEstimate:
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""
@@ -281,7 +280,7 @@ class GuardedDatabase(ExecutingDatabase):
         return plan
 
     async def _admit(self, proven: Proven) -> None:
-        """Plans a statement that gathers rows, unless it was planned lately: it may need more
+        """Plan a statement that gathers rows, unless it was planned lately: it may need more
         memory than there is.
         """
         if proven.gathered_chars is not None and proven not in self._admitted:

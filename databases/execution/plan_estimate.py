@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from common.errors import CostExceeded
@@ -34,7 +35,7 @@ _MOST_GROUPS = 1_000  # that an estimate is believed: groups may be of very diff
 
 
 def plan_estimate(top: Mapping[str, Any], gathered_chars: int | None = None) -> PlanEstimate:
-    """The estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON).
+    """Return the estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON).
 
     Args:
         gathered_chars: that the statement adds to each row whose values it gathers into one; None
@@ -54,7 +55,8 @@ def plan_estimate(top: Mapping[str, Any], gathered_chars: int | None = None) -> 
 
 
 def _gathered_bytes(top: Mapping[str, Any], added_chars: int) -> float:
-    """How long the longest value gets that a node of the plan gathers from the rows below it.
+    """Return how long the longest value gets that a node of the plan gathers from the rows below
+    it.
 
     What is gathered in groups and then gathered again counts as a whole.
     """
@@ -71,30 +73,32 @@ def _gathered_bytes(top: Mapping[str, Any], added_chars: int) -> float:
 
 
 def _gathered_by(node: Mapping[str, Any], added_chars: int, *, is_whole: bool) -> float:
-    """What one value takes that the node gathers; 0 for nodes that gather nothing."""
+    """Return the bytes of one value that the node gathers; 0 for nodes that gather nothing."""
     of_array = 0.0
     if node.get("Parent Relationship") in ("InitPlan", "SubPlan"):  # it may be that of an array
         of_array = _memory("", node, added_chars)
     shown = " ".join(node.get("Output", ()))
-    below = node.get("Plans")
-    if node.get("Node Type") not in _GATHERING_NODES or not below or not _GATHERING.search(shown):
+    gathers = node.get("Node Type") in _GATHERING_NODES and _GATHERING.search(shown)
+    below = node.get("Plans", ())
+    if not gathers or not below:
         return of_array
-    inner = next((one for one in below if one.get("Parent Relationship") == "Outer"), below[0])
-    is_grouped = node["Node Type"] == "Aggregate" and not is_whole
-    groups = min(max(float(node["Plan Rows"]), 1.0), _MOST_GROUPS) if is_grouped else 1.0
-    return max(of_array, _memory(shown, inner, added_chars) / groups)
+    outer = [inner for inner in below if inner.get("Parent Relationship") == "Outer"]
+    gathered = _memory(shown, (outer or below)[0], added_chars)
+    if node["Node Type"] == "Aggregate" and not is_whole:
+        gathered /= min(max(float(node["Plan Rows"]), 1.0), _MOST_GROUPS)
+    return max(of_array, gathered)
 
 
 def _memory(shown: str, rows: Mapping[str, Any], added_chars: int) -> float:
-    """What it takes to gather the rows of a node by what is `shown`."""
+    """Return the bytes that gathering the rows of a node takes, by what is `shown`."""
     width = float(rows["Plan Width"]) + added_chars
     count = max(len(_GATHERING.findall(shown)), 1)
-    kinds = [(fixed, factor) for kind, fixed, factor in _MEMORY if kind.search(shown)]
     widths = max(1.0, count / _COLUMNS)
-    each = max(
-        count * fixed + factor * widths * width for fixed, factor in kinds or [_OTHER_MEMORY]
-    )
-    return float(rows["Plan Rows"]) * each
+    kinds = [(fixed, factor) for kind, fixed, factor in _MEMORY if kind.search(shown)]
+    if not kinds:
+        kinds = [_OTHER_MEMORY]
+    of_row = max(count * fixed + factor * widths * width for fixed, factor in kinds)
+    return float(rows["Plan Rows"]) * of_row
 
 
 def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -108,19 +112,20 @@ def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def with_known_scans(
     plan: PlanEstimate, catalog: Catalog, parents: Mapping[Key, frozenset[Key]]
 ) -> PlanEstimate:
-    """`plan` with only tables of `catalog` in its scans: partitions become their table, hidden
-    tables go.
+    """Return `plan` with only tables of `catalog` in its scans.
+
+    Partitions become their table, and hidden tables go.
     """
-    if all(scan in catalog.by_name for scan in plan.scans):
+    if catalog.by_name.keys() >= set(plan.scans):
         return plan
-    above = {child: tuple(name for _, name in tops) for (_, child), tops in parents.items()}
-    known = [
-        name
-        for scan in plan.scans
-        for name in (scan, *above.get(scan, ()))
-        if name in catalog.by_name
-    ]
-    return replace(plan, scans=tuple(dict.fromkeys(known)))
+    above: dict[str, list[str]] = {}
+    for (_, child), tops in parents.items():
+        above[child] = [name for _, name in tops]
+    names: list[str] = []
+    for scan in plan.scans:
+        names += [scan, *above.get(scan, ())]
+    known = [name for name in dict.fromkeys(names) if name in catalog.by_name]
+    return replace(plan, scans=tuple(known))
 
 
 _UNTOLD = Text(
@@ -150,7 +155,7 @@ class CostLimits:
     gathered_bytes: int = 192 * 1024 * 1024
 
     def admit(self, plan: PlanEstimate, catalog: Catalog) -> None:
-        """Returns when `plan` is within the limits.
+        """Return when `plan` is within the limits.
 
         Raises:
             CostExceeded: it is not; the sentence names what to narrow.
@@ -190,20 +195,20 @@ def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
     if column is None:
         return Text(
             f"其中 {name} 的读取量最大，请为它增加筛选条件，并检查连接条件是否完整。",
-            f"Most of it is reading {name}: add conditions on it, and check that every join has its condition.",
+            f"Most of it is reading {name}: add conditions on it,"
+            " and check that every join has its condition.",
         )
     return Text(
-        f"其中 {name} 的读取量最大，请缩小范围（例如限定 {column} 的时间段），并检查连接条件是否完整。",
+        f"其中 {name} 的读取量最大，请缩小范围（例如限定 {column} 的时间段），"
+        "并检查连接条件是否完整。",
         f"Most of it is reading {name}: narrow it (for example to a period of {column}),"
         " and check that every join has its condition.",
     )
 
 
 def _date_column(name: str, catalog: Catalog) -> str | None:
-    """The table's first date column, or else its first time stamp."""
-    columns = [column for table in catalog.by_name[name] for column in table.columns]
-    for kind in ("date", "timestamp"):
-        for column in columns:
-            if column.type.startswith(kind):
-                return column.name
-    return None
+    """Return the table's first date column, or else its first time stamp."""
+    columns = list(chain.from_iterable(table.columns for table in catalog.by_name[name]))
+    dates = [column.name for column in columns if column.type.startswith("date")]
+    times = [column.name for column in columns if column.type.startswith("timestamp")]
+    return next(iter(dates + times), None)

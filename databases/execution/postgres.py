@@ -68,9 +68,11 @@ _EXPLAIN_OUTPUT = "EXPLAIN (FORMAT JSON, VERBOSE) "  # also says what each node 
 # others pass unchanged, with their positions.
 _SHORT_ERRORS = """EXCEPTION WHEN OTHERS THEN
 GET STACKED DIAGNOSTICS said = MESSAGE_TEXT, more = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more) + pg_catalog.octet_length(hint) < 10000 THEN RAISE;
+IF pg_catalog.octet_length(said) + pg_catalog.octet_length(more)
+    + pg_catalog.octet_length(hint) < 10000 THEN RAISE;
 END IF;
-RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
+RAISE EXCEPTION USING ERRCODE = SQLSTATE,
+    MESSAGE = pg_catalog.left(said, 2000), HINT = pg_catalog.left(hint, 2000);
 END"""
 _BLOCK = "{begin}DO ${tag}$ DECLARE said text; more text; hint text; "
 # A plan shows the statement's constants, and PostgreSQL computes them first: the text of
@@ -78,16 +80,20 @@ _BLOCK = "{begin}DO ${tag}$ DECLARE said text; more text; hint text; "
 # the estimates of the top node of a huge plan.
 _PLAN = f"""{_BLOCK} plan pg_catalog.json; BEGIN EXECUTE {{literal}} INTO plan;
 IF pg_catalog.octet_length(plan::text) > 1000000 THEN
-    plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan', pg_catalog.json_build_object(
-        'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost', 'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
+    plan := pg_catalog.json_build_array(pg_catalog.json_build_object('Plan',
+        pg_catalog.json_build_object(
+            'Total Cost', plan -> 0 -> 'Plan' -> 'Total Cost',
+            'Plan Rows', plan -> 0 -> 'Plan' -> 'Plan Rows')));
 END IF; PERFORM pg_catalog.set_config('citu.plan', plan::text, true);
 {_SHORT_ERRORS} ${{tag}}$; SELECT pg_catalog.current_setting('citu.plan')"""
 _PLAN_BYTES = 8 * 1024 * 1024  # of the answer: a plan or an error, which may quote the statement
 
 # The block runs the query to its end, so that errors are shortened. The cursor keeps the rows:
 # nothing is run twice.
-_OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu'; BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
-MOVE FORWARD ALL FROM rows; MOVE ABSOLUTE 0 FROM rows; {_SHORT_ERRORS} ${{tag}}$; FETCH {{what}} FROM citu"""
+_OPEN = f"""{_BLOCK} rows pg_catalog.refcursor := 'citu';
+BEGIN OPEN rows SCROLL FOR EXECUTE {{literal}};
+MOVE FORWARD ALL FROM rows; MOVE ABSOLUTE 0 FROM rows;
+{_SHORT_ERRORS} ${{tag}}$; FETCH {{what}} FROM citu"""
 # Allowed beyond the rows themselves: frames, column names, an error message.
 _FRAMING_BYTES = 2 * 1024 * 1024
 _SLACK_BYTES = 64 * 1024  # the same for the first attempt
@@ -149,12 +155,13 @@ class PostgresDatabase:
         self._resets: set[asyncio.Task[None]] = set()
 
     async def ping(self) -> None:
-        """Returns when the database answers, also when the current caller's share is taken."""
+        """Return when the database answers, even when the current caller's share is taken."""
         with charged_to(SERVICE):
             await self._with_connection(lambda connection: connection.query("SELECT 1"))
 
     async def knowledge(self) -> Knowledge:
-        """The catalogue as `show` leaves it, and what the guard needs to know about the server.
+        """Return the catalogue as `show` leaves it, and what the guard needs to know about the
+        server.
 
         It is at most `catalog_ttl_s` old while the database answers. What did not change is the
         same object as before.
@@ -164,7 +171,7 @@ class PostgresDatabase:
     async def explain(
         self, sql: str, context: RowContext | None = None, gathered_chars: int | None = None
     ) -> PlanEstimate:
-        """The planner's estimate for `sql`, which is not run.
+        """Return the planner's estimate for `sql`, which is not run.
 
         Args:
             context: what policies are told; None: that nobody asks, if they are told anything.
@@ -180,7 +187,7 @@ class PostgresDatabase:
         return plan_estimate(plan, gathered_chars)
 
     async def run(self, sql: str, context: RowContext | None = None) -> QueryResult:
-        """The rows of `sql` up to the caps; `context` as for `explain`."""
+        """Return the rows of `sql` up to the caps; `context` as for `explain`."""
         begin = self._begun(context)
         offset = len(begin) + len(SELECT_ROW)
         try:
@@ -197,7 +204,7 @@ class PostgresDatabase:
         )
 
     def _begun(self, context: RowContext | None) -> str:
-        """How a transaction begins."""
+        """Return how a transaction begins."""
         return self._begin if context is None else context.begin
 
     async def _fetch(self, connection: Connection, begin: str, sql: str) -> QueryResult:
@@ -213,7 +220,7 @@ class PostgresDatabase:
         return await whole_result(fetched, types, caps)
 
     async def _fetch_cut(self, connection: Connection, begin: str, sql: str) -> QueryResult:
-        """The rows of a too large result that fit, with cells cut that are too long."""
+        """Return the rows of a too large result that fit, with cells cut that are too long."""
         caps = self._caps
         described = await _in_block(connection, begin, columns_query(sql), "FORWARD 0", caps)
         if len(described.columns) > MOST_COLUMNS:
@@ -275,8 +282,8 @@ class PostgresDatabase:
     async def stream(
         self, sql: str, most_rows: int, context: RowContext | None = None
     ) -> RowStream:
-        """The rows of `sql`, page by page, over a connection that only streams use; `context` as
-        for `explain`.
+        """Return the rows of `sql`, page by page, over a connection that only streams use;
+        `context` as for `explain`.
         """
         rows = CursorRows(
             await self._streaming.acquire(),
@@ -297,7 +304,7 @@ class PostgresDatabase:
         return rows
 
     async def _give_back(self, connection: Connection, pool: Pool) -> None:
-        """Returns the connection to the pool, clean. That goes on if the caller is cancelled once
+        """Return the connection to the pool, clean. That goes on if the caller is cancelled once
         more.
         """
         if connection.is_open:
@@ -311,7 +318,7 @@ class PostgresDatabase:
 
     @property
     def stuck_connections(self) -> int:
-        """Connections that are taken by statements that PostgreSQL does not stop."""
+        """Return how many connections are taken by statements that PostgreSQL does not stop."""
         return self._pool.stuck + self._streaming.stuck
 
     def close(self) -> None:
@@ -321,7 +328,7 @@ class PostgresDatabase:
 
 
 async def _explain(connection: Connection, begin: str, command: str) -> dict[str, Any]:
-    """The outermost node of the plan."""
+    """Return the outermost node of the plan."""
     block = _with_literal(_PLAN, command, begin=begin)
     try:
         answer = await connection.query(block, most_bytes=_PLAN_BYTES)
@@ -335,7 +342,7 @@ async def _explain(connection: Connection, begin: str, command: str) -> dict[str
 async def _in_block(
     connection: Connection, begin: str, query: str, what: str, caps: Caps
 ) -> TextRows:
-    """Runs `query` in a transaction and a block that shortens errors, and fetches `what` of it."""
+    """Run `query` in a transaction and a block that shortens errors, and fetch `what` of it."""
     most_bytes = caps.bytes + _FRAMING_BYTES
     try:
         block = _with_literal(_OPEN, query, begin=begin, what=what)
@@ -360,8 +367,8 @@ _NO_BLOCKS = (errors.UndefinedObject, errors.InsufficientPrivilege)
 
 
 def _with_literal(block: str, text: str, **values: str) -> str:
-    """`block` with `text` as a literal; the tag is chosen so that nothing in the text ends the
-    block.
+    """Return `block` with `text` as a literal; the tag is chosen so that nothing in the text ends
+    the block.
     """
     tag = "citu"
     while f"${tag}$" in text:

@@ -36,7 +36,6 @@ class ResultTypes:
 
     async def _look_up(self, oids: Collection[int], connection: Connection) -> None:
         found = await connection.query(_TYPES_QUERY.format(oids=", ".join(map(str, oids))))
-        for unknown in oids:
-            self._known[unknown] = PgType(str(unknown))
+        self._known |= {unknown: PgType(str(unknown)) for unknown in oids}
         for oid, name, element, delimiter in found.rows:
-            self._known[int(oid or 0)] = PgType(name or "", int(element or 0), delimiter or ",")
+            self._known[int(oid)] = PgType(name, int(element or 0), delimiter)

@@ -10,14 +10,13 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from common.errors import ValidationFailed
 from common.text import Text
 from common.values import QueryResult
 from databases.execution.value_rendering import PgType, Render, as_is, renderer
-from postgres.connection import TextRows
+from postgres.connection import Row, TextRows
 
 ROW = "citu_row_8c1f"
 """The alias of the user's statement: a name that no column will have."""
@@ -44,7 +43,8 @@ _CELL = (
 )
 # The first character of a cell says whether it is whole.
 _SHORT_CELL = (
-    f"CASE WHEN pg_catalog.octet_length({{c}}) > {{most}} THEN '{_SHORTENED}' || pg_catalog.left({{c}}, {{kept}})"
+    "CASE WHEN pg_catalog.octet_length({c}) > {most}"
+    f" THEN '{_SHORTENED}' || pg_catalog.left({{c}}, {{kept}})"
     f" ELSE '{_WHOLE}' || {{c}} END AS {{c}}"
 )
 _FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
@@ -53,8 +53,11 @@ _FITTING = "CASE WHEN size <= {bytes} THEN {c} END"
 _CUT = f"""WITH {ROW} AS (SELECT * FROM ({{sql}}\n) AS {ROW} LIMIT {{rows}})
 SELECT {{fitting}} FROM (
     SELECT s.*, pg_catalog.pg_column_size(s) + {{frame}} AS own,
-           pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}}) OVER (ROWS UNBOUNDED PRECEDING) AS size
-    FROM (SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r {{names}} OFFSET 0) AS t OFFSET 0) AS s
+           pg_catalog.sum(pg_catalog.pg_column_size(s) + {{frame}})
+               OVER (ROWS UNBOUNDED PRECEDING) AS size
+    FROM (
+        SELECT {{short}} FROM (SELECT {{cells}} FROM {ROW} AS r {{names}} OFFSET 0) AS t OFFSET 0
+    ) AS s
 ) AS u WHERE size - own <= {{bytes}}"""
 # Added to the length of each cell: hundreds of thousands of tiny cells also take long to read and
 # to write.
@@ -80,23 +83,25 @@ class Caps:
 
 
 def while_narrow(most_bytes: int) -> str:
-    """The end of `SELECT_ROW`: a row that is stored in more bytes raises an error before any of it
-    is sent.
+    """Return the end of `SELECT_ROW`: a row that is stored in more bytes raises an error before any
+    of it is sent.
     """
     return (
-        f"\n) AS {ROW} OFFSET 0) AS {ROW} WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {most_bytes} "
-        f"THEN CAST('{TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0 ELSE true END"
+        f"\n) AS {ROW} OFFSET 0) AS {ROW}"
+        f" WHERE CASE WHEN pg_catalog.pg_column_size({ROW}) > {most_bytes}"
+        f" THEN CAST('{TOO_WIDE} ' || pg_catalog.pg_column_size({ROW}) AS pg_catalog.int4) = 0"
+        " ELSE true END"
     )
 
 
 def columns_query(sql: str) -> str:
-    """A query with the columns of `sql` and no rows."""
+    """Return a query with the columns of `sql` and no rows."""
     return _COLUMNS.format(sql=sql)
 
 
 def cut_query(sql: str, columns: int, caps: Caps) -> str:
-    """A query for `sql`, which has `columns` columns, with cells as text, cut so that a row fits;
-    see `cut_result`.
+    """Return a query for `sql`, which has `columns` columns, with cells as text, cut so that a row
+    fits; see `cut_result`.
     """
     most, kept = _cell_limits(columns, caps)
 
@@ -128,7 +133,7 @@ def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
 
 
 async def whole_result(fetched: TextRows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The first rows that fit. Empties `fetched`."""
+    """Return the first rows that fit. Empties `fetched`."""
     total = len(fetched.rows)
     fitting = list(_fitting(fetched.rows, caps))
     fetched.rows.clear()
@@ -138,14 +143,12 @@ async def whole_result(fetched: TextRows, types: Mapping[int, PgType], caps: Cap
 
 
 async def rendered_page(fetched: TextRows, types: Mapping[int, PgType]) -> list[list[Any]]:
-    """The values of all rows. Empties `fetched`."""
+    """Return the values of all rows. Empties `fetched`."""
     renders = [renderer(oid, types) for _, oid in fetched.columns]
     return await _rendered(fetched.rows, renders)
 
 
-def _fitting(
-    rows: Sequence[tuple[str | None, ...]], caps: Caps
-) -> Iterator[tuple[str | None, ...]]:
+def _fitting(rows: Sequence[Row], caps: Caps) -> Iterator[Row]:
     size = 0
     for row in rows[: caps.rows]:
         size += sum(map(_bytes, row)) + len(row) * _FRAME_BYTES
@@ -161,71 +164,79 @@ def _bytes(cell: str | None) -> int:
 
 
 async def cut_result(fetched: TextRows, types: Mapping[int, PgType], caps: Caps) -> QueryResult:
-    """The rows of a `cut_query`, with the statement's own column names. Empties `fetched`.
+    """Return the rows of a `cut_query`, with the statement's own column names. Empties `fetched`.
 
     Raises:
         ValidationFailed: not one row fits.
     """
     total = len(fetched.rows)
-    sized = ((int(row[0] or 0), row[1:]) for row in fetched.rows)
-    fitting = [cells for size, cells in sized if size <= caps.bytes][: caps.rows]
+    fitting = [row[1:] for row in fetched.rows if int(row[0]) <= caps.bytes][: caps.rows]
     fetched.rows.clear()
     if total and not fitting:
         raise ValidationFailed(_too_wide(caps))
     renders = _renderers(fetched.columns, fitting, types)
-    shortened: set[int] = set()
-
-    def cell_value(n: int, cell: str) -> Any:
-        if cell[0] == _WHOLE:
-            return renders[n](cell[1:])
-        shortened.add(
-            n
-        )  # stays text whatever its type is: a part of a number would be another number
-        return cell[1:] + _ELLIPSIS
-
-    kept = await _rendered(fitting, [partial(cell_value, n) for n in range(len(renders))])
-    names = tuple(name for n, (name, _) in enumerate(fetched.columns) if n in shortened)
+    columns = list(map(_CutColumn, renders))
+    rows = await _rendered(fitting, [column.value for column in columns])
+    cut_columns = [
+        name
+        for (name, _), column in zip(fetched.columns, columns, strict=True)
+        if column.is_shortened
+    ]
+    is_limited = len(rows) < total or bool(cut_columns)
     return _query_result(
-        fetched, types, kept, is_limited=bool(names) or len(kept) < total, cut_columns=names
+        fetched, types, rows, is_limited=is_limited, cut_columns=tuple(cut_columns)
     )
+
+
+class _CutColumn:
+    """Reads the cells of one column of a `cut_query`."""
+
+    def __init__(self, render: Render) -> None:
+        self._render = render
+        self.is_shortened = False
+
+    def value(self, cell: str) -> Any:
+        if cell.startswith(_WHOLE):
+            return self._render(cell[1:])
+        # It stays text whatever its type is: a part of a number would be another number.
+        self.is_shortened = True
+        return cell[1:] + _ELLIPSIS
 
 
 def _renderers(
     columns: Sequence[tuple[str, int]],
-    rows: Sequence[tuple[str | None, ...]],
+    rows: Sequence[Row],
     types: Mapping[int, PgType],
 ) -> list[Render]:
-    """A function for each column. Columns of JSON and arrays stay text when they are too long
-    together.
+    """Return a function for each column.
+
+    Columns of JSON and arrays stay text when they are too long together.
     """
     left = _MOST_STRUCTURED_CHARS
-    renders = []
+    renders: list[Render] = []
     for n, (_, oid) in enumerate(columns):
         render = renderer(oid, types)
         if types[oid].is_structured:
             size = sum(len(row[n] or "") for row in rows)
-            render = render if size <= left else as_is
-            left -= size if render is not as_is else 0
+            if size <= left:
+                left -= size
+            else:
+                render = as_is
         renders.append(render)
     return renders
 
 
-async def _rendered(
-    rows: list[tuple[str | None, ...]], renders: Sequence[Render]
-) -> list[list[Any]]:
-    """The rows' values, by a function per column; lets the loop serve others in between. Empties
-    `rows`, to free the texts.
+async def _rendered(rows: list[Row], renders: Sequence[Render]) -> list[list[Any]]:
+    """Return the rows' values, by a function per column; the loop serves others in between.
+
+    Empties `rows`, to free the texts.
     """
-    kept = []
+    kept: list[list[Any]] = []
     rows.reverse()
     until = time.monotonic() + _TURN_S
     while rows:
-        kept.append(
-            [
-                None if cell is None else render(cell)
-                for cell, render in zip(rows.pop(), renders, strict=True)
-            ]
-        )
+        cells = zip(rows.pop(), renders, strict=True)
+        kept.append([None if cell is None else render(cell) for cell, render in cells])
         if time.monotonic() > until:
             await asyncio.sleep(0)
             until = time.monotonic() + _TURN_S
@@ -253,5 +264,6 @@ def _too_wide(caps: Caps) -> Text:
     zh = f"结果中有一行超过{caps.bytes}字节，请少选或截短较大的列。"
     return Text(
         zh,
-        f"One row of the result is larger than {caps.bytes} bytes; select fewer or shorter columns.",
+        f"One row of the result is larger than {caps.bytes} bytes; "
+        "select fewer or shorter columns.",
     )

@@ -3,12 +3,13 @@ large in memory however many rows there are.
 """
 
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Any
 
 from databases.execution.result_types import ResultTypes
 from databases.execution.results import SELECT_ROW, rendered_page, while_narrow
 from databases.execution.statement_errors import translated
-from postgres.connection import Connection
+from postgres.connection import Connection, Row
 
 _DECLARE = f"DECLARE citu NO SCROLL CURSOR FOR {SELECT_ROW}"
 _FIRST_ROWS = 20  # of the first page, before anything is known of how long rows are
@@ -55,7 +56,7 @@ class CursorRows:
         self._first: list[list[Any]] | None = None
 
     async def open(self) -> None:
-        """Begins the query and fetches its first page; raises what `Database.run` raises."""
+        """Begin the query and fetch its first page; raises what `Database.run` raises."""
         begin = f"{self._begin}{self._sql}{while_narrow(self._most_row_bytes)}"
         self._first = await self._fetch(f"{begin}; ")
 
@@ -91,8 +92,8 @@ class CursorRows:
         return await rendered_page(fetched, types)
 
 
-def _rows_after(rows: list[tuple[str | None, ...]], wanted: int) -> int:
-    """How many rows the page after these should have."""
-    chars = sum(len(cell) for row in rows for cell in row if cell is not None)
+def _rows_after(rows: list[Row], wanted: int) -> int:
+    """Return how many rows the page after these should have."""
+    chars = sum(map(len, filter(None, chain.from_iterable(rows))))
     fitting = _PAGE_CHARS * len(rows) // max(1, chars)
     return max(1, min(fitting, wanted * _MOST_GROWTH, _MOST_ROWS))

@@ -33,7 +33,8 @@ _MOST_CHARS = 1000  # of a message of PostgreSQL's
 
 TIMED_OUT = Text(
     "查询超过时间上限，已停止。请缩小范围（例如时间或地区）后重试。",
-    "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups) and try again.",
+    "The query ran longer than allowed and was stopped. Narrow it (a shorter period, fewer groups)"
+    " and try again.",
 )
 _LOCKED = Text(
     "数据正被其他操作锁定，请稍后重试。",
@@ -53,7 +54,8 @@ _TOO_MUCH_SPACE = Text(
 )
 _TOO_MUCH_MEMORY = Text(
     "查询需要的内存超过上限，请缩小范围或减少聚合的内容后重试。",
-    "The query needs more memory than allowed. Narrow it, or collect less in one value, and try again.",
+    "The query needs more memory than allowed. Narrow it, or collect less in one value, and try"
+    " again.",
 )
 NOT_UNICODE = Text(
     "结果中含有不是UTF-8的文本，无法显示。",
@@ -61,14 +63,15 @@ NOT_UNICODE = Text(
 )
 NAMES_NOT_UNICODE = Text(
     "数据库的编码是SQL_ASCII，其中有不是UTF-8的名称，无法使用。请把数据库转为UTF-8编码。",
-    "The database does not know its encoding (SQL_ASCII) and holds names that are not UTF-8: convert it to UTF-8.",
+    "The database does not know its encoding (SQL_ASCII) and holds names that are not UTF-8:"
+    " convert it to UTF-8.",
 )
 _TOO_COMPLEX = Text("SQL过于复杂，请简化后重试。", "The SQL is too complex; simplify it.")
 
 
 @asynccontextmanager
 async def translated(deadline_s: float, sql: str, offset: Callable[[], int]) -> AsyncIterator[None]:
-    """Raises our errors for those of the work inside, and `QueryTimeout` when it takes longer than
+    """Raise our errors for those of the work inside, and `QueryTimeout` when it takes longer than
     `deadline_s`.
 
     Args:
@@ -89,7 +92,7 @@ async def translated(deadline_s: float, sql: str, offset: Callable[[], int]) -> 
 
 
 def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituError:
-    """The error of ours that stands for `error`.
+    """Return the error of ours that stands for `error`.
 
     Args:
         sql: the user's statement, when it was one.
@@ -122,8 +125,8 @@ def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
 
 
 def _not_unicode(error: psycopg2.Error, sql: str, offset: int) -> CituError:
-    """For bytes that are not UTF-8: with a position they are in the statement, else in the result
-    (SQL_ASCII).
+    """Return the error of bytes that are not UTF-8: with a position they are in the statement, else
+    in the result (SQL_ASCII).
     """
     if error.diag.statement_position or error.diag.internal_position:
         return _invalid(error, sql, offset)
@@ -136,18 +139,20 @@ def _primary(error: psycopg2.Error) -> str:
 
 
 def _cut(text: str) -> str:
-    """`text`, shortened: PostgreSQL quotes what it complains about, whatever its length."""
+    """Return `text`, shortened: PostgreSQL quotes what it complains about, whatever its length."""
     return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
 
 
 def _position(error: psycopg2.Error, sql: str, offset: int) -> int | None:
+    """Return the place in the statement that the error is about, from 1."""
     text = error.diag.statement_position
     inner = error.diag.internal_query or ""
-    if (
-        error.diag.internal_position and sql in inner
-    ):  # the statement was sent as a literal in a block of ours
+    # The statement was sent as a literal in a block of ours.
+    if error.diag.internal_position and sql in inner:
         text, offset = error.diag.internal_position, inner.index(sql)
-    position = int(text) - offset if text else 0
+    if not text:
+        return None
+    position = int(text) - offset
     return position if 1 <= position <= len(sql) + 1 else None
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from postgres.arrays import parse_array
@@ -18,8 +19,11 @@ Render = Callable[[str], Any]
 
 @dataclass(frozen=True)
 class PgType:
-    """A type of result columns: its name, and for arrays the OID of the element's type (else 0) and
-    the delimiter.
+    """A type of result columns.
+
+    Attributes:
+        element: the OID of an array's elements' type; else 0.
+        delimiter: between an array's elements.
     """
 
     name: str
@@ -28,7 +32,7 @@ class PgType:
 
     @property
     def is_structured(self) -> bool:
-        """Whether one value of it is made of many."""
+        """Tell whether one value of it is made of many."""
         return bool(self.element) or self.name in ("json", "jsonb")
 
 
@@ -38,13 +42,16 @@ _MAX_NUMBER_CHARS = 4000
 
 
 def _number(kind: Callable[[str], Any]) -> Render:
-    """Makes numbers; NaN, infinities and very long numbers stay text, because JSON or its readers
-    don't take them.
+    """Return a function that makes numbers of texts.
+
+    NaN, infinities and very long numbers stay text, because JSON or its readers don't take them.
     """
 
     def render(text: str) -> Any:
-        is_text = text.lstrip("-") in ("NaN", "Infinity") or len(text) > _MAX_NUMBER_CHARS
-        return text if is_text else kind(text)
+        is_no_number = text.lstrip("-") in ("NaN", "Infinity")
+        if is_no_number or len(text) > _MAX_NUMBER_CHARS:
+            return text
+        return kind(text)
 
     return render
 
@@ -61,14 +68,12 @@ def _json(text: str) -> Any:
 
 
 def _is_shallow(value: Any, text: str) -> bool:
-    """Whether it is nested at most `_MAX_JSON_DEPTH` deep, so that recursive JSON writers can write
-    it.
-    """
+    """Tell whether recursive JSON writers can write it: it is at most `_MAX_JSON_DEPTH` deep."""
     if text.count("[") + text.count("{") <= _MAX_JSON_DEPTH:
         return True
-    level, depth = _containers([value]), 0
-    while level and depth < _MAX_JSON_DEPTH:
-        level, depth = _containers(inner for one in level for inner in _members(one)), depth + 1
+    level = _containers([value])
+    for _ in range(_MAX_JSON_DEPTH):
+        level = _containers(chain.from_iterable(map(_members, level)))
     return not level
 
 
@@ -106,50 +111,58 @@ def _time_tz(text: str) -> str:
 
 
 _INTERVAL = re.compile(
-    r"\A(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
+    r"\A(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?"
+    r"(?:([+-]?)(\d+):(\d\d):(\d\d(?:\.\d+)?))?"
 )
 
 
 def _interval(text: str) -> str:
-    """ISO 8601, from the style `postgres`: `1 year -2 days +03:04:05` becomes `P1Y-2DT3H4M5S`."""
+    """Write ISO 8601 for the style `postgres`: `P1Y-2DT3H4M5S` for `1 year -2 days +03:04:05`."""
     match = _INTERVAL.fullmatch(text)
     if match is None:  # infinity
         return text
-    years, months, days, sign, hours, minutes, seconds = (part or "" for part in match.groups())
+    years, months, days, sign, hours, minutes, seconds = match.groups(default="0")
     minus = "-" if sign == "-" else ""
     date = _parts("", ((years, "Y"), (months, "M"), (days, "D")))
     time = _parts(minus, ((hours, "H"), (minutes, "M"), (seconds, "S")))
-    return f"P{date}T{time}" if time else f"P{date}" if date else "PT0S"
+    if time:
+        return f"P{date}T{time}"
+    return f"P{date}" if date else "PT0S"
 
 
 def _parts(minus: str, parts: Sequence[tuple[str, str]]) -> str:
-    return "".join(
-        f"{minus}{_plain(number)}{unit}"
-        for number, unit in parts
-        if number and _plain(number) != "0"
-    )
+    """Write numbers with their units; zeros are left out."""
+    written: list[str] = []
+    for number, unit in parts:
+        plain = _plain(number)
+        if plain != "0":
+            written.append(f"{minus}{plain}{unit}")
+    return "".join(written)
 
 
 def _plain(number: str) -> str:
-    """Without a plus sign, leading zeros or an empty fraction."""
-    sign = "-" if number.startswith("-") else ""
-    digits = number.lstrip("+-").lstrip("0") or "0"
-    if "." in digits:
-        digits = digits.rstrip("0").rstrip(".")
-        digits = f"0{digits}" if digits.startswith(".") else digits or "0"
-    return sign + digits if digits != "0" else "0"
+    """Return the number without a plus sign, leading zeros or an empty fraction."""
+    whole, _, fraction = number.lstrip("+-").partition(".")
+    digits = whole.lstrip("0") or "0"
+    fraction = fraction.rstrip("0")
+    if fraction:
+        digits = f"{digits}.{fraction}"
+    is_negative = number.startswith("-") and digits != "0"
+    return f"-{digits}" if is_negative else digits
 
 
 # The common types of PostgreSQL's core: OID → name. Their OIDs never change.
 _CORE = {
-    16: "bool", 17: "bytea", 18: "char", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 26: "oid",
-    114: "json", 142: "xml", 700: "float4", 701: "float8", 790: "money", 1042: "bpchar", 1043: "varchar", 1082: "date",
-    1083: "time", 1114: "timestamp", 1184: "timestamptz", 1186: "interval", 1266: "timetz", 1700: "numeric",
-    2950: "uuid", 3802: "jsonb",
+    16: "bool", 17: "bytea", 18: "char", 19: "name", 20: "int8", 21: "int2", 23: "int4",
+    25: "text", 26: "oid", 114: "json", 142: "xml", 700: "float4", 701: "float8", 790: "money",
+    1042: "bpchar", 1043: "varchar", 1082: "date", 1083: "time", 1114: "timestamp",
+    1184: "timestamptz", 1186: "interval", 1266: "timetz", 1700: "numeric", 2950: "uuid",
+    3802: "jsonb",
 }  # fmt: skip
 _CORE_ARRAYS = {
-    1000: 16, 1001: 17, 1005: 21, 1007: 23, 1009: 25, 1014: 1042, 1015: 1043, 1016: 20, 1021: 700, 1022: 701,
-    1115: 1114, 1182: 1082, 1185: 1184, 1231: 1700, 2951: 2950, 3807: 3802, 199: 114,
+    1000: 16, 1001: 17, 1005: 21, 1007: 23, 1009: 25, 1014: 1042, 1015: 1043, 1016: 20,
+    1021: 700, 1022: 701, 1115: 1114, 1182: 1082, 1185: 1184, 1231: 1700, 2951: 2950,
+    3807: 3802, 199: 114,
 }  # fmt: skip
 CORE_TYPES: Mapping[int, PgType] = {
     **{oid: PgType(name) for oid, name in _CORE.items()},
@@ -175,8 +188,8 @@ _RENDERERS: Mapping[str, Render] = {
 
 
 def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
-    """The function from text to value for columns of type `oid`; `types` must hold it and its
-    element types.
+    """Return the function from text to value for columns of type `oid`; `types` must hold it and
+    its element types.
     """
     pg_type = types[oid]
     if pg_type.element:
@@ -186,5 +199,5 @@ def renderer(oid: int, types: Mapping[int, PgType]) -> Render:
 
 
 def as_is(text: str) -> str:
-    """The renderer of types whose values stay text."""
+    """Return the renderer of types whose values stay text."""
     return text

@@ -34,7 +34,7 @@ from etl.meaning.bound import (
     JoinSourceStep,
     RateStep,
 )
-from etl.meaning.periods import shifted
+from etl.meaning.calendar_periods import shifted
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 
 TableKey = tuple[str, str]

@@ -9,7 +9,7 @@ from sqlglot import exp
 from etl.evidence.fixture_worlds import Row, World
 from etl.evidence.stage import Stage
 from etl.meaning.bound import BoundColumn, BoundIntent
-from etl.meaning.periods import period_of
+from etl.meaning.calendar_periods import period_of
 from etl.planning.draft_model import DraftModel
 from etl.rendering.select_rendering import render_condition, render_select
 from postgres.identifiers import quoted

@@ -25,7 +25,7 @@ from etl.meaning.bound import (
     RateStep,
     RowTest,
 )
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import kind_of_type
 from etl.planning.computed_columns import mapped_value, rated_value
 from etl.planning.joined_sources import declared_identity

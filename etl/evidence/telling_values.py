@@ -32,9 +32,9 @@ from etl.meaning.bound import (
     Unit,
     WindowStep,
 )
+from etl.meaning.calendar_periods import period_of, shifted
 from etl.meaning.conditions import holds_all
 from etl.meaning.evaluation import NotComputable, literal_value
-from etl.meaning.periods import period_of, shifted
 from etl.meaning.value_kinds import DAYS, NUMBERS, ValueKind, kind_of_type
 
 Place = tuple[tuple[str, str], str]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from etl.meaning.bound import BoundColumn, MapStep, RateStep, WindowFunction, WindowStep
-from etl.meaning.expressions import common_type
+from etl.meaning.row_expressions import common_type
 from etl.meaning.value_kinds import bare_type, kind_of_type
-from etl.planning.grouping import aggregate_type
+from etl.planning.group_query import aggregate_type
 from etl.planning.row_query import InputRows, RowQuery
 from etl.planning.sql_trees import all_of, call, cast, literal, not_null, selection, sorting, table
 from etl.planning.typed_values import (

@@ -1,11 +1,13 @@
 """A bound intent → layered models: sources as they are, cleaned, joined, grouped, windowed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from sqlglot import exp
 
 from etl.meaning.bound import (
+    AggregateStep,
     BoundColumn,
     BoundIntent,
     BoundSource,
@@ -18,12 +20,13 @@ from etl.meaning.bound import (
     Step,
     WindowStep,
 )
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.planning.computed_columns import mapped_value, rated_value, window_value
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_names import UniqueNames, readable_name
-from etl.planning.grouping import GroupQuery, columns_of_aggregate
+from etl.planning.group_query import GroupPart, GroupQuery, columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
+from etl.planning.measure_parts import MeasurePart, columns_read, measure_parts
 from etl.planning.needed_columns import needed_columns
 from etl.planning.row_query import InputRows, RowQuery, Sorting
 from etl.planning.source_types import draft_type
@@ -61,9 +64,8 @@ class _Drafting:
         for name in self._needed:
             if self._is_cleaned_apart(name):
                 self._rows[name] = self._cleaned_model(name)
-        rows = self._combined()
         is_grouped = self._bound.aggregate is not None
-        self._finish(self._grouped(rows) if is_grouped else self._ungrouped(rows))
+        self._finish(self._grouped() if is_grouped else self._ungrouped())
         plan = ArchitecturePlan(
             pattern=self._pattern(),
             nodes=[model.node for model in self._models],
@@ -146,7 +148,8 @@ class _Drafting:
     # --------------------------------------------------------------------------
     # joined rows
 
-    def _combined(self) -> RowQuery:
+    def _combined(self, joined: JoinedSources) -> RowQuery:
+        """Return the joined rows of some sources, with all steps that work on these."""
         base = self._bound.base.name
         is_alone = len(self._needed) == 1
         if is_alone:
@@ -154,16 +157,28 @@ class _Drafting:
         else:
             rows = RowQuery(self._rows[base], self._bound.time_zone)
         for step in self._bound.steps:
-            if _stage(step) == "rows":
+            if _stage(step) == "rows" and self._has_columns(step, rows, joined):
                 self._apply(step, rows)
         return rows
 
-    def _grouped(self, rows: RowQuery) -> RowQuery:
+    def _has_columns(self, step: Step, rows: RowQuery, joined: JoinedSources) -> bool:
+        """Tell whether a join is one of those that are wanted, and a column can be computed."""
+        if isinstance(step, JoinSourceStep):
+            return step.how in ("semi", "anti") or step.right in joined.names
+        return set(columns_read(step)) <= set(rows.columns)
+
+    def _grouped(self) -> RowQuery:
         step = self._bound.aggregate
         assert step is not None
+        parts = measure_parts(self._bound, step)
+        rows = self._combined(parts[0].joined)
         if rows.is_changed:
-            rows = self._joined_model(rows, columns_of_aggregate(step, self._joined))
-        GroupQuery(step, rows, self._joined, self._bound.time_zone).apply()
+            rows = self._joined_model(rows, step, parts[0])
+        group_parts = [GroupPart(parts[0].measures, parts[0].joined)]
+        for part in parts[1:]:
+            further = self._joined_model(self._combined(part.joined), step, part)
+            group_parts.append(GroupPart(part.measures, part.joined, further.input_rows()))
+        GroupQuery(step, rows, group_parts, self._bound.time_zone).apply()
         self._operations.append(step.order)
         before, windowed = self._result_steps()
         for one in before:
@@ -177,18 +192,21 @@ class _Drafting:
             self._apply(one, rows)
         return rows
 
-    def _joined_model(self, rows: RowQuery, wanted: Sequence[BoundColumn]) -> RowQuery:
-        telling = self._joined.repeating
+    def _joined_model(self, rows: RowQuery, step: AggregateStep, part: MeasurePart) -> RowQuery:
+        own = replace(step, measures=part.measures)
+        wanted = columns_of_aggregate(own, part.joined)
+        telling = part.joined.repeating
         keys = [key for name in telling for key in self._identity(name)]
         names = UniqueNames()
         columns = dict.fromkeys([*keys, *wanted])
         outputs = [(names.column(one.name, one.source), one) for one in columns]
         grain = self._grain_of(telling, outputs)
-        sources = self._joined.names[:_MOST_NAMED_SOURCES]
+        sources = part.joined.names[:_MOST_NAMED_SOURCES]
         stored = self._write("DWD", sources, rows, outputs, grain, "table")
         return RowQuery(stored, self._bound.time_zone)
 
-    def _ungrouped(self, rows: RowQuery) -> RowQuery:
+    def _ungrouped(self) -> RowQuery:
+        rows = self._combined(self._joined)
         outputs = [(output.name, output.column) for output in self._bound.outputs]
         before, windowed = self._result_steps()
         if windowed and rows.is_changed:

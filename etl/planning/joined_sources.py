@@ -1,6 +1,6 @@
 """How the rows of an intent's sources stand in the combinations that its joins make."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from common.values import Table
 from etl.meaning.bound import (
@@ -17,10 +17,15 @@ ROW = "etl_row"
 class JoinedSources:
     """What follows from the declared keys for the combinations of an intent."""
 
-    def __init__(self, intent: BoundIntent) -> None:
+    def __init__(self, intent: BoundIntent, only: Collection[str] | None = None) -> None:
+        """Look at all joins, or at those of `only` some sources."""
         self._intent = intent
         joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
-        self._joins = [step for step in joins if step.how in ("left", "inner")]
+        self._joins = [
+            step
+            for step in joins
+            if step.how in ("left", "inner") and (only is None or step.right in only)
+        ]
         self._keys = {source.name: self._unique_keys(source.name) for source in intent.sources}
 
     @property
@@ -41,6 +46,18 @@ class JoinedSources:
         """Return columns that tell the source's rows apart; they are NULL only without a row."""
         key = declared_identity(self._intent.source(source).table)
         return [BoundColumn(source, name) for name in key or (ROW,)]
+
+    def is_repeating(self, source: str) -> bool:
+        """Tell whether the join of a source may repeat the rows that are there before."""
+        for step in self._joins:
+            if step.right == source:
+                return not self._is_unique(source, {right.name for _, right in step.on})
+        return False
+
+    @property
+    def most_repeated(self) -> int:
+        """Return how many joins repeat rows."""
+        return sum(self.is_repeating(name) for name in self.names)
 
     @property
     def repeating(self) -> list[str]:

@@ -20,7 +20,7 @@ from etl.meaning.bound import (
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_names import MOST_NAME_BYTES
-from etl.planning.joined_sources import JoinedSources
+from etl.planning.measure_parts import measure_parts
 from etl.planning.query_scopes import QueryScope, scopes_of
 from etl.planning.review_texts import RULES
 from etl.schemas.plan import ReviewCode, ReviewIssue, ReviewResult
@@ -141,8 +141,10 @@ def _fan_out(draft: Draft, bound: BoundIntent) -> Iterator[Found]:
     aggregate = bound.aggregate
     if aggregate is None:
         return
-    joined = JoinedSources(bound)
-    repeated = {one.source for one in aggregate.measures if not joined.is_once(one.source)}
+    repeated: set[str] = set()
+    for part in measure_parts(bound, aggregate):
+        sources = {measure.source for measure in part.measures}
+        repeated |= {source for source in sources if not part.joined.is_once(source)}
     if not repeated:
         return
     for model in draft.models:

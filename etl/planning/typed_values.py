@@ -16,7 +16,7 @@ from etl.meaning.bound import (
     Scalar,
     Unit,
 )
-from etl.meaning.expressions import columns_of, type_of, with_time_zone
+from etl.meaning.row_expressions import columns_of, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.planning.sql_trees import all_of, any_of, call, cast, is_null, literal, not_null, variable
 

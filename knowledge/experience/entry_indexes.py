@@ -151,7 +151,9 @@ class EntryIndexes:
         if making is None or not is_running_here(making):
             making = self._making[owner] = asyncio.create_task(self._make(owner, entries, made))
         index = await asyncio.shield(making)
-        return index if index.entries is entries else await self.ready(owner, entries)
+        if index.entries is entries:
+            return index
+        return await self.ready(owner, entries)
 
     async def _make(
         self, owner: str | None, entries: LearnedItems, before: EntryIndex | None

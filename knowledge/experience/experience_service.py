@@ -71,7 +71,8 @@ class _UserIndexes:
         return await asyncio.to_thread(self._alike, question)
 
     def _alike(self, question: str) -> tuple[list[Example], list[Lesson], list[Document]]:
-        own, shared = self.own, self.shared
+        own = self.own
+        shared = self.shared
         question = question[:_MOST_CHARS]
         examples = ranked(question, (own.example_index, shared.example_index), _LOOKED_AT)
         lessons = ranked(question, (own.lesson_index, shared.lesson_index), _LOOKED_AT)
@@ -149,7 +150,9 @@ class ExperienceService:
                 return await found
         except (TimeoutError, CituError) as error:
             if not self._is_away:
-                reason = error.error_type if isinstance(error, CituError) else "timeout"
+                reason = "timeout"
+                if isinstance(error, CituError):
+                    reason = error.error_type
                 _log.warning("questions go on without what was learnt: %s", reason)
             self._is_away = True
         except Exception:  # noqa: BLE001 - see above
@@ -208,7 +211,9 @@ class ExperienceService:
 
     async def _examples(self, question: str, actor: Actor) -> tuple[Example, ...]:
         view = await self._view(actor)
-        return await view.examples(question) if view is not None else ()
+        if view is not None:
+            return await view.examples(question)
+        return ()
 
     async def _access(self, actor: Actor) -> ActorAccess:
         database = self._database_of(actor)
@@ -331,7 +336,8 @@ class ExperienceView:
 
     def _most_trusted(self, asked: Phrasing) -> list[tuple[Example, ExampleShape]]:
         """Examples of questions with these words, by trust, then the newest first."""
-        own, shared = self.indexes.own, self.indexes.shared
+        own = self.indexes.own
+        shared = self.indexes.shared
         alike = [*own.alike(asked), *shared.alike(asked)]
         alike.sort(key=lambda each: each[0].created_at, reverse=True)
         alike.sort(key=lambda each: _rank(each[0], self.user))

@@ -31,7 +31,9 @@ def expressions(piece: Piece) -> Mapping[str, str]:
     if len(rest) == 2:
         day = date(year, *rest)
         return {"itself": piece.text, "after": (day + timedelta(days=1)).isoformat()}
-    first_month, last_month = (rest[0], rest[0]) if rest else (1, _LAST_MONTH)
+    first_month, last_month = 1, _LAST_MONTH
+    if rest:
+        first_month = last_month = rest[0]
     last = date(year, last_month, monthrange(year, last_month)[1])
     return {
         "itself": piece.text,
@@ -98,7 +100,9 @@ def is_explained(
     if not _is_day_said(at, said):
         return False
     # the first of a month is also the end of the month before
-    days = [at, before] if at.day == 1 else [at]
+    days = [at]
+    if at.day == 1:
+        days.append(before)
     months = [day.month for day in days if day.year in years]
     if is_relative:
         return any(not _names(month).isdisjoint(said) for month in months)

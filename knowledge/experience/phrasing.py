@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from knowledge.language.atoms import Atom, atoms_of, normalise
+from knowledge.language.atoms import Atom, atoms_of, is_one_word, normalise
 from knowledge.words import WORDS
 
 Kind = Literal["word", "integer", "decimal", "year", "month", "day", "quote"]
@@ -122,19 +122,13 @@ def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
     is_all_capitals = stretch.upper() == stretch
     runs: list[list[Atom]] = []
     for atom in atoms:
-        if runs and _is_one_word(runs[-1][-1], atom):
+        if runs and is_one_word(runs[-1][-1], atom):
             runs[-1].append(atom)
         else:
             runs.append([atom])
     for run in runs:
         kind, text = _read(run, keeps_case=not is_all_capitals)
         yield Piece(kind, text, begin + run[0].start, begin + run[-1].end)
-
-
-def _is_one_word(before: Atom, after: Atom) -> bool:
-    """Tell whether letters or digits follow others without a space."""
-    kinds = {before.kind, after.kind}
-    return after.glued and kinds <= {"word", "number"}
 
 
 def _says_nothing(atom: Atom, stretch: str) -> bool:

@@ -49,7 +49,9 @@ def bound(shape: ExampleShape, asked: Phrasing, known: ReuseContext) -> str | No
         return None
     statements = {_written(shape, asked, way, known) for way in ways}
     statements.discard(None)
-    return statements.pop() if len(statements) == 1 else None
+    if len(statements) == 1:
+        return statements.pop()
+    return None
 
 
 # ------------------------------------------------------------------------------
@@ -85,7 +87,9 @@ def _ends(slot: LiteralSlot, pieces: Sequence[Piece], first: int) -> Iterable[in
         return ()
     if slot.kind == "text":
         return range(first + 1, min(first + _LONGEST, len(pieces)) + 1)
-    return (first + 1,) if slot.kind == pieces[first].kind else ()
+    if slot.kind == pieces[first].kind:
+        return (first + 1,)
+    return ()
 
 
 def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
@@ -115,7 +119,9 @@ def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContex
         if found is None:
             return None
         changes |= found
-    return with_constants(shape.sql, changes) if _keep_their_order(figures) else None
+    if _keep_their_order(figures):
+        return with_constants(shape.sql, changes)
+    return None
 
 
 def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
@@ -135,7 +141,8 @@ def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
 
 def _compared(one: str, other: str) -> int:
     """-1, 0 or 1: whether a figure is less than another, equal or greater."""
-    first, second = _order(one), _order(other)
+    first = _order(one)
+    second = _order(other)
     return (first > second) - (first < second)
 
 
@@ -165,7 +172,9 @@ def _expressed(piece: Piece, kind: str, constant: Constant, form: Form) -> str |
     """The constant for another number or period; None if that can't be expressed so."""
     if form == "interval":
         parts = interval_parts(constant.value)
-        return f"{piece.text} {parts[1]}" if parts is not None else None
+        if parts is not None:
+            return f"{piece.text} {parts[1]}"
+        return None
     if form == "itself" and kind in ("integer", "decimal"):
         return piece.text
     day = expressions(piece).get(form)
@@ -183,7 +192,8 @@ def _texts(
     known: ReuseContext,
 ) -> Mapping[Constant, str] | None:
     """A name or value as it is stored in the column that the SQL compares with the example's."""
-    said, pieces = asked.between(*place), asked.pieces[slice(*place)]
+    said = asked.between(*place)
+    pieces = asked.pieces[slice(*place)]
     if said == shape.phrasing.between(slot.first, slot.last):
         return {}
     if not _are_named_alike(pieces, shape.phrasing.pieces[slot.first : slot.last]):

@@ -76,7 +76,8 @@ def shape_of(question: str, sql: str) -> ExampleShape | None:
 
     None when its SQL can't be read, or answers the question only on the day it was asked.
     """
-    phrasing, constants = phrasing_of(question), constants_of(sql)
+    phrasing = phrasing_of(question)
+    constants = constants_of(sql)
     if constants is None or not 0 < len(phrasing.pieces) <= _MOST_PIECES:
         return None
     reader = _Reader(phrasing, constants, identifiers_of(sql))
@@ -139,7 +140,9 @@ class _Reader:
                 expressed: list[tuple[Constant, Form]] = [(one, "text") for one in constants]
                 found.append(LiteralSlot("text", first, last, tuple(expressed)))
         apart = _without_overlapping(found)
-        return apart if len(apart) <= _MOST_TEXTS else []
+        if len(apart) <= _MOST_TEXTS:
+            return apart
+        return []
 
     def _compared_texts(self) -> dict[str, list[Constant]]:
         """The constants that columns are compared with, by their text without wildcards."""
@@ -241,7 +244,9 @@ class _Reader:
 
     def _explaining(self, constant: Constant) -> list[tuple[int, Form]]:
         """The periods that the constant may express, by their places, and how it does."""
-        text = split(constant.value)[0] if constant.kind == "text" else constant.value
+        text = constant.value
+        if constant.kind == "text":
+            text = split(constant.value)[0]
         found: list[tuple[int, Form]] = []
         for number, piece in self._periods:
             for form, written in expressions(piece).items():
@@ -323,7 +328,8 @@ def _dates_and_texts(
     constants: Iterable[Constant], numbers: set[str]
 ) -> tuple[list[Constant], list[Constant]]:
     """The constants that may be dates, and the other texts that columns are compared with."""
-    dates, texts = [], []
+    dates = []
+    texts = []
     for constant in constants:
         if _may_be_date(constant, numbers):
             dates.append(constant)
@@ -406,7 +412,9 @@ def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
     """The number that a constant is, or that an interval counts."""
     if constant.kind != "text":
         return Decimal(constant.value), "itself"
-    parts = interval_parts(constant.value) if constant.role == "interval" else None
+    parts = None
+    if constant.role == "interval":
+        parts = interval_parts(constant.value)
     if parts is None:
         return None, "text"
     return Decimal(parts[0]), "interval"

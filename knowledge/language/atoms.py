@@ -1,5 +1,4 @@
-"""A question cut into the smallest pieces the other modules look at: words, Han characters,
-numbers, quotations.
+"""Cuts a question into the smallest pieces: words, Han characters, numbers, quotations.
 
 Names and stored values of the catalogue are cut by the same rules, so that both sides of every
 comparison agree about case, plurals, separators and full-width characters.
@@ -26,12 +25,13 @@ _PIECES = re.compile(
     r"|(?P<mark>.)",
     re.IGNORECASE | re.DOTALL,
 )
+_LETTERS_AND_DIGITS = frozenset(("word", "number"))
 _PLAIN_HAN = re.compile(r"[\u4e00-\u9fff]+")
 _PLAIN_WORDS = re.compile(r"(?:[a-z]+|[0-9]+)(?: (?:[a-z]+|[0-9]+))*")
 
 
 def listed(text: str, separator: str | None = None) -> tuple[str, ...]:
-    """The words of a list that is written as one string, because it is easier to read."""
+    """Split a list that is written as one string, because it is easier to read."""
     return tuple(text.split(separator))
 
 
@@ -57,23 +57,21 @@ class Atom:
 
 
 def normalise(text: str) -> str:
-    """Full-width letters, digits and punctuation as half-width, one kind of apostrophe, no control
-    characters.
-    """
-    if (text.isalnum() and text.isascii()) or _PLAIN_HAN.fullmatch(text):
+    """Write full-width characters half-width and apostrophes alike, without control characters."""
+    is_plain_ascii = text.isascii() and text.isalnum()
+    if is_plain_ascii or _PLAIN_HAN.fullmatch(text):
         return text
-    text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u02bc", "'")
+    text = unicodedata.normalize("NFKC", text)
+    text = text.replace("\u2019", "'").replace("\u02bc", "'")
     text = re.sub(r"(?<=\d)'s\b", "", text)
-    return "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in text).strip()
+    shown = [" " if unicodedata.category(char)[0] in "CZ" else char for char in text]
+    return "".join(shown).strip()
 
 
-@lru_cache(
-    maxsize=256
-)  # a question is cut for its marks, its values and its likeness to earlier ones
+# A question is cut for its marks, its values and its likeness to earlier ones.
+@lru_cache(maxsize=256)
 def atoms_of(text: str) -> tuple[Atom, ...]:
-    """The atoms of a normalised text, in order; separators are dropped, punctuation is kept as
-    `mark`.
-    """
+    """Cut a normalised text into atoms, in order, without the separators between them."""
     atoms: list[Atom] = []
     position = 0
     separated = True
@@ -81,7 +79,8 @@ def atoms_of(text: str) -> tuple[Atom, ...]:
         quoted = _quotation(text, position)
         if quoted is not None:
             atoms.append(quoted)
-            position, separated = quoted.end, True
+            position = quoted.end
+            separated = True
             continue
         match = _PIECES.match(text, position)
         assert match is not None
@@ -98,7 +97,8 @@ def atoms_of(text: str) -> tuple[Atom, ...]:
 def _quotation(text: str, position: int) -> Atom | None:
     opening = text[position]
     closing = _QUOTES.get(opening)
-    if opening == "'" and (position == 0 or not text[position - 1].isalnum()):
+    is_in_word = position > 0 and text[position - 1].isalnum()
+    if opening == "'" and not is_in_word:
         closing = "'"
     if closing is None:
         return None
@@ -110,22 +110,31 @@ def _quotation(text: str, position: int) -> Atom | None:
 
 
 def _atoms_of_piece(kind: str, text: str, start: int, *, glued: bool) -> list[Atom]:
+    end = start + len(text)
     if kind == "number":
         plain = text.replace(",", "")
-        return [Atom("number", plain, plain, plain, start, start + len(text), glued)]
+        return [Atom("number", plain, plain, plain, start, end, glued)]
     if kind == "word":
         base = re.sub("'s$", "", text, flags=re.IGNORECASE)
         key = base.lower()
-        return [Atom("word", base, key, stem(key), start, start + len(text), glued)]
-    key = SIMPLIFIED.get(ord(text), text) if kind == "han" else text
-    return [
-        Atom("han" if kind == "han" else "mark", text, key, key, start, start + len(text), glued)
-    ]
+        return [Atom("word", base, key, stem(key), start, end, glued)]
+    if kind == "han":
+        key = SIMPLIFIED.get(ord(text), text)
+        return [Atom("han", text, key, key, start, end, glued)]
+    return [Atom("mark", text, text, text, start, end, glued)]
+
+
+def is_one_word(before: Atom, after: Atom) -> bool:
+    """Tell whether letters or digits follow others without a space: PX100A is three atoms."""
+    if not after.glued:
+        return False
+    return {before.kind, after.kind} <= _LETTERS_AND_DIGITS
 
 
 def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
-    """The comparison key of a run of atoms: Latin words and numbers apart by one blank, Han
-    characters together.
+    """Make the comparison key of a run of atoms.
+
+    Latin words and numbers stand one blank apart, Han characters together.
 
     Glue between letters and digits is ignored (`G15`, `g 15` and `G-15` are one key), punctuation
     vanishes.
@@ -135,7 +144,8 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
     for atom in atoms:
         if atom.kind == "mark":
             continue
-        if parts and atom.kind != "han" and previous != "han":
+        is_beside_han = "han" in (previous, atom.kind)
+        if parts and not is_beside_han:
             parts.append(" ")
         parts.append(atom.stem if stems else atom.key)
         previous = atom.kind
@@ -144,17 +154,19 @@ def join(atoms: tuple[Atom, ...] | list[Atom], *, stems: bool = False) -> str:
 
 @lru_cache(maxsize=16384)
 def key_of(text: str, *, stems: bool = False) -> str:
-    """The comparison key of a whole phrase."""
+    """Make the comparison key of a whole phrase."""
     # Most names of a catalogue are cut like this; the long way finds the same.
     if not text.isascii():
         if _PLAIN_HAN.fullmatch(text):
             return text.translate(SIMPLIFIED)
     elif _PLAIN_WORDS.fullmatch(text):
-        return " ".join(map(stem, text.split(" "))) if stems else text
-    return join(
-        [atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"] or _as_quote(text),
-        stems=stems,
-    )
+        if stems:
+            return " ".join(map(stem, text.split(" ")))
+        return text
+    atoms = [atom for atom in atoms_of(normalise(text)) if atom.kind != "quote"]
+    if not atoms:
+        atoms = _as_quote(text)
+    return join(atoms, stems=stems)
 
 
 def _as_quote(text: str) -> list[Atom]:
@@ -164,7 +176,6 @@ def _as_quote(text: str) -> list[Atom]:
 
 @lru_cache(maxsize=16384)
 def words_of(identifier: str) -> tuple[str, ...]:
-    """The words of a database identifier as `pieces` cuts it, by their keys: lower case, simplified
-    characters.
-    """
-    return tuple(word.lower().translate(SIMPLIFIED) for word in pieces(normalise(identifier)))
+    """Return an identifier's words as `pieces` cuts them, in lower case and simplified."""
+    words = pieces(normalise(identifier))
+    return tuple(word.lower().translate(SIMPLIFIED) for word in words)

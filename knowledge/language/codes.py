@@ -19,24 +19,36 @@ _YES, _NO = frozenset(WORDS.both("values.yes")), frozenset(WORDS.both("values.no
 
 @lru_cache(maxsize=16384)
 def labels_of(comment: str | None) -> tuple[tuple[str, str], ...]:
-    """(code, label) of every code the comment explains; empty when it explains none."""
-    return tuple((match[1], match[2]) for match in _explained(normalise(comment or "")))
+    """Return (code, label) of every code that the comment explains."""
+    if not comment:
+        return ()
+    explained = _explained(normalise(comment))
+    return tuple((match[1], match[2]) for match in explained)
 
 
 def before_labels(text: str) -> str:
-    """The (normalised) comment without the codes it explains, when something stands before them."""
-    found = _explained(text)
-    return (text[: found[0].start()].rstrip(" (:-,[【") if found else "") or text
+    """Return what stands before the codes of a normalised comment, else the whole comment."""
+    explained = _explained(text)
+    if not explained:
+        return text
+    before = text[: explained[0].start()]
+    return before.rstrip(" (:-,[【") or text
 
 
 def flag_of(codes: dict[str, str]) -> tuple[str, str] | None:
     """Return the codes of yes and no from {code: label}; None when they say anything else."""
     if len(codes) != 2:
         return None
-    code_of = {text.lower(): code for code, text in codes.items()}
-    said_yes = [code for text, code in code_of.items() if text in _YES]
-    said_no = [code for text, code in code_of.items() if text in _NO]
-    return (said_yes[0], said_no[0]) if said_yes and said_no else None
+    yes = no = None
+    for code, label in codes.items():
+        word = label.lower()
+        if word in _YES:
+            yes = code
+        if word in _NO:
+            no = code
+    if yes is None or no is None:
+        return None
+    return yes, no
 
 
 def _explained(text: str) -> list[re.Match[str]]:
@@ -44,8 +56,11 @@ def _explained(text: str) -> list[re.Match[str]]:
     if len(separated) >= 2:
         return separated
     glued = list(_GLUED.finditer(text))
+    if len(glued) < 2:
+        return []
+    codes = {match[1] for match in glued}
     labels = {match[2] for match in glued}
-    are_codes = (
-        len(labels) == len({match[1] for match in glued}) == len(glued) and not labels & _MEASURES
-    )
-    return glued if are_codes and len(glued) >= 2 else []
+    are_distinct = len(codes) == len(labels) == len(glued)
+    if not are_distinct or labels & _MEASURES:
+        return []
+    return glued

@@ -1,6 +1,4 @@
-"""Where names and sentences are cut into words: the one place, so that both sides of every
-comparison are cut alike.
-"""
+"""Cuts names and sentences into words: the one place, so that both sides are always cut alike."""
 
 import re
 
@@ -24,8 +22,7 @@ def has_han(text: str) -> bool:
 
 
 def pieces(text: str) -> list[str]:
-    """The words of `text` in order, as they are written: cut at case, digits, underscores and
-    whatever is no letter.
+    """Cut `text` into words, as they are written, at case, digits and whatever is no letter.
 
     `orderItems2` and `ORDER_ITEMS_2` are three words, `HTTPServer` two; a run of Han characters is
     one. An English `'s` belongs to no word.
@@ -34,19 +31,32 @@ def pieces(text: str) -> list[str]:
         text = _ENDING.sub("", text)
     if text.isascii() or not _OTHER_LETTER.search(text):
         return _PLAIN.findall(text)
-    return [word for run in _ANY.findall(text) for word in _cut_at_case(run)]
+    words = []
+    for run in _ANY.findall(text):
+        words.extend(_cut_at_case(run))
+    return words
 
 
 def _cut_at_case(run: str) -> list[str]:
-    """The words of letters that are not only ASCII, by the rules of `_ASCII_LETTERS`."""
-    words, start = [], 0
+    """Cut letters that are not only ASCII, by the rules of `_ASCII_LETTERS`."""
+    words = []
+    start = 0
     for at in range(1, len(run)):
-        begins = run[at].isupper() and not run[at - 1].isupper()
-        ends_capitals = (
-            run[at - 1].isupper() and run[at].islower() and at - 1 > start and run[at - 2].isupper()
-        )
-        if begins or ends_capitals:
-            cut = at if begins else at - 1
-            words.append(run[start:cut])
-            start = cut
+        end = _end_of_word(run, start, at)
+        if end is not None:
+            words.append(run[start:end])
+            start = end
     return [*words, run[start:]]
+
+
+def _end_of_word(run: str, start: int, at: int) -> int | None:
+    """Return where the word that begins at `start` ends, if the letter at `at` tells."""
+    letter = run[at]
+    before = run[at - 1]
+    if letter.isupper() and not before.isupper():
+        return at
+    follows_capital = before.isupper() and letter.islower()
+    has_more_capitals = at - 1 > start and run[at - 2].isupper()
+    if follows_capital and has_more_capitals:
+        return at - 1
+    return None

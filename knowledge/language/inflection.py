@@ -45,12 +45,18 @@ def stem(word: str) -> str:
 
 
 def _without_verb_ending(word: str) -> str:
-    ending = next((one for one in _VERB_ENDINGS if word.endswith(one)), "")
-    base = word.removesuffix(ending)
-    if not ending or len(base) < _SHORT or not _VOWEL.search(base):
+    if not word.endswith(_VERB_ENDINGS):
         return word
-    is_doubled = base[-1] == base[-2] and base[-1] not in _KEPT_DOUBLE
-    return base[:-1] if is_doubled and len(base) > _SHORT else base
+    ending = next(filter(word.endswith, _VERB_ENDINGS))
+    base = word.removesuffix(ending)
+    is_word = len(base) >= _SHORT and _VOWEL.search(base)
+    if not is_word:
+        return word
+    last = base[-1]
+    is_doubled = last == base[-2] and last not in _KEPT_DOUBLE
+    if is_doubled and len(base) > _SHORT:
+        return base[:-1]
+    return base
 
 
 def singular(word: str) -> str:
@@ -58,11 +64,14 @@ def singular(word: str) -> str:
 
     The result is a word in most cases, so that names of tables and columns may be made of it.
     """
-    if len(word) <= _SHORT or not word.endswith("s") or word.endswith(_NO_PLURAL):
+    is_plural = word.endswith("s") and not word.endswith(_NO_PLURAL)
+    if len(word) <= _SHORT or not is_plural:
         return word
     if word.endswith("ies") and len(word) > len("ties"):
         return word[:-3] + "y"
-    return word[:-2] if _LONG_PLURAL.search(word) else word[:-1]
+    if _LONG_PLURAL.search(word):
+        return word[:-2]
+    return word[:-1]
 
 
 @lru_cache(maxsize=50_000)
@@ -79,15 +88,21 @@ def root(word: str) -> str:
 
 
 def plural(name: str) -> str:
-    """Return an English name in the plural; Chinese ones and abbreviations without vowels have none."""
+    """Return an English name in the plural.
+
+    Chinese names and abbreviations without vowels have none.
+    """
     last = name.split(" ")[-1].lower()
     if has_han(name) or not _VOWEL.search(last):
         return name
-    if re.search("(?<!s)s$", last) and stem(last) != last:
+    ends_in_s = re.search("(?<!s)s$", last)
+    if ends_in_s and stem(last) != last:
         return name
     if re.search("[^aeiou]y$", name):
         return f"{name[:-1]}ies"
-    return f"{name}es" if re.search("(s|x|z|ch|sh)$", name) else f"{name}s"
+    if re.search("(s|x|z|ch|sh)$", name):
+        return f"{name}es"
+    return f"{name}s"
 
 
 @lru_cache(maxsize=4096)

@@ -1,5 +1,6 @@
-"""Which of very many names may be spelled like a word: those that share most pairs of characters
-with it.
+"""Find, of very many names, those that may be spelled like a word.
+
+They share most pairs of characters with it.
 
 Comparing a word with each of a hundred thousand names takes seconds; with the few hundred found
 here, milliseconds.
@@ -15,21 +16,25 @@ _MOST = 200  # of more names
 
 
 class LikeNames:
-    """Names, found by the pairs of characters that they hold. Up to `few` names, all of them are
-    compared.
+    """Names, found by the pairs of characters that they hold.
+
+    Args:
+        few: up to so many names, all of them are compared.
     """
 
     def __init__(self, names: Sequence[str], *, few: int = _FEW) -> None:
         self.names = names
         holding: defaultdict[str, array[int]] = defaultdict(partial(array, "I"))
-        for number, name in enumerate(names) if len(names) > few else ():
-            for pair in _pairs(name):
-                holding[pair].append(number)
+        if len(names) > few:
+            for number, name in enumerate(names):
+                for pair in _pairs(name):
+                    holding[pair].append(number)
         self._holding = dict(holding)
 
     def like(self, word: str) -> Sequence[int]:
-        """Numbers of the names worth comparing with `word`, in order: all, unless there are very
-        many.
+        """Return the numbers of the names worth comparing with `word`, in order.
+
+        All, unless there are very many.
         """
         if not self._holding:
             return range(len(self.names))
@@ -42,7 +47,7 @@ class LikeNames:
         return sorted(ranked[:_MOST])
 
     def names_like(self, word: str) -> list[str]:
-        """The names worth comparing with `word`, in order."""
+        """Return the names worth comparing with `word`, in order."""
         return [self.names[number] for number in self.like(word)]
 
 

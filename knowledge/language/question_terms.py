@@ -1,5 +1,6 @@
-"""What to look for when a question is to be matched with tables: its words, their roots, and what
-they are called otherwise, in both languages.
+"""Make the terms by which tables are found for a question: its words, their roots, other words.
+
+Other words are synonyms and translations, in both languages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,12 +32,12 @@ _Said = Mapping[str, tuple[str, ...]]
 
 
 def _joined(*tables: _Said) -> _Said:
-    """All that the tables have for each phrase, in their order."""
-    phrases = {phrase for table in tables for phrase in table}
-    return {
-        phrase: tuple(other for table in tables for other in table.get(phrase, ()))
-        for phrase in phrases
-    }
+    """Return all that the tables have for each phrase, in their order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table in tables:
+        for phrase, others in table.items():
+            found[phrase] = found.get(phrase, ()) + others
+    return found
 
 
 _OF_ENGLISH = _joined(EN_TO_EN, EN_TO_ZH, EVENTS_OF_VERBS, TRANSLATED_EN)
@@ -64,18 +65,20 @@ class Form(NamedTuple):
     is_faint: bool = False
 
     def of_root(self) -> "Form":
-        """The same for the term's root."""
+        """Return the form for the term's root."""
         return Form(self.word, self.share * _ROOT_SHARE, self.alone * _ROOT_SHARE, self.is_faint)
 
 
 def forms(question: str) -> dict[str, Form]:
-    """The terms to look for → what they stand for."""
+    """Return the terms to look for, each with what it stands for."""
     words = list(dict.fromkeys(terms(question)))
     wanted = {word: _itself(word) for word in words}
     for word in words:
         if has_root(word):
-            wanted.setdefault(root(word), wanted[word].of_root())
-    for phrase, said in (*_english(words), *_chinese(question)):
+            of_root = wanted[word].of_root()
+            wanted.setdefault(root(word), of_root)
+    phrases = [*_english(words), *_chinese(question)]
+    for phrase, said in phrases:
         for term, form in _otherwise(phrase, said):
             wanted.setdefault(term, form)
     return wanted
@@ -83,9 +86,12 @@ def forms(question: str) -> dict[str, Form]:
 
 @lru_cache(maxsize=20_000)
 def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
-    """Yield other terms for a phrase of the word lists; `said` is its first term in the question."""
+    """Return other terms for a phrase of the word lists, whose first term is `said`."""
+    known = _OF_ENGLISH
+    if is_han(phrase):
+        known = _OF_CHINESE
     found: dict[str, Form] = {}
-    for other in (_OF_CHINESE if is_han(phrase) else _OF_ENGLISH)[phrase]:
+    for other in known[phrase]:
         for term in terms(other):
             form = _synonym(phrase, said, term)
             found.setdefault(term, form)
@@ -95,37 +101,50 @@ def _otherwise(phrase: str, said: str) -> tuple[tuple[str, Form], ...]:
 
 
 def _itself(word: str) -> Form:
-    share = _FAINT_SHARE if word in _FAINT else 1.0
-    return Form(word, share, share, word in _FAINT)
+    is_faint = word in _FAINT
+    share = 1.0
+    if is_faint:
+        share = _FAINT_SHARE
+    return Form(word, share, share, is_faint)
 
 
 def _synonym(phrase: str, said: str, term: str) -> Form:
-    """The form `term` of the question's `phrase`, whose first term is `said`."""
-    share = _SYNONYM_SHARE * (_FAINT_SHARE if phrase in _FAINT else 1.0)
-    alone = share
-    if is_han(term) != is_han(said):
-        pairs = len(phrase) - 1 if is_han(said) else 1
-        alone = share * _ALONE * (1 + _ALONE_PAIR * max(0, pairs - 1))
-    return Form(said, share, alone, phrase in _FAINT)
+    """Return the form `term` of the question's `phrase`, whose first term is `said`."""
+    is_faint = phrase in _FAINT
+    share = _SYNONYM_SHARE
+    if is_faint:
+        share *= _FAINT_SHARE
+    if is_han(term) == is_han(said):
+        return Form(said, share, share, is_faint)
+    further_pairs = 0
+    if is_han(said):
+        further_pairs = max(0, len(phrase) - 2)
+    alone = share * _ALONE * (1 + _ALONE_PAIR * further_pairs)
+    return Form(said, share, alone, is_faint)
 
 
 def _chinese(question: str) -> Iterator[tuple[str, str]]:
-    """Chinese phrases of the question that the word lists have, each with its first term."""
+    """Yield Chinese phrases of the question that the word lists have, with their first terms."""
     text = question.replace(" ", "")
     for start, char in enumerate(text):
-        if is_han(char):
-            for end in range(start + 1, min(len(text), start + _LONGEST_SYNONYM) + 1):
-                if (phrase := text[start:end]) in _OF_CHINESE:
-                    yield phrase, phrase[:2]
+        if not is_han(char):
+            continue
+        last = min(len(text), start + _LONGEST_SYNONYM)
+        for end in range(start + 1, last + 1):
+            phrase = text[start:end]
+            if phrase in _OF_CHINESE:
+                yield phrase, phrase[:2]
 
 
 def _english(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """English phrases of the question as the word lists have them, the longer ones first, each with
-    its first word.
+    """Yield English phrases of the question that the word lists have, with their first words.
+
+    The longer ones come first.
     """
-    latin = [word for word in words if has_root(word)]
-    stems = [stem(word) for word in latin]
+    latin = list(filter(has_root, words))
+    stems = list(map(stem, latin))
     for count in range(_LONGEST_PHRASE, 0, -1):
         for start in range(len(stems) - count + 1):
-            if (phrase := " ".join(stems[start : start + count])) in _OF_ENGLISH:
+            phrase = " ".join(stems[start : start + count])
+            if phrase in _OF_ENGLISH:
                 yield phrase, latin[start]

@@ -17,27 +17,35 @@ _DELIMITER = re.compile(rf"<(?=\s*/\s*(?:{_TAGS})\b|\s*(?:{_TAGS})\s*>)", re.IGN
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` on one line of at most `limit` characters, without control and direction characters."""
-    return _shortened(_without_signals(_CONTROL.sub(" ", text)).strip(), limit)
+    """Write `text` on one line of at most `limit` characters, without control characters."""
+    line = _CONTROL.sub(" ", text)
+    return cut_off(_without_signals(line).strip(), limit)
 
 
 def block(text: str, limit: int) -> str:
-    """`text` with its line breaks, otherwise as `one_line` does."""
-    lines = "\n".join(_CONTROL.sub(" ", line).rstrip() for line in text.splitlines())
-    return _shortened(_without_signals(lines).strip(), limit)
+    """Write `text` with its line breaks, otherwise as `one_line` does."""
+    lines = []
+    for line in text.splitlines():
+        lines.append(_CONTROL.sub(" ", line).rstrip())
+    joined = "\n".join(lines)
+    return cut_off(_without_signals(joined).strip(), limit)
 
 
 def _without_signals(text: str) -> str:
-    """`text` without what could end its delimiters or pass for a model's control token."""
+    """Break up what could end the text's delimiters or pass for a model's control token."""
     return broken_up(_DELIMITER.sub("‹", text))
 
 
-def _shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def cut_off(text: str, limit: int) -> str:
+    """Return at most `limit` characters of `text`, the last one … where some are missing."""
+    if len(text) <= limit:
+        return text
+    return text[: limit - 1] + "…"
 
 
 def identifier(name: str) -> str:
-    """`name` as SQL takes it, on one line: exact unless it holds control characters or is longer
-    than PostgreSQL's.
+    """Write `name` as SQL takes it, on one line.
+
+    It is exact unless it holds control characters or is longer than PostgreSQL's.
     """
     return one_line(quoted(name), _LONGEST_IDENTIFIER)

@@ -1,4 +1,4 @@
-"""What a table or column may be called by people, derived from its identifier and its comment.
+"""Derive people's names for a table or column from its identifier and its comment.
 
 Each name comes with a quality from 0 to 1: the whole identifier or comment is 1, a part of it or a
 synonym is less, so that the planner can prefer the better match and ask when two are equally good.
@@ -23,13 +23,17 @@ from knowledge.words import WORDS
 _NAME_END = re.compile(r"[:;,。;、\n]| - |--")
 _BRACKETS = re.compile(r"[(\[【〔]([^()\[\]【】〔〕]*)[)\]】〕]")
 _ENUMERATED = re.compile(r"\([^(),;、/]*+[,;、/][^()]*+\)")
+_LEAST_HEAD = 3  # letters of a word before another one that is written together with it
 _MAX_COMMENT_WORDS = 5
 _READ_OF_COMMENT, _LONGEST_COMMENT_NAME = 400, 200  # characters; a longer name is none
 
 
 def _weights(words: Words, place: str) -> dict[str, float]:
-    """How good a name is without each of the words that it begins or ends with."""
-    return {word: float(weight) for weight, said in words.under(place).items() for word in said}
+    """Read how good a name is without each of the words that it begins or ends with."""
+    weights = {}
+    for weight, said in words.under(place).items():
+        weights.update(dict.fromkeys(said, float(weight)))
+    return weights
 
 
 _EN, _ZH = WORDS.english, WORDS.chinese
@@ -65,80 +69,97 @@ _POWERS = re.compile(r"_([a-z]?m)[23](?=_|$)")  # volume_m3
 
 @lru_cache(maxsize=16384)
 def english_words(identifier: str) -> tuple[str, ...]:
-    """The words of an identifier: words written together taken apart (`hiredate`), abbreviations
-    spelled out.
+    """Return an identifier's words, with abbreviations spelled out.
+
+    Words that are written together are taken apart (`hiredate`).
     """
-    words = itertools.chain.from_iterable(
-        _apart(word) for word in words_of(_POWERS.sub(r"_\1", identifier))
-    )
-    return tuple(
-        itertools.chain.from_iterable(ABBREVIATIONS.get(word, word).split() for word in words)
-    )
+    words: list[str] = []
+    for written in words_of(_POWERS.sub(r"_\1", identifier)):
+        for word in _apart(written):
+            words.extend(ABBREVIATIONS.get(word, word).split())
+    return tuple(words)
 
 
 def _apart(word: str) -> tuple[str, ...]:
     if word in ABBREVIATIONS or word in _WHOLE_WORDS:
         return (word,)
-    for tail in _GLUED_TAILS:
+    for tail in filter(word.endswith, _GLUED_TAILS):
         head = word.removesuffix(tail)
-        if head != word and _is_head(head, tail):
+        if _is_head(head, tail):
             return (head, tail)
-    for tail in _ABBREVIATION_TAILS:
+    for tail in filter(word.endswith, _ABBREVIATION_TAILS):
         head = word.removesuffix(tail)
-        if head != word and head in ABBREVIATIONS:
+        if head in ABBREVIATIONS:
             return (head, tail)
     return (word,)
 
 
 def _is_head(head: str, tail: str) -> bool:
     """Tell whether a word may be `head` and `tail` written together."""
-    if len(head) >= 4 or head in ABBREVIATIONS:
+    if head in ABBREVIATIONS:
         return True
-    return len(head) == 3 and tail in _SHORT_GLUED_TAILS
+    if len(head) == _LEAST_HEAD:
+        return tail in _SHORT_GLUED_TAILS
+    return len(head) > _LEAST_HEAD
 
 
 def comment_names(comment: str | None) -> list[str]:
-    """The names a comment gives its object: the part before the explanation, then what stands in
-    brackets.
+    """Return the names a comment gives its object.
+
+    The part before the explanation comes first, then what stands in brackets.
     """
-    return list(_comment_names(comment[:_READ_OF_COMMENT])) if comment else []
+    if not comment:
+        return []
+    beginning = comment[:_READ_OF_COMMENT]
+    return list(_comment_names(beginning))
 
 
 @lru_cache(maxsize=16384)
 def _comment_names(comment: str) -> tuple[str, ...]:
     text = _ENUMERATED.sub("", before_labels(normalise(comment)))
     head = _NAME_END.split(text, maxsplit=1)[0]
-    name = _BRACKETS.sub("", head).strip(" .")
-    aliases = [alias.strip() for alias in _BRACKETS.findall(head)]
-    names = [
-        name,
-        *(alias for alias in aliases if alias not in _UNITS and not alias.startswith(_UNIT)),
-    ]
-    return tuple(
-        name
-        for name in names
-        if name and len(name) <= _LONGEST_COMMENT_NAME
-        if has_han(name) or len(name.split()) <= _MAX_COMMENT_WORDS
-    )
+    names = [_BRACKETS.sub("", head).strip(" .")]
+    for inside in _BRACKETS.findall(head):
+        alias = inside.strip()
+        is_unit = alias in _UNITS or alias.startswith(_UNIT)
+        if not is_unit:
+            names.append(alias)
+    return tuple(filter(_is_short_name, names))
+
+
+def _is_short_name(text: str) -> bool:
+    if not 0 < len(text) <= _LONGEST_COMMENT_NAME:
+        return False
+    return has_han(text) or len(text.split()) <= _MAX_COMMENT_WORDS
 
 
 def meant_names(thing: Table | Column) -> tuple[str, ...]:
     """Return the names that the semantic file gives, in all languages."""
-    return thing.meaning.names.all if thing.meaning is not None else ()
+    if thing.meaning is not None:
+        return thing.meaning.names.all
+    return ()
 
 
 def spoken_name(thing: Table | Column, lang: Lang) -> str:
     """Return a name for sentences: the display name, else the comment's, else the identifier."""
-    meant = thing.meaning.names.label(lang) if thing.meaning is not None else None
+    meant = None
+    if thing.meaning is not None:
+        meant = thing.meaning.names.label(lang)
     if meant is not None:
         return meant
-    return _chinese_name(thing) if lang == "zh" else _english_name(thing)
+    if lang == "zh":
+        return _chinese_name(thing)
+    return _english_name(thing)
 
 
 def _chinese_name(thing: Table | Column) -> str:
     commented = comment_names(thing.comment)
-    name = commented[0] if commented else " ".join(english_words(thing.name)) or thing.name
-    return _without_end(name) if isinstance(thing, Table) else name
+    name = " ".join(english_words(thing.name)) or thing.name
+    if commented:
+        name = commented[0]
+    if isinstance(thing, Table):
+        return _without_end(name)
+    return name
 
 
 def _english_name(thing: Table | Column) -> str:
@@ -150,9 +171,12 @@ def _english_name(thing: Table | Column) -> str:
 
 
 def _without_end(name: str) -> str:
-    """A table's Chinese name without what only says that it is a table."""
-    end = next((end for end in _UNSAID_TABLE_TAILS if name.endswith(end)), "")
-    return name.removesuffix(end) if len(name) > len(end) + 1 else name
+    """Return a table's Chinese name without what only says that it is a table."""
+    end = next(filter(name.endswith, _UNSAID_TABLE_TAILS), "")
+    rest = name.removesuffix(end)
+    if len(rest) > 1:
+        return rest
+    return name
 
 
 def called(thing: Table | Column) -> Text:
@@ -161,7 +185,7 @@ def called(thing: Table | Column) -> Text:
 
 
 def table_names(table: Table) -> dict[str, float]:
-    """Everything people may call the table, keyed by comparison key, with the best quality of each."""
+    """Return all that people may call the table, by comparison key, each with its best quality."""
     names: list[Name] = []
     for text, quality in _spelled(table):
         if has_han(text):
@@ -172,14 +196,16 @@ def table_names(table: Table) -> dict[str, float]:
 
 
 def column_names(table: Table, column: Column, *, with_owner: bool = True) -> dict[str, float]:
-    """Everything people may call the column, keyed by comparison key, with the best quality of
-    each.
+    """Return all that people may call the column, by comparison key, each with its best quality.
 
     Without `with_owner`, only what does not name its table as well.
     """
     owner = _owner(table.name, table.comment, meant_names(table))
-    names = _bare_names(column, owner.words, owner.han if with_owner else ())
-    return _best([*names, *_owned_names(column, owner)] if with_owner else names)
+    if not with_owner:
+        return _best(_bare_names(column, owner.words, ()))
+    bare = _bare_names(column, owner.words, owner.han)
+    owned = _owned_names(column, owner)
+    return _best([*bare, *owned])
 
 
 def bare_names(table: Table, column: Column) -> dict[str, float]:
@@ -201,28 +227,34 @@ def _bare_names(
 
 def owned_names(table: Table, column: Column) -> dict[str, float]:
     """Return the `column_names` that begin with the table's name: `order amount`."""
-    return _best(_owned_names(column, _owner(table.name, table.comment, meant_names(table))))
+    owner = _owner(table.name, table.comment, meant_names(table))
+    return _best(_owned_names(column, owner))
 
 
 def owner_names(table: Table) -> tuple[str, ...]:
-    """The names of the table with which its columns' `owned_names` begin."""
+    """Return the names of the table with which its columns' `owned_names` begin."""
     owner = _owner(table.name, table.comment, meant_names(table))
-    english = {" ".join(owner.words), owner.words[-1]} if owner.words else set()
+    if not owner.words:
+        return owner.han
+    english = {" ".join(owner.words), owner.words[-1]}
     return (*english, *owner.han)
 
 
 def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
-    """For each column, what its `bare_names` depend on in the table's name; equal traits give equal
-    names.
+    """Yield, for each column, the parts of the table's name that its `bare_names` depend on.
+
+    Columns of one name with equal traits have equal names.
     """
     owner = _owner(table.name, table.comment, meant_names(table))
-    none: tuple[str, ...] = () if owner.words else ("",)
-    ends = {owner.words[0], owner.words[-1]} if owner.words else frozenset[str]()
+    none: tuple[str, ...] = ()
+    if not owner.words:
+        none = ("",)
+    ends = {*owner.words[:1], *owner.words[-1:]}
     for column in table.columns:
         traits = none
         for han, stems in _folded_names(column.name, column.comment, meant_names(column)):
             if han:
-                traits += tuple(core for core in owner.han if core[0] in han or core[-1] in han)
+                traits += owner.han_beside(han)
             elif not stems.isdisjoint(ends):
                 traits += owner.words
         yield traits
@@ -232,38 +264,57 @@ def owner_traits(table: Table) -> Iterator[tuple[str, ...]]:
 def _folded_names(
     name: str, comment: str | None, meant: tuple[str, ...]
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Of each name, its characters if it is Chinese, else an empty text and the stems of its words."""
-    return tuple(
-        (normalise(text), frozenset())
-        if has_han(text)
-        else ("", frozenset(_stems(english_words(text))))
-        for text in (name, *meant, *comment_names(comment))
-    )
+    """Return, of each name, its text if it is Chinese, else its words' stems."""
+    folded: list[tuple[str, frozenset[str]]] = []
+    for text in (name, *meant, *comment_names(comment)):
+        if has_han(text):
+            folded.append((normalise(text), frozenset()))
+        else:
+            stems = _stems(english_words(text))
+            folded.append(("", frozenset(stems)))
+    return tuple(folded)
 
 
 def _spelled(thing: Table | Column) -> list[Name]:
     """List its names as written; of `数量_公斤` what stands before the unit as well."""
-    whole = [(name, 1.0) for name in (thing.name, *meant_names(thing))]
+    spelled = [(name, 1.0) for name in (thing.name, *meant_names(thing))]
     head, _, unit = thing.name.rpartition("_")
     if has_han(head) and unit in _UNITS:
-        whole.append((head, 0.98))
-    return [*whole, *((name, 0.98) for name in comment_names(thing.comment))]
+        spelled.append((head, 0.98))
+    for name in comment_names(thing.comment):
+        spelled.append((name, 0.98))
+    return spelled
 
 
 @dataclass(frozen=True)
 class _Owner:
-    """English words without inflection, and Chinese names, with which names of columns may begin."""
+    """English words without inflection, and Chinese names, that names of columns begin with."""
 
     words: tuple[str, ...]
     han: tuple[str, ...]
 
+    def han_beside(self, text: str) -> tuple[str, ...]:
+        """Return the Chinese names whose first or last character the text has."""
+        beside = []
+        for core in self.han:
+            has_end = core[0] in text or core[-1] in text
+            if has_end:
+                beside.append(core)
+        return tuple(beside)
+
 
 @lru_cache(maxsize=4096)
 def _owner(name: str, comment: str | None, meant: tuple[str, ...]) -> _Owner:
-    texts = [text for text in (name, *meant, *comment_names(comment)) if has_han(text)]
-    cores = (_han_core(normalise(text)) for text in texts)
-    english = next((text for text in (name, *meant) if not has_han(text)), name)
-    return _Owner(_stems(english_words(english)), tuple(core for core in cores if len(core) > 1))
+    given = (name, *meant)
+    english = next((text for text in given if not has_han(text)), name)
+    cores = []
+    for text in (*given, *comment_names(comment)):
+        if not has_han(text):
+            continue
+        core = _han_core(normalise(text))
+        if len(core) > 1:
+            cores.append(core)
+    return _Owner(_stems(english_words(english)), tuple(cores))
 
 
 def _best(names: Iterable[Name]) -> dict[str, float]:
@@ -276,8 +327,9 @@ def _best(names: Iterable[Name]) -> dict[str, float]:
 
 
 def core_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a table's identifier without what only says that it is a table (`t_order_info`)."""
-    first, last = 0, len(words)
+    """Return a table's words without those that only say that it is a table (`t_order_info`)."""
+    first = 0
+    last = len(words)
     while last - first > 1 and words[first] in _TABLE_PREFIXES:
         first += 1
     while last - first > 1 and words[last - 1] in _TABLE_SUFFIXES:
@@ -290,7 +342,8 @@ def _english_table_names(words: tuple[str, ...], quality: float) -> Iterator[Nam
         return
     yield " ".join(words), quality
     # Said like this, `daily` in the name of `daily_revenue` asks for no days.
-    yield from ((" ".join((*words, said)), quality) for said in _SAID_TABLES)
+    for said in _SAID_TABLES:
+        yield " ".join((*words, said)), quality
     core = core_words(words)
     yield " ".join(core), quality * 0.97
     if len(core) > 1 and core[-1] not in _GENERIC_WORDS:
@@ -309,27 +362,44 @@ def _english_column_names(
     if len(words) == 1:
         return
     if words[-1] in _DATE_ENDS:  # `endsOn` is the end date
-        yield from ((" ".join((*words[:-1], noun)), quality * 0.9) for noun in _DATE_NOUNS)
+        for noun in _DATE_NOUNS:
+            yield " ".join((*words[:-1], noun)), quality * 0.9
     if words[0] in _ENGLISH_HEADS:
         yield " ".join(words[1:]), quality * _ENGLISH_HEADS[words[0]]
+    yield from _names_without_tails(words, quality, owner)
+    yield from _ends_of_name(words, quality)
+    if words[0] not in _GENERIC_WORDS:
+        yield words[0], quality * 0.5
+
+
+def _names_without_tails(
+    words: tuple[str, ...], quality: float, owner: tuple[str, ...]
+) -> Iterator[Name]:
+    """Yield the words without ends that say little, such as units."""
     rest = words
     weight = quality
     while len(rest) > 1 and rest[-1] in _ENGLISH_TAILS:
         weight *= _ENGLISH_TAILS[rest[-1]]
         rest = rest[:-1]
-        if rest[-1] not in _GENERIC_WORDS or len(rest) > 1:
-            is_thing = len(rest) < len(owner) and _stems(rest) == owner[-len(rest) :]
-            yield (
-                " ".join(rest),
-                quality * _OWNERS_OWN if is_thing else weight,
-            )  # contract_amount of crm_contract
-    for start in range(1, len(rest)) if rest != words else ():  # the weight of gross_weight_kg
+        is_generic = len(rest) == 1 and rest[0] in _GENERIC_WORDS
+        if is_generic:
+            continue
+        if _ends_owner(rest, owner):  # contract_amount of crm_contract
+            yield " ".join(rest), quality * _OWNERS_OWN
+        else:
+            yield " ".join(rest), weight
+    if rest == words:
+        return
+    for start in range(1, len(rest)):  # the weight of gross_weight_kg
         yield " ".join(rest[start:]), weight * 0.72
+
+
+def _ends_of_name(words: tuple[str, ...], quality: float) -> Iterator[Name]:
     for start in range(1, len(words)):
-        tail = words[start:]
-        yield " ".join(tail), quality * (0.45 if tail[0] in _GENERIC_WORDS else 0.72)
-    if words[0] not in _GENERIC_WORDS:
-        yield words[0], quality * 0.5
+        share = 0.72
+        if words[start] in _GENERIC_WORDS:
+            share = 0.45
+        yield " ".join(words[start:]), quality * share
 
 
 def _stems(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -337,32 +407,47 @@ def _stems(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _names_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
-    """Whether a column's words begin with its table's, and go on."""
-    return len(words) > len(owner) and _stems(words[: len(owner)]) == owner
+    """Tell whether a column's words begin with its table's, and go on."""
+    if len(words) <= len(owner):
+        return False
+    return _stems(words[: len(owner)]) == owner
+
+
+def _ends_owner(words: tuple[str, ...], owner: tuple[str, ...]) -> bool:
+    """Tell whether the table's words end with these, and begin with others."""
+    if len(words) >= len(owner):
+        return False
+    return _stems(words) == owner[-len(words) :]
 
 
 def _owned_names(column: Column, owner: _Owner) -> Iterator[Name]:
     for text, quality in _spelled(column):
-        words = english_words(text)
         if has_han(text):
             yield from _owned_han_names(normalise(text), quality, owner.han)
-        elif words and owner.words and not _names_owner(words, owner.words) and words[-1] != _BY:
-            # "devices installed by Ada" begins with the thing asked for
-            yield " ".join((*owner.words, *words)), quality * 0.97
-            yield " ".join((owner.words[-1], *words)), quality * 0.9
+            continue
+        words = english_words(text)
+        if not words or not owner.words:
+            continue
+        # "devices installed by Ada" begins with the thing asked for
+        if words[-1] == _BY or _names_owner(words, owner.words):
+            continue
+        yield " ".join((*owner.words, *words)), quality * 0.97
+        yield " ".join((owner.words[-1], *words)), quality * 0.9
 
 
 def _owned_han_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
     bare, quality = list(_without_prefixes(text, quality))[-1]
     for owner in owners:
-        if not (bare.startswith(owner) and len(bare) > len(owner)):
+        names_owner = bare.startswith(owner) and bare != owner
+        if not names_owner:
             yield owner + bare, quality * 0.97
 
 
 def _han_core(text: str) -> str:
-    for tail in _HAN_TABLE_TAILS:
-        if text.endswith(tail) and len(text) > len(tail) + 1:
-            return text[: -len(tail)]
+    for tail in filter(text.endswith, _HAN_TABLE_TAILS):
+        core = text.removesuffix(tail)
+        if len(core) > 1:
+            return core
     return text
 
 
@@ -370,83 +455,106 @@ def _han_table_names(text: str, quality: float) -> Iterator[Name]:
     yield text, quality
     yield f"{text}{_SAID_TABLE_HAN}", quality
     core = _han_core(text)
-    # The lines of an order are not orders.
-    quality *= 0.6 if _LINES in text[len(core) :] else 1.0
+    if _LINES in text[len(core) :]:  # the lines of an order are not orders
+        quality *= 0.6
     yield core, quality * 0.97
     yield f"{core}{_SAID_TABLE_HAN}", quality * 0.97
     for start in range(1, len(core) - 1):
-        if core[start:] not in _GENERIC_HAN:
-            yield core[start:], quality * (0.72 if len(core) - start >= 2 else 0.4)
+        ending = core[start:]
+        if ending not in _GENERIC_HAN:
+            yield ending, quality * 0.72
     for end in range(2, len(core)):
-        if core[:end] not in _GENERIC_HAN:
-            yield core[:end], quality * 0.45
+        beginning = core[:end]
+        if beginning not in _GENERIC_HAN:
+            yield beginning, quality * 0.45
 
 
 def _without_prefixes(text: str, quality: float) -> Iterator[Name]:
-    """The text as it is, then again after each prefix that is taken off."""
+    """Yield the text as it is, then again after each prefix that is taken off."""
     yield text, quality
     for prefix in _HAN_PREFIXES:
-        if text.startswith(prefix) and len(text) > len(prefix) + 1:
-            text = text[len(prefix) :]
+        rest = text.removeprefix(prefix)
+        if rest != text and len(rest) > 1:
+            text = rest
             quality *= 0.96
             yield text, quality
 
 
 def _han_column_names(text: str, quality: float, owners: tuple[str, ...]) -> Iterator[Name]:
-    for text, quality in _without_prefixes(text, quality):  # noqa: B020, PLR1704 - the last one goes on
-        yield text, quality
+    forms = list(_without_prefixes(text, quality))
+    yield from forms
+    core, quality = forms[-1]
     for owner in owners:
-        if text.startswith(owner) and len(text) > len(owner):
-            yield text[len(owner) :].lstrip(_OF), quality * 0.8
+        rest = core.removeprefix(owner)
+        if rest and rest != core:
+            yield rest.lstrip(_OF), quality * 0.8
     for tail, weight in _HAN_TAILS.items():
-        if text.endswith(tail) and len(text) - len(tail) >= 2:
-            rest = text[: -len(tail)]
-            is_thing = (
-                weight > 0.9
-                and not _MASS.search(rest)
-                and any(owner.endswith(rest) for owner in owners)
-            )
-            yield (
-                rest,
-                quality * (_OWNERS_OWN if is_thing else weight),
-            )  # `处方` of 处方金额 in 门诊处方
-            yield from _han_parts(rest, quality * weight)
-    yield from _han_parts(text, quality)
+        rest = core.removesuffix(tail)
+        if rest == core or len(rest) < 2:
+            continue
+        yield rest, quality * _share_without_tail(rest, weight, owners)
+        yield from _han_parts(rest, quality * weight)
+    yield from _han_parts(core, quality)
+
+
+def _share_without_tail(name: str, weight: float, owners: tuple[str, ...]) -> float:
+    """Return how good a name is that lost a tail of this weight.
+
+    The `处方` of 处方金额 in 门诊处方 is the table's own thing.
+    """
+    if weight <= 0.9 or _MASS.search(name):
+        return weight
+    is_owner = any(owner.endswith(name) for owner in owners)
+    if is_owner:
+        return _OWNERS_OWN
+    return weight
 
 
 def _han_parts(text: str, quality: float) -> Iterator[Name]:
-    """Parts of at least two characters; an end is worth most, because it carries the meaning in
-    Chinese.
+    """Yield parts of at least two characters.
+
+    An end is worth most, because it carries the meaning in Chinese.
     """
     size = len(text)
     for start, end in itertools.combinations(range(size + 1), 2):
         part = text[start:end]
-        if 2 <= end - start < size and part not in _GENERIC_HAN:
-            weight = 0.75 if end == size else 0.6 if start == 0 else 0.45
-            yield part, quality * weight
+        is_part = 2 <= len(part) < size
+        if not is_part or part in _GENERIC_HAN:
+            continue
+        weight = 0.45
+        if end == size:
+            weight = 0.75
+        elif start == 0:
+            weight = 0.6
+        yield part, quality * weight
 
 
 def borrowed_names(names: Mapping[str, float]) -> dict[str, float]:
-    """Names that general language uses for the same (`营收` for `营业收入`), with their quality."""
-    return _best(
-        (other, quality * 0.85)
-        for name, quality in names.items()
-        if quality >= 0.6
-        for other in (_han_synonyms(name) if has_han(name) else _english(name))
-    )
+    """Return general language's names for the same (`营收` for `营业收入`), with their quality."""
+    borrowed: list[Name] = []
+    for name, quality in names.items():
+        if quality < 0.6:
+            continue
+        others = _han_synonyms(name) if has_han(name) else _english(name)
+        for other in others:
+            borrowed.append((other, quality * 0.85))
+    return _best(borrowed)
 
 
 def _han_synonyms(name: str) -> Iterator[str]:
     yield from ZH_TO_ZH.get(name, ())
     yield from ZH_TO_EN.get(name, ())
     for cut in range(1, len(name)):
-        for other in ZH_TO_ZH.get(name[cut:], ()):
-            yield name[:cut] + other
-        for other in ZH_TO_ZH.get(name[:cut], ()) if cut > 1 else ():
-            yield other + name[cut:]
-        for first, second in itertools.product(
-            ZH_TO_EN.get(name[:cut], ()), ZH_TO_EN.get(name[cut:], ())
-        ):
+        head = name[:cut]
+        tail = name[cut:]
+        for other in ZH_TO_ZH.get(tail, ()):
+            yield head + other
+        if cut > 1:
+            for other in ZH_TO_ZH.get(head, ()):
+                yield other + tail
+        of_head = ZH_TO_EN.get(head, ())
+        of_tail = ZH_TO_EN.get(tail, ())
+        for first, second in itertools.product(of_head, of_tail):
             yield f"{first} {second}"
 
 
@@ -459,11 +567,13 @@ def _english(name: str) -> Iterator[str]:
         return
     for index, word in enumerate(words):
         for other in EN_TO_EN.get(key_of(word, stems=True), ()):
-            if word not in other.split(
-                " "
-            ):  # an "average list price" is more than an average price
+            is_more = word in other.split(" ")  # an "average list price" is no average price
+            if not is_more:
                 yield " ".join((*words[:index], other, *words[index + 1 :]))
     for cut in range(1, len(words)):
-        left = EN_TO_ZH.get(key_of(" ".join(words[:cut]), stems=True), ())
-        right = EN_TO_ZH.get(key_of(" ".join(words[cut:]), stems=True), ())
-        yield from (first + second for first, second in itertools.product(left, right))
+        head = " ".join(words[:cut])
+        tail = " ".join(words[cut:])
+        of_head = EN_TO_ZH.get(key_of(head, stems=True), ())
+        of_tail = EN_TO_ZH.get(key_of(tail, stems=True), ())
+        for first, second in itertools.product(of_head, of_tail):
+            yield first + second

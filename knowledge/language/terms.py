@@ -1,4 +1,4 @@
-"""How texts are cut into what tables are found by.
+"""Cuts texts into terms, by which tables are found.
 
 Chinese is cut into pairs of characters, Latin at case, digits and underscores into words without
 their plural endings. Words of one family (`enrolled`, `enrollment`) also share a root.
@@ -11,19 +11,20 @@ from knowledge.language.cutting import pieces
 from knowledge.language.inflection import root, singular
 from knowledge.language.thesaurus import ABBREVIATIONS
 
+_READ_OF_COMMENT = 60  # characters in which a name ends
 _NAME_END = re.compile(r"[,，:：;；.。(（\[【\n]")
 _LAST_LATIN = "\u303f"  # characters of the scripts that write no blanks are behind it
 
 
 def terms(text: str) -> Iterator[str]:
-    """The words of `text` that can be compared: singular Latin words, numbers, pairs of Han
-    characters.
-    """
+    """Yield what can be compared: singular Latin words, numbers, pairs of Han characters."""
     for word in pieces(text):
-        if is_han(word):
-            yield from (word[start : start + 2] for start in range(max(1, len(word) - 1)))
-        else:
+        if not is_han(word):
             yield singular(word.lower())
+            continue
+        pairs = max(1, len(word) - 1)
+        for start in range(pairs):
+            yield word[start : start + 2]
 
 
 def is_han(term: str) -> bool:
@@ -32,8 +33,11 @@ def is_han(term: str) -> bool:
 
 
 def called(comment: str | None) -> str:
-    """Return a comment's name for the thing: its words before punctuation, at most 60 characters."""
-    return _NAME_END.split((comment or "")[:60].strip(), maxsplit=1)[0] if comment else ""
+    """Return a comment's name for the thing: its words before punctuation."""
+    if not comment:
+        return ""
+    beginning = comment[:_READ_OF_COMMENT].strip()
+    return _NAME_END.split(beginning, maxsplit=1)[0]
 
 
 def has_root(term: str) -> bool:
@@ -41,19 +45,23 @@ def has_root(term: str) -> bool:
 
 
 def spelled_out(text: str) -> Iterator[str]:
-    """The terms of `text` with the usual abbreviations written in full."""
+    """Yield the terms of `text` with the usual abbreviations written in full."""
     for term in terms(text):
         yield from terms(ABBREVIATIONS.get(term, term))
 
 
 def terms_with_roots(text: str) -> frozenset[str]:
-    """The terms by which `text` is found."""
+    """Return the terms by which `text` is found."""
     return frozenset(roots_of(text))
 
 
 def roots_of(text: str) -> Iterator[str]:
-    """The terms of `text`, the words that its abbreviations stand for, and all their roots."""
+    """Yield the terms of `text`, with the words for its abbreviations, and all their roots."""
     for term in terms(text):
-        spelled = [term, *terms(ABBREVIATIONS[term])] if term in ABBREVIATIONS else [term]
-        yield from spelled
-        yield from (root(word) for word in spelled if has_root(word))
+        words = [term]
+        if term in ABBREVIATIONS:
+            words.extend(terms(ABBREVIATIONS[term]))
+        yield from words
+        for word in words:
+            if has_root(word):
+                yield root(word)

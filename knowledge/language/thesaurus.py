@@ -13,25 +13,44 @@ ABBREVIATIONS = {
 """Shortened words seen in identifiers, spelled out."""
 
 
+_Table = dict[str, list[str]]
+
+
+def _each_once(table: _Table) -> dict[str, tuple[str, ...]]:
+    """Return the entries of a table, each word once."""
+    entries = {}
+    for key, words in table.items():
+        entries[key] = tuple(dict.fromkeys(words))
+    return entries
+
+
 def _groups() -> tuple[dict[str, tuple[str, ...]], ...]:
-    """(English stem phrase → English alternatives, English → Chinese, Chinese → Chinese, Chinese →
-    English).
+    """Read the words of one meaning, by each of them.
+
+    Returns:
+        English stem phrases → English alternatives, English → Chinese, Chinese → Chinese, Chinese →
+        English.
     """
-    tables: tuple[dict[str, list[str]], ...] = ({}, {}, {}, {})
+    en_to_en: _Table = {}
+    en_to_zh: _Table = {}
+    zh_to_zh: _Table = {}
+    zh_to_en: _Table = {}
     for line in THESAURUS.phrases("concepts"):
         left, right = line.split("|")
         english = [" ".join(words_of(word)) for word in left.split()]
         chinese = right.split()
         for word in english:
             stemmed = key_of(word, stems=True)
-            tables[0].setdefault(stemmed, []).extend(other for other in english if other != word)
-            tables[1].setdefault(stemmed, []).extend(chinese)
+            en_to_en.setdefault(stemmed, []).extend(_without(word, english))
+            en_to_zh.setdefault(stemmed, []).extend(chinese)
         for word in chinese:
-            tables[2].setdefault(word, []).extend(other for other in chinese if other != word)
-            tables[3].setdefault(word, []).extend(english)
-    return tuple(
-        {key: tuple(dict.fromkeys(words)) for key, words in table.items()} for table in tables
-    )
+            zh_to_zh.setdefault(word, []).extend(_without(word, chinese))
+            zh_to_en.setdefault(word, []).extend(english)
+    return tuple(map(_each_once, (en_to_en, en_to_zh, zh_to_zh, zh_to_en)))
+
+
+def _without(word: str, words: list[str]) -> list[str]:
+    return [other for other in words if other != word]
 
 
 EN_TO_EN, EN_TO_ZH, ZH_TO_ZH, ZH_TO_EN = _groups()
@@ -47,24 +66,25 @@ def _events() -> dict[str, tuple[str, ...]]:
 
 
 EVENTS_OF_VERBS = _events()
-"""What a table of the events may be called that a verb speaks of."""
+"""Names of tables that hold the events of a verb."""
 
 
 def _translations() -> tuple[dict[str, tuple[str, ...]], ...]:
-    """(English stem phrase → Chinese, Chinese → English)."""
-    english: dict[str, list[str]] = {}
-    chinese: dict[str, list[str]] = {}
-    for line in (line for place in DICTIONARY.places for line in DICTIONARY.phrases(place)):
+    """Read the dictionary: English stem phrases → Chinese, Chinese → English."""
+    en_to_zh: _Table = {}
+    zh_to_en: _Table = {}
+    lines: list[str] = []
+    for place in DICTIONARY.places:
+        lines.extend(DICTIONARY.phrases(place))
+    for line in lines:
         left, right = line.split("=")
         for word in left.split():
             phrase = " ".join(words_of(word))
-            english.setdefault(key_of(phrase, stems=True), []).extend(right.split())
+            stemmed = key_of(phrase, stems=True)
+            en_to_zh.setdefault(stemmed, []).extend(right.split())
             for other in right.split():
-                chinese.setdefault(other, []).append(phrase)
-    return tuple(
-        {key: tuple(dict.fromkeys(words)) for key, words in table.items()}
-        for table in (english, chinese)
-    )
+                zh_to_en.setdefault(other, []).append(phrase)
+    return _each_once(en_to_zh), _each_once(zh_to_en)
 
 
 TRANSLATED_EN, TRANSLATED_ZH = _translations()

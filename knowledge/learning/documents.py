@@ -48,20 +48,26 @@ def documents_of_ddl(
         InvalidSql: the text can't be taken apart at all.
     """
     tables, unread = read_ddl(sql)
-    texts = (((table.name,), "".join(f"{one};\n" for one in table.statements)) for table in tables)
+    texts = []
+    for table in tables:
+        statements = [f"{one};\n" for one in table.statements]
+        texts.append(((table.name,), "".join(statements)))
     return _documents(datasource, source, "ddl", texts), unread
 
 
 def _sections(text: str) -> Iterator[_Section]:
     """The sections in their order; what looks like a heading in fenced code is none."""
     headings: dict[int, str] = {}
-    section, open_fence = _Section(()), ""
+    section = _Section(())
+    open_fence = ""
     for line in text.splitlines():
         fence = _FENCE.match(line)
         if fence is not None and open_fence in ("", fence[1]):
             open_fence = "" if open_fence else fence[1]
         is_code = bool(open_fence) or fence is not None
-        heading = None if is_code else _HEADING.fullmatch(line)
+        heading = None
+        if not is_code:
+            heading = _HEADING.fullmatch(line)
         if heading is None:
             section.lines.append(line)
             continue
@@ -91,7 +97,8 @@ def _documents(
 def _free_title(title: str, taken: Container[str]) -> str:
     """The title, with a number when it is taken."""
     title = title[:_MAX_TITLE_CHARS]
-    free, number = title, 1
+    free = title
+    number = 1
     while free in taken:
         number += 1
         free = f"{title} ({number})"
@@ -105,7 +112,9 @@ def _cut(text: str) -> Iterator[str]:
         if part and len(part) + len(paragraph) + 2 > MAX_DOCUMENT_CHARS:
             yield part
             part = ""
-        part = f"{part}\n\n{paragraph}" if part else paragraph
+        if part:
+            part += "\n\n"
+        part += paragraph
         while len(part) > MAX_DOCUMENT_CHARS:
             yield part[:MAX_DOCUMENT_CHARS]
             part = part[MAX_DOCUMENT_CHARS:]

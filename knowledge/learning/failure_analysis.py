@@ -21,6 +21,7 @@ from common.learning import FailureType
 from common.text import Lang, Text
 from common.values import PlanEstimate
 from common.word_files import Languages
+from knowledge.language.safe_text import cut_off
 from sqltree.query_parts import Difference, differences, parts_of
 
 _WORDS = Languages(Path(__file__).parent / "words")
@@ -241,7 +242,9 @@ def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
         if error.sqlstate in _UNKNOWN_NAMES:
             return _UNKNOWN
         met_bad_values = (error.sqlstate or "").startswith(_DATA)
-        return _BAD_VALUES if met_bad_values else _BROKEN
+        if met_bad_values:
+            return _BAD_VALUES
+        return _BROKEN
     if error is not None:
         return _BY_ERROR_TYPE.get(error.error_type, _BROKEN)
     return _BY_ERROR_TYPE.get(case.error_type or "")
@@ -262,7 +265,9 @@ def _complained(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
 
 
 def _empty(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
-    return _EMPTY if case.row_count == 0 else None
+    if case.row_count == 0:
+        return _EMPTY
+    return None
 
 
 _MISMATCHED = _Finding("requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"])
@@ -281,21 +286,27 @@ def _details(case: Case, finding: _Finding) -> list[str]:
     if finding is _EMPTY:
         filters = sorted(parts_of(case.sql or "").filters)
         text = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")
-        return [text.to(case.lang)] if filters else []
+        if filters:
+            return [text.to(case.lang)]
+        return []
     details = []
-    message = case.refusal.message(case.lang) if case.refusal is not None else case.error
+    message = case.error
+    if case.refusal is not None:
+        message = case.refusal.message(case.lang)
     if message:
         details.append(message)
-    scans = case.plan.scans if case.plan is not None else ()
-    if scans and finding.type == "performance_error":
-        tables = _listed(scans)
+    is_slow = finding.type == "performance_error"
+    if is_slow and case.plan is not None and case.plan.scans:
+        tables = _listed(case.plan.scans)
         text = Text(f"开销最大的表：{tables}。", f"Most of the work is in {tables}.")
         details.append(text.to(case.lang))
     return details
 
 
 def _difference(difference: Difference) -> Text:
-    part, before, after = _PARTS[difference.part][1], difference.without, difference.with_
+    part = _PARTS[difference.part][1]
+    before = difference.without
+    after = difference.with_
     if not before:
         return Text(f"缺少{part.zh} {_listed(after)}。", f"Missing {part.en}: {_listed(after)}.")
     if not after:
@@ -310,7 +321,9 @@ def _difference(difference: Difference) -> Text:
 
 
 def _advice(difference: Difference) -> Text:
-    part, before, after = _PARTS[difference.part][1], difference.without, difference.with_
+    part = _PARTS[difference.part][1]
+    before = difference.without
+    after = difference.with_
     if not after:
         return Text(
             f"不要用{part.zh} {_listed(before)}。",
@@ -322,13 +335,13 @@ def _advice(difference: Difference) -> Text:
 def _listed(texts: Sequence[str]) -> str:
     listed = ", ".join(texts[:_MOST_NAMED])
     more = len(texts) - _MOST_NAMED
-    return f"{listed} … (+{more})" if more > 0 else listed
+    if more > 0:
+        return f"{listed} … (+{more})"
+    return listed
 
 
 def _quoted_comment(comment: str) -> Text:
-    line = " ".join(comment.split())
-    if len(line) > _MAX_COMMENT:
-        line = line[: _MAX_COMMENT - 1] + "…"
+    line = cut_off(" ".join(comment.split()), _MAX_COMMENT)
     return Text(f"用户说：“{line}”", f'The user says: "{line}"')
 
 

@@ -140,7 +140,9 @@ class Intake:
 
     def _lesson(self, values: Mapping[str, Any]) -> Lesson:
         question = _text(values, "question", MAX_QUESTION_CHARS)
-        sql = _text(values, "sql", MAX_SQL_CHARS) if values.get("sql") is not None else None
+        sql = None
+        if values.get("sql") is not None:
+            sql = _text(values, "sql", MAX_SQL_CHARS)
         kind = _FAILURE_TYPES.get(str(values.get("failure_type")))
         if kind is None:
             allowed = Text(
@@ -189,8 +191,9 @@ def _outcome(
         return ImportOutcome(number, "invalid", error=item)
     if isinstance(item, CituError):
         return ImportOutcome(number, "refused", error=item)
-    known = item.example_id if isinstance(item, Example) else item.lesson_id
-    return ImportOutcome(number, added[known], known)
+    if isinstance(item, Example):
+        return ImportOutcome(number, added[item.example_id], item.example_id)
+    return ImportOutcome(number, added[item.lesson_id], item.lesson_id)
 
 
 def _added_once(outcomes: Sequence[ImportOutcome]) -> Iterator[ImportOutcome]:
@@ -225,7 +228,9 @@ def _object(line: str) -> Mapping[str, Any]:
 
 def _text(values: Mapping[str, Any], field: str, most: int) -> str:
     value = values.get(field)
-    text = value.strip() if isinstance(value, str) else ""
+    text = ""
+    if isinstance(value, str):
+        text = value.strip()
     if not 0 < len(text) <= most or not is_whole(text):
         allowed = Text(f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters")
         raise _invalid(field, allowed)

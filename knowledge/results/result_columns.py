@@ -1,12 +1,11 @@
-"""What the columns of a result are to a reader: their names in the reader's language, their units,
-and their roles.
+"""Tell what the columns of a result are to a reader: their names, their units and their roles.
 
 It is worked out from the SQL and the catalogue, so it is the same whoever wrote the SQL.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
@@ -17,6 +16,7 @@ from common.values import Catalog, Column, QueryResult, Table
 from knowledge.index import IndexPart
 from knowledge.language.cutting import has_han
 from knowledge.language.inflection import plural, stem
+from knowledge.language.safe_text import cut_off
 from knowledge.language.spoken_names import english_words, spoken_name
 from knowledge.semantic.guesses import unit_of
 from knowledge.values.identity import identifies
@@ -87,47 +87,55 @@ class ResultColumn:
 
     @property
     def period(self) -> str | None:
-        """The unit that its times are cut to: a month is the time of its first day."""
-        return self.output.period if self.role == "time" else None
+        """Return the unit that its times are cut to: a month is the time of its first day."""
+        if self.role == "time":
+            return self.output.period
+        return None
 
 
 _OUTPUTS = IndexPart(lambda index: lru_cache(maxsize=64)(partial(outputs, catalog=index.catalog)))
-"""What statements of a catalogue give, read once for an answer's sentence, its labels and its
-files.
-"""
+"""Output columns of statements, read once for an answer's sentence, its labels and its files."""
 
 
 def result_columns(
     sql: str, result: QueryResult, catalog: Catalog, lang: Lang
 ) -> tuple[ResultColumn, ...]:
-    """The columns of `result`, which `sql` gave, in their order.
+    """Describe the columns of `result`, which `sql` gave, in their order.
 
     Of a very wide result the first `MOST_READ` are worked out; the others are called as in the SQL.
     """
     found = _OUTPUTS.of(catalog)(sql, result.columns)
-    others = (ResultColumn(one, _cut(one.name), None, "other") for one in found[MOST_READ:])
-    return (*_read(found[:MOST_READ], result, catalog, lang), *others)
+    columns = list(_read(found[:MOST_READ], result, catalog, lang))
+    for one in found[MOST_READ:]:
+        name = cut_off(one.name, _LONGEST_LABEL)
+        columns.append(ResultColumn(one, name, None, "other"))
+    return tuple(columns)
 
 
 def _read(
     found: Sequence[OutputColumn], result: QueryResult, catalog: Catalog, lang: Lang
 ) -> Iterator[ResultColumn]:
-    """Work the first columns of a result out."""
+    """Work out the first columns of a result."""
     types = result.column_types[: len(found)]
     metrics = {metric.name: metric for metric in catalog.metrics}
-    figures = [metrics.get(one.name) if one.is_named and one.function else None for one in found]
+    figures = [_figure_named(one, metrics) for one in found]
     labels = [label_of(one, metric, lang) for one, metric in zip(found, figures, strict=True)]
-    labels = [_cut(label) for label in _told_apart(labels, found, lang)]
-    for number, (one, metric, label, kind) in enumerate(
-        zip(found, figures, labels, types, strict=True)
-    ):
+    labels = _told_apart(labels, found, lang)
+    columns = zip(found, figures, labels, types, strict=True)
+    for number, (one, metric, label, kind) in enumerate(columns):
+        values: Sequence[object] = ()
+        if kind not in NUMBERS:
+            values = [row[number] for row in result.rows]
         unit = _unit(one, metric, kind, lang)
-        values = [row[number] for row in result.rows] if kind not in NUMBERS else ()
+        label = cut_off(label, _LONGEST_LABEL)
         yield ResultColumn(one, label, unit, _role(one, kind, values))
 
 
-def _cut(label: str) -> str:
-    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+def _figure_named(output: OutputColumn, metrics: Mapping[str, Metric]) -> Metric | None:
+    """Return the semantic file's figure that the query's own name for the column says."""
+    if not output.is_named or not output.function:
+        return None
+    return metrics.get(output.name)
 
 
 # ------------------------------------------------------------------------------
@@ -136,7 +144,9 @@ def _cut(label: str) -> str:
 
 def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
     """Return the column's label; `metric` is the semantic file's figure that the query names."""
-    meant = metric.names.label(lang) if metric is not None else None
+    meant = None
+    if metric is not None:
+        meant = metric.names.label(lang)
     if meant:
         return meant
     given = _given_name(output, lang)
@@ -148,47 +158,64 @@ def label_of(output: OutputColumn, metric: Metric | None, lang: Lang) -> str:
         return _written(output, lang)
     if output.column is not None:
         return _composed(output, lang)
-    return _count_label(output, lang) if output.function == "count" else _written(output, lang)
+    if output.function == "count":
+        return _count_label(output, lang)
+    return _written(output, lang)
 
 
 def _count_label(output: OutputColumn, lang: Lang) -> str:
-    """Rows of which table are counted; of several that are joined, the one that the query's own
-    name says.
+    """Say of which table rows are counted.
+
+    Of several that are joined, it is the one that the query's own name says.
     """
-    said = {stem(word) for word in english_words(output.name)}
-    named = [one for one in output.counted if said.issuperset(map(stem, english_words(one.name)))]
-    counted = (named if len(named) == 1 else output.counted) or ()
+    said = set(map(stem, english_words(output.name)))
+    named = []
+    for table in output.counted:
+        words = map(stem, english_words(table.name))
+        if said.issuperset(words):
+            named.append(table)
+    counted: Sequence[Table] = output.counted
+    if len(named) == 1:
+        counted = named
     if len(counted) != 1:
         return _written(output, lang)
-    return _FUNCTIONS["count"].to(lang).format(_counted(counted[0], lang))
+    things = _in_plural(counted[0], lang)
+    return _FUNCTIONS["count"].to(lang).format(things)
 
 
 def _given_name(output: OutputColumn, lang: Lang) -> str | None:
     """Return the query's own name for the column if it is in the reader's language."""
-    is_identifier = "_" in output.name or (" " not in output.name and output.name.isascii())
-    if not output.is_named or is_identifier:
+    if not output.is_named:
         return None
+    is_one_word = " " not in output.name and output.name.isascii()
+    if is_one_word or "_" in output.name:
+        return None  # an identifier
     is_chinese = has_han(output.name)
-    return output.name if is_chinese == (lang == "zh") else None
+    if is_chinese == (lang == "zh"):
+        return output.name
+    return None
 
 
 def _written(output: OutputColumn, lang: Lang) -> str:
-    """The column's name, read as words; in Chinese what it is, where the name is an identifier."""
-    if not output.is_named or lang == "zh":
-        if output.is_share:
-            return _SHARE.to(lang)
-        if output.function == "count":
-            return _COUNT.to(lang)
+    """Read the column's name as words; in Chinese, say instead what a share or a count is."""
+    says_itself = output.is_named and lang == "en"
+    if output.is_share and not says_itself:
+        return _SHARE.to(lang)
+    if output.function == "count" and not says_itself:
+        return _COUNT.to(lang)
     return " ".join(english_words(output.name)) or output.name
 
 
 def _composed(output: OutputColumn, lang: Lang) -> str:
     """Return what is done to which column, in words."""
-    if output.period or output.part in _PERIODS:
-        return _PERIODS[output.period or output.part or ""].to(lang)
+    period = output.period or output.part
+    if period is not None and period in _PERIODS:
+        return _PERIODS[period].to(lang)
     assert output.column is not None
     name = spoken_name(output.column, lang)
-    if output.function is None or _says(name, output.function):
+    if output.function is None:
+        return name
+    if _says(name, output.function):
         return name
     return _applied(output.function, output.column, output.table, lang)
 
@@ -203,41 +230,45 @@ def _applied(function: str, column: Column, table: Table | None, lang: Lang) -> 
 
 
 def _says(name: str, function: str) -> bool:
-    """Whether the name says itself that it is a sum, or an average."""
+    """Tell whether the name says itself that it is a sum, or an average."""
     if function not in _SAID:
         return False
     chinese, english = _SAID[function]
-    return bool(chinese.search(name) or english.intersection(name.lower().split()))
+    if chinese.search(name):
+        return True
+    words = name.lower().split()
+    return not english.isdisjoint(words)
 
 
-def _counted(table: Table, lang: Lang) -> str:
-    name = spoken_name(table, lang)
-    return plural(name) if lang == "en" else name
+def _in_plural(thing: Table | Column, lang: Lang) -> str:
+    name = spoken_name(thing, lang)
+    if lang == "en":
+        return plural(name)
+    return name
 
 
 def _counted_by(table: Table, column: Column, lang: Lang) -> str:
     """Return what is counted by the column: the table's things by its key, else its values."""
     if table.primary_key == (column.name,):
-        return _counted(table, lang)
-    name = spoken_name(column, lang)
-    return plural(name) if lang == "en" else name
+        return _in_plural(table, lang)
+    return _in_plural(column, lang)
 
 
 def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) -> list[str]:
-    """The labels, those that occur twice with their tables' names before them."""
+    """Write the tables' names before labels that occur twice."""
     often = Counter(labels)
+    told = []
+    for label, output in zip(labels, found, strict=True):
+        if often[label] > 1 and output.table is not None:
+            label = _with_owner(label, spoken_name(output.table, lang), lang)
+        told.append(label)
+    return told
 
-    def told(label: str, output: OutputColumn) -> str:
-        if often[label] == 1 or output.table is None:
-            return label
-        owner = spoken_name(output.table, lang)
-        return (
-            label
-            if label.startswith(owner)
-            else Text(f"{owner}{label}", f"{owner} {label}").to(lang)
-        )
 
-    return [told(label, output) for label, output in zip(labels, found, strict=True)]
+def _with_owner(label: str, owner: str, lang: Lang) -> str:
+    if label.startswith(owner):
+        return label
+    return Text(f"{owner}{label}", f"{owner} {label}").to(lang)
 
 
 # ------------------------------------------------------------------------------
@@ -245,17 +276,32 @@ def _told_apart(labels: list[str], found: Sequence[OutputColumn], lang: Lang) ->
 
 
 def _unit(output: OutputColumn, metric: Metric | None, kind: str, lang: Lang) -> str | None:
-    if kind not in NUMBERS or output.is_rank or output.part:
+    if kind not in NUMBERS:
+        return None
+    if output.is_rank or output.part:
         return None
     if metric is not None and metric.unit is not None:
         return metric.unit.to(lang)
     if output.is_percent:
         return "%"
-    has_own_unit = output.is_share or output.is_computed or output.function == "count"
-    if output.column is None or has_own_unit:
+    if output.column is None or _is_counted_otherwise(output):
         return None
-    meaning = output.column.meaning
-    return meaning.unit.to(lang) if meaning and meaning.unit else unit_of(output.column)
+    return _unit_of_column(output.column, lang)
+
+
+def _is_counted_otherwise(output: OutputColumn) -> bool:
+    """Tell whether its numbers are not in the unit of the column that it is made of."""
+    if output.is_share or output.is_computed:
+        return True
+    return output.function == "count"
+
+
+def _unit_of_column(column: Column, lang: Lang) -> str | None:
+    """Return the unit that the semantic file gives, else the one that comment or name tell."""
+    meaning = column.meaning
+    if meaning is not None and meaning.unit is not None:
+        return meaning.unit.to(lang)
+    return unit_of(column)
 
 
 # ------------------------------------------------------------------------------
@@ -271,24 +317,40 @@ def _role(output: OutputColumn, kind: str, values: Sequence[object]) -> Role:
         return "category"
     if kind in NUMBERS:
         return _role_of_number(output)
+    if kind in _NAMES:
+        return "category"
     has_few_values = output.column is not None and output.column.allowed
-    return "category" if kind in _NAMES or has_few_values else "other"
+    if has_few_values:
+        return "category"
+    return "other"
 
 
 def _is_period(output: OutputColumn, kind: str, values: Sequence[object]) -> bool:
-    if kind.startswith(_TIMES) or (output.period and kind in _NAMES):
+    if kind.startswith(_TIMES):
+        return True
+    if output.period and kind in _NAMES:
         return True
     return _are_written_periods(output, values)
 
 
 def _role_of_number(output: OutputColumn) -> Role:
-    if output.function or output.is_share or output.column is None or output.table is None:
+    if output.function or output.is_share:
         return "measure"
-    table, name = output.table, output.column.name
-    is_key = name in table.primary_key or any(name in key.columns for key in table.foreign_keys)
-    if is_key or output.column.allowed or identifies(table, output.column):
+    table = output.table
+    column = output.column
+    if table is None or column is None:
+        return "measure"
+    if column.allowed or _is_of_key(table, column):
+        return "category"
+    if identifies(table, column):
         return "category"
     return "measure"
+
+
+def _is_of_key(table: Table, column: Column) -> bool:
+    if column.name in table.primary_key:
+        return True
+    return column.name in table.referring_columns
 
 
 def _are_written_periods(output: OutputColumn, values: Sequence[object]) -> bool:
@@ -296,12 +358,17 @@ def _are_written_periods(output: OutputColumn, values: Sequence[object]) -> bool
     present = [value for value in values if value is not None]
     if not present:
         return False
-    for value in present:
-        if not isinstance(value, str) or not _WRITTEN_PERIOD.fullmatch(value):
-            return False
+    if not all(map(_is_written_period, present)):
+        return False
     if output.table is None or output.column is None:
         return True
     return not identifies(output.table, output.column)
+
+
+def _is_written_period(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    return _WRITTEN_PERIOD.fullmatch(value) is not None
 
 
 def _is_time(column: Column) -> bool:
@@ -309,18 +376,24 @@ def _is_time(column: Column) -> bool:
 
 
 def as_period(value: object, period: str | None) -> object:
-    """A time as the period it begins: `2026-10`, `2026-Q4`, `2026`; others, and what is no time, as
-    they are.
+    """Write a time as the period it begins: `2026-10`, `2026-Q4`, `2026`.
 
-    Years before Christ and after 9999 stay whole, because their times are longer and would be cut
-    to other years.
+    Other values stay as they are, also years before Christ and after 9999, because their times are
+    longer and would be cut to other years.
     """
-    if not isinstance(value, str) or not _DAY.fullmatch(value) or value.endswith("BC"):
+    if not isinstance(value, str):
         return value
+    is_day = _DAY.fullmatch(value) is not None
+    if not is_day or value.endswith("BC"):
+        return value
+    year = value[:4]
     if period == "year":
-        return value[:4]
+        return year
     if period == "quarter":
-        return f"{value[:4]}-Q{(int(value[5:7]) + 2) // 3}"
+        quarter = (int(value[5:7]) + 2) // 3
+        return f"{year}-Q{quarter}"
     if period == "month":
         return value[:7]
-    return value[:10] if period in ("day", "week") else value
+    if period in ("day", "week"):
+        return value[:10]
+    return value

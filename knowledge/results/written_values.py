@@ -22,14 +22,16 @@ _CURRENCIES = frozenset(
     (*WORDS.english.phrases("results.currencies"), *WORDS.chinese.phrases("results.currencies"))
 )
 _SIGNS = frozenset(WORDS.english.phrases("results.currency_signs"))
+_NONE = Text("空", "none")
+_YES, _NO = Text("是", "yes"), Text("否", "no")
 _WEEKDAYS = (
-    *(
-        Text("周日", "Sunday"),
-        Text("周一", "Monday"),
-        Text("周二", "Tuesday"),
-        Text("周三", "Wednesday"),
-    ),
-    *(Text("周四", "Thursday"), Text("周五", "Friday"), Text("周六", "Saturday")),
+    Text("周日", "Sunday"),
+    Text("周一", "Monday"),
+    Text("周二", "Tuesday"),
+    Text("周三", "Wednesday"),
+    Text("周四", "Thursday"),
+    Text("周五", "Friday"),
+    Text("周六", "Saturday"),
 )
 _PARTS = {
     "quarter": Text("第{}季度", "Q{}"),
@@ -41,92 +43,112 @@ _COMMA = Text("、", ", ")
 
 
 def written(value: Any, column: ResultColumn, lang: Lang) -> str:
-    """A value of the column for a sentence, with its unit."""
+    """Write a value of the column for a sentence, with its unit."""
     if not is_number(value):
         return _plain(as_period(value, column.period), lang, is_time=column.role == "time")
     if column.role not in ("measure", "other"):  # years, places, keys
         return _part(value, column.output.part, lang)
     if column.output.is_percent and _is_short(value):
         value = round(Decimal(str(value)), 2)
-    text = (
-        f"{round(Decimal(str(value)), 2):,f}"
-        if is_money(column) and _is_short(value)
-        else _figure(value, lang)
-    )
+    text = _figure(value, lang)
+    if is_money(column) and _is_short(value):
+        amount = round(Decimal(str(value)), 2)
+        text = f"{amount:,f}"
     return _with_unit(text, column.unit)
 
 
 Format = Literal["money", "number", "percent", "plain"]
-"""How numbers are written. `money`: in groups, with two decimals; `number`: in groups; `percent`:
-in groups, with two decimals at most; `plain`: as they are, because
-they are years, keys and other names of things.
+"""The format of numbers.
+
+`money`: in groups, with two decimals; `number`: in groups; `percent`: in groups, with two decimals
+at most; `plain`: as they are, because they are years, keys and other names of things.
 """
 
 
 def format_of(column: ResultColumn, column_type: str) -> Format | None:
-    """How the column's numbers are written; None for a column of other values."""
+    """Return how the column's numbers are written; None for a column of other values."""
     if column_type not in NUMBERS:
         return None
     if column.role != "measure":
         return "plain"
     if column.output.is_percent:
         return "percent"
-    return "money" if is_money(column) else "number"
+    if is_money(column):
+        return "money"
+    return "number"
 
 
 def is_money(column: ResultColumn) -> bool:
-    """Whether its figures are amounts of a currency, or kept with two decimals."""
+    """Tell whether its figures are amounts of a currency, or kept with two decimals."""
     output = column.output
     if output.is_share or output.function in ("count", "stddev"):
         return False
     if column.unit is not None:
-        return column.unit.lower() in _CURRENCIES or column.unit in _SIGNS
-    return (
-        output.column is not None and not output.is_computed and output.column.type.endswith(_CENTS)
-    )
+        is_currency = column.unit.lower() in _CURRENCIES
+        return is_currency or column.unit in _SIGNS
+    if output.column is None or output.is_computed:
+        return False
+    return output.column.type.endswith(_CENTS)
 
 
 def joined(names: Sequence[str], lang: Lang) -> str:
-    """Several names in one sentence: `A, B and C`."""
+    """Write several names in one sentence: `A, B and C`."""
     if len(names) < 2:
         return "".join(names)
     return _COMMA.to(lang).join(names[:-1]) + _AND.to(lang) + names[-1]
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number that can be compared."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    """Tell whether it is a number that can be compared."""
+    if isinstance(value, bool):
         return False
-    return not value.is_nan() if isinstance(value, Decimal) else value == value
+    if not isinstance(value, int | float | Decimal):
+        return False
+    if isinstance(value, Decimal):
+        return not value.is_nan()
+    return value == value
 
 
 def _part(value: float | Decimal, part: str | None, lang: Lang) -> str:
-    """A part of a date by its name; other numbers as they are."""
+    """Write a part of a date by its name; other numbers stay as they are."""
     if part in ("dow", "isodow"):
         return _WEEKDAYS[int(value) % 7].to(lang)
-    return _PARTS[part].to(lang).format(value) if part in _PARTS else str(value)
+    if part in _PARTS:
+        return _PARTS[part].to(lang).format(value)
+    return str(value)
 
 
 def _with_unit(text: str, unit: str | None) -> str:
     if unit is None:
         return text
     if unit in _SIGNS:
-        return f"-{unit}{text[1:]}" if text.startswith("-") else f"{unit}{text}"
-    return f"{text} {unit}" if unit[0].isalnum() and not has_han(unit) else f"{text}{unit}"
+        if text.startswith("-"):
+            return f"-{unit}{text[1:]}"
+        return f"{unit}{text}"
+    is_latin = unit[0].isalnum() and not has_han(unit)
+    if is_latin:
+        return f"{text} {unit}"
+    return f"{text}{unit}"
 
 
 def _clock(text: str) -> str:
-    """A date and time as it is read; midnight is only the date."""
+    """Write a date and time as it is read; midnight is only the date."""
     return text.replace("T", " ", 1).removesuffix(" 00:00:00")
 
 
 def _plain(value: Any, lang: Lang, *, is_time: bool) -> str:
     if value is None:
-        return Text("空", "none").to(lang)
-    if isinstance(value, bool):
-        return Text("是" if value else "否", "yes" if value else "no").to(lang)
-    text = _clock(str(value)) if is_time else str(value)
-    return text if len(text) <= _MOST_SPOKEN else f"{text[:_MOST_SPOKEN]}…"
+        return _NONE.to(lang)
+    if value is True:
+        return _YES.to(lang)
+    if value is False:
+        return _NO.to(lang)
+    text = str(value)
+    if is_time:
+        text = _clock(text)
+    if len(text) <= _MOST_SPOKEN:
+        return text
+    return f"{text[:_MOST_SPOKEN]}…"
 
 
 def _is_short(value: float | Decimal) -> bool:
@@ -135,7 +157,7 @@ def _is_short(value: float | Decimal) -> bool:
 
 
 def _figure(value: float | Decimal, lang: Lang) -> str:
-    """Digits in groups; a long fraction shortened, and marked as such."""
+    """Write digits in groups; a long fraction is shortened, and marked as such."""
     if isinstance(value, int):
         return f"{value:,}"
     if not _is_short(value):
@@ -143,11 +165,14 @@ def _figure(value: float | Decimal, lang: Lang) -> str:
     number = Decimal(str(value))
     shortened = round(number, _MAX_DECIMALS)
     text = f"{shortened:,f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return _ABOUT.to(lang).format(text) if shortened != number else text
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    if shortened != number:
+        return _ABOUT.to(lang).format(text)
+    return text
 
 
 def about_apart(text: str, lang: Lang) -> tuple[str, bool]:
-    """A written figure without the word that says it is shortened, and whether it had it."""
+    """Take the word that says that it is shortened off a figure; tell whether it had one."""
     about = _ABOUT.to(lang).format("")
     return text.removeprefix(about), text.startswith(about)

@@ -93,7 +93,8 @@ class _Writer:
 
     def _facts(self, table: Table) -> Iterator[str]:
         yield from _names_and_description(guesses.table_name_of(table.comment), table.comment)
-        label, dates = guesses.label_of(table), guesses.dates_of(table)
+        label = guesses.label_of(table)
+        dates = guesses.dates_of(table)
         if label:
             yield f"label: {_scalar(label)}"
         if len(dates) == 1 and self._is_event(table, dates[0]):
@@ -130,7 +131,9 @@ class _Writer:
         if shown:
             yield "columns:"
         for column, lines in shown:
-            value = " {}" if all(map(_is_comment, lines)) else ""
+            value = ""
+            if all(map(_is_comment, lines)):
+                value = " {}"
             yield f"{_INDENT}{_scalar(column.name)}:{value}  # {_facts(table, column)}"
             yield from _indented(lines)
 
@@ -153,13 +156,16 @@ class _Writer:
 
 def _about(table: Table) -> Iterator[str]:
     """Remarks on a table: its kind and size, its keys."""
-    rows = f", about {table.row_estimate:,} rows" if table.row_estimate > 0 else ""
+    rows = ""
+    if table.row_estimate > 0:
+        rows = f", about {table.row_estimate:,} rows"
     yield f"{table.kind}{rows}"
     if table.primary_key:
         yield _comment(f"primary key: {', '.join(table.primary_key)}")
     for key in table.foreign_keys:
         if len(key.columns) > 1:
-            columns, targets = ", ".join(key.columns), ", ".join(key.target_columns)
+            columns = ", ".join(key.columns)
+            targets = ", ".join(key.target_columns)
             yield _comment(f"({columns}) {_reference(key)} ({targets})")
 
 
@@ -172,7 +178,8 @@ def _names_and_description(name: str | None, comment: str | None) -> Iterator[st
 
 
 def _join(join: PreferredJoin, target: str) -> str:
-    columns, targets = _list(join.columns), _list(join.target_columns)
+    columns = _list(join.columns)
+    targets = _list(join.target_columns)
     return f"{{columns: {columns}, to: {_scalar(target)}, target: {targets}}}"
 
 
@@ -241,16 +248,21 @@ def _scalar(text: str) -> str:
 
 
 def _is_printable(character: str) -> bool:
-    return unicodedata.category(character)[0] not in "CZ" or character == " "
+    if character == " ":
+        return True
+    return unicodedata.category(character)[0] not in "CZ"
 
 
 def _escaped(character: str) -> str:
     if _is_printable(character):
         return character
     code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 def _comment(text: str) -> str:
-    """`text` for a comment: one line of characters that YAML allows."""
-    return "".join(one if _is_printable(one) else " " for one in one_line(text, _MAX_COMMENT))
+    """Write `text` for a comment: one line of characters that YAML allows."""
+    line = one_line(text, _MAX_COMMENT)
+    return "".join(one if _is_printable(one) else " " for one in line)

@@ -1,5 +1,6 @@
-"""What names, comments, keys and values of a catalogue suggest, for a semantic file that a person
-looks through.
+"""Guess, from a catalogue, what a semantic file may say; a person looks through it.
+
+From names, comments, keys and values.
 """
 
 import re
@@ -51,7 +52,9 @@ def name_of(comment: str | None) -> str | None:
     if len(name) > _LONGEST_NAME or not any(map(str.isalnum, name)):
         return None
     is_short = _HAN.search(name) is not None or len(name.split()) <= _MOST_WORDS
-    return name if is_short else None
+    if is_short:
+        return name
+    return None
 
 
 def description_of(comment: str | None) -> str | None:
@@ -106,12 +109,15 @@ def label_of(table: Table) -> str | None:
         rank = _rank_as_label(column)
         if rank is not None and privacy_of(table, column) is not Privacy.PRIVATE:
             found.append((rank, column.name not in unique, place, column.name))
-    return min(found)[3] if found else None
+    if found:
+        return min(found)[3]
+    return None
 
 
 def _rank_as_label(column: Column) -> int | None:
     """The place of the column's last word among the words for names; None for other words."""
-    english, chinese = _EN.phrases("columns.labels"), _ZH.phrases("columns.labels")
+    english = _EN.phrases("columns.labels")
+    chinese = _ZH.phrases("columns.labels")
     name = name_of(column.comment) or column.name
     ranks = [rank for rank, end in enumerate(chinese) if name.endswith(end)]
     for last_word in english_words(column.name)[-1:]:
@@ -167,13 +173,16 @@ def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
     They are those of an enumeration or a CHECK, else the codes that the comment explains, else the
     few that are stored.
     """
-    if column.type == "boolean" or privacy_of(table, column) is not Privacy.OPEN:
+    if column.type == "boolean":
+        return ()
+    if privacy_of(table, column) is not Privacy.OPEN:
         return ()
     labels = dict(labels_of(column.comment))
     values = column.allowed[:_MOST_ALLOWED] or tuple(labels) or _few_stored(table, column)
     named = []
     for value in dict.fromkeys(values):
-        if value.strip() and len(value) <= _LONGEST_VALUE:
+        is_short = len(value) <= _LONGEST_VALUE
+        if is_short and value.strip():
             named.append((value, labels.get(value)))
     return named
 
@@ -226,9 +235,7 @@ def _key_names(table: Table) -> Iterable[str]:
 def _implied(
     table: Table, owners: Mapping[tuple[str, str], list[Table]]
 ) -> Iterable[PreferredJoin]:
-    declared = set(table.primary_key[:1])
-    for key in table.foreign_keys:
-        declared |= set(key.columns)
+    declared = {*table.primary_key[:1], *table.referring_columns}
     for column in table.columns:
         if column.name in declared:
             continue
@@ -242,14 +249,14 @@ def _implied(
 
 
 def _only_owner(owners: Sequence[Table]) -> Table | None:
-    return owners[0] if len(owners) == 1 else None
+    if len(owners) == 1:
+        return owners[0]
+    return None
 
 
 def measures_of(table: Table) -> Sequence[Column]:
     """Return the columns that may be summed: numbers with a unit or decimals that are no keys."""
-    keys = set(table.primary_key)
-    for foreign_key in table.foreign_keys:
-        keys |= set(foreign_key.columns)
+    keys = {*table.primary_key, *table.referring_columns}
     measures = []
     for column in table.columns:
         has_unit = unit_of(column) is not None

@@ -75,7 +75,8 @@ class SemanticLayer:
         self._read_again()
         self._guard.learn(facts)
         bound = bind(self._file, catalog)
-        allowed, refused = [], []
+        allowed = []
+        refused = []
         for statement in bound.statements:
             why = self._refusal(statement.sql)
             if why is None:
@@ -140,7 +141,8 @@ class SemanticLayer:
         until = time.monotonic() + _PLANNING_S
         planned: dict[str, tuple[_Shape, str | None]] = {}
         for each in statements:
-            shape, known = _shape(each.table), self._planned.get(each.sql)
+            shape = _shape(each.table)
+            known = self._planned.get(each.sql)
             if known is not None and known[0] == shape:
                 planned[each.sql] = known
             elif time.monotonic() < until:

@@ -11,7 +11,9 @@ _MOST_CHARS = 200  # compared of one name
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Ask `; did you mean 'orders'?`; empty when no known name resembles `name`."""
     found = nearest(name, known)
-    return f"; did you mean {found!r}?" if found else ""
+    if found:
+        return f"; did you mean {found!r}?"
+    return ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -24,4 +26,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         processor=lambda text: text[:_MOST_CHARS].casefold(),
         score_cutoff=_LEAST_SCORE,
     )
-    return found[0] if found else None
+    if found:
+        return found[0]
+    return None

@@ -144,7 +144,9 @@ class _Binding:
 
     def _near(self, name: str, known: Collection[str]) -> str:
         """The nearest name; of a file that fits hardly anything, only for the first mistakes."""
-        return did_you_mean(name, known) if len(self._problems) < _SUGGESTIONS else ""
+        if len(self._problems) < _SUGGESTIONS:
+            return did_you_mean(name, known)
+        return ""
 
     def _is_first(self, spot: Spot, table: Table) -> bool:
         before = self._lines.setdefault(table.key, spot.line)
@@ -178,7 +180,9 @@ class _Binding:
         return column
 
     def _optional_column(self, spot: Spot | None, table: Table) -> Column | None:
-        return self._column(spot, table) if spot is not None else None
+        if spot is not None:
+            return self._column(spot, table)
+        return None
 
     def _columns(self, spots: Sequence[Spot], table: Table) -> tuple[str, ...] | None:
         """The names of the columns; None, and problems, when one of them is unknown."""
@@ -242,9 +246,13 @@ class _Binding:
     def _value_meanings(self, column: Column, entry: ColumnEntry) -> Iterator[ValueMeaning]:
         """The values that the entry names, and the column can have."""
         is_boolean = column.type == _BOOLEAN
-        known = ("true", "false") if is_boolean else column.allowed
+        known = column.allowed
+        if is_boolean:
+            known = ("true", "false")
         for spot, names in entry.values:
-            value = spot.text.lower() if is_boolean else spot.text
+            value = spot.text
+            if is_boolean:
+                value = spot.text.lower()
             if known and value not in known:
                 near = self._near(value, known)
                 problem = f"the column {column.name!r} can't have the value {spot.text!r}{near}"
@@ -257,7 +265,9 @@ class _Binding:
         columns = self._columns(entry.columns, table)
         if target is None or columns is None:
             return None
-        targets = self._columns(entry.target, target) if entry.target else target.primary_key
+        targets: tuple[str, ...] | None = target.primary_key
+        if entry.target:
+            targets = self._columns(entry.target, target)
         if targets is None:
             return None
         if len(targets) != len(columns):
@@ -317,7 +327,9 @@ class _Binding:
     def _prove_metric(
         self, entry: MetricEntry, table: Table, figure: Expression, condition: Expression | None
     ) -> None:
-        where = f" WHERE ({condition.text})" if condition is not None else ""
+        where = ""
+        if condition is not None:
+            where = f" WHERE ({condition.text})"
         # HAVING makes it a query over groups, where PostgreSQL refuses columns outside of
         # aggregates.
         sql = f"SELECT ({figure.text}) FROM {_sql_name(table)}{where} HAVING true"
@@ -336,7 +348,9 @@ class _Binding:
         return found
 
     def _optional_expression(self, spot: Spot | None, table: Table, what: str) -> Expression | None:
-        return self._expression(spot, table, what) if spot is not None else None
+        if spot is not None:
+            return self._expression(spot, table, what)
+        return None
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:
         """The SQL expression; None, and problems, when it can't be read or names no column."""
@@ -346,7 +360,9 @@ class _Binding:
             self._problem(spot.line, f"{what} can't be used: {error}")
             return None
         columns = self._columns([Spot(spot.line, name) for name in found.columns], table)
-        return found if columns is not None else None
+        if columns is not None:
+            return found
+        return None
 
     def _prove(
         self, line: int, what: str, table: Table, sql: str, metric: str | None = None
@@ -379,7 +395,9 @@ def _tables_of_name(name: str, catalog: Catalog) -> Sequence[Table]:
     if len(tables) < 2:
         return tables
     first = table_named((name,), catalog)
-    return (first,) if first is not None else tables
+    if first is not None:
+        return (first,)
+    return tables
 
 
 def in_quotes(key: TableKey) -> str:
@@ -389,11 +407,15 @@ def in_quotes(key: TableKey) -> str:
 
 
 def _text_of(condition: Expression | None) -> str | None:
-    return condition.text if condition is not None else None
+    if condition is not None:
+        return condition.text
+    return None
 
 
 def _columns_of(condition: Expression | None) -> tuple[str, ...]:
-    return condition.columns if condition is not None else ()
+    if condition is not None:
+        return condition.columns
+    return ()
 
 
 def _sql_name(table: Table) -> str:
@@ -404,4 +426,6 @@ def _date_column(date: Column | None, table: Table) -> str | None:
     """The metric's own date column, else that of its table."""
     if date is not None:
         return date.name
-    return table.meaning.date_column if table.meaning is not None else None
+    if table.meaning is not None:
+        return table.meaning.date_column
+    return None

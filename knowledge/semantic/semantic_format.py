@@ -194,7 +194,9 @@ def _worded(error: ValidationError, tree: Tree) -> Iterator[Problem]:
     path = list(error.absolute_path)
     node, line = _found(tree, path)
     place = ".".join(map(str, path)) or "the file"
-    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    schema: Mapping[str, Any] = {}
+    if isinstance(error.schema, Mapping):
+        schema = error.schema
     if isinstance(node, YamlFields):
         if error.validator == _UNKNOWN_KEYS:
             yield from _unknown_keys(node, schema.get("properties", {}), place)
@@ -245,7 +247,9 @@ def _entries(tree: Tree | None, key: str) -> Iterator[tuple[Spot, YamlFields]]:
 
     An entry without a value is an empty mapping.
     """
-    found = tree.nodes.get(key) if isinstance(tree, YamlFields) else None
+    found = None
+    if isinstance(tree, YamlFields):
+        found = tree.nodes.get(key)
     if not isinstance(found, YamlFields):
         return
     for name, node in found.nodes.items():
@@ -255,7 +259,9 @@ def _entries(tree: Tree | None, key: str) -> Iterator[tuple[Spot, YamlFields]]:
 
 def _table(name: Spot, fields: YamlFields) -> TableEntry:
     joins = fields.nodes.get("joins")
-    join_nodes = joins.nodes if isinstance(joins, YamlItems) else ()
+    join_nodes: Sequence[Tree] = ()
+    if isinstance(joins, YamlItems):
+        join_nodes = joins.nodes
     return TableEntry(
         name=name,
         names=_names(fields.nodes.get("names")),
@@ -347,7 +353,9 @@ def _spot(node: Tree | None) -> Spot | None:
 
 def _spots(node: Tree | None) -> tuple[Spot, ...]:
     """The texts of a list; a single text is a list of one."""
-    nodes = node.nodes if isinstance(node, YamlItems) else [node]
+    nodes: Sequence[Tree | None] = [node]
+    if isinstance(node, YamlItems):
+        nodes = node.nodes
     return tuple(spot for spot in map(_spot, nodes) if spot is not None)
 
 
@@ -370,7 +378,8 @@ def _sorted_by_language(words: Sequence[str]) -> BilingualNames:
 def _text(node: Tree | None) -> Text | None:
     """The text in both languages: one that is given in one language stands for the other, too."""
     if isinstance(node, YamlFields):
-        zh, en = _line(node.nodes.get("zh")), _line(node.nodes.get("en"))
+        zh = _line(node.nodes.get("zh"))
+        en = _line(node.nodes.get("en"))
     else:
         zh = en = _line(node)
     if not zh and not en:
@@ -381,7 +390,9 @@ def _text(node: Tree | None) -> Text | None:
 def _line(node: Tree | None) -> str:
     """A text on one line; empty without one."""
     spot = _spot(node)
-    return _tidy(spot.text) if spot is not None else ""
+    if spot is not None:
+        return _tidy(spot.text)
+    return ""
 
 
 def _tidy(text: str) -> str:
@@ -391,4 +402,6 @@ def _tidy(text: str) -> str:
 
 
 def _printable(character: str) -> str:
-    return " " if unicodedata.category(character) == "Cc" else character
+    if unicodedata.category(character) == "Cc":
+        return " "
+    return character

@@ -1,5 +1,6 @@
-"""References between tables that nobody declared but their columns' names tell: `customer_id` and a
-table `customer`.
+"""Find references between tables that nobody declared, by their columns' names.
+
+Such as `customer_id` and a table `customer`.
 
 Many warehouses and older databases declare no keys at all. What is found here brings tables and
 columns together that are probably joined. The rules join by a name that fits one table alone;
@@ -27,6 +28,8 @@ _HAN_TABLE = re.compile(f"^(.+?)(?:{'|'.join(WORDS.chinese.phrases('names.table_
 _RUNS = re.compile(rf"[{HAN}]+|[^{HAN}]+")
 
 _Words = tuple[str, ...]
+_Places = defaultdict[tuple[str, _Words], list[int]]
+"""Numbers of tables, by their schema and words of a name."""
 
 
 class Implied(NamedTuple):
@@ -46,8 +49,7 @@ class Implied(NamedTuple):
 
 
 def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
-    """For each table, what it refers to by its columns' names alone, in the same schema, itself
-    left out.
+    """Find for each table what it refers to by its columns' names alone, in the same schema.
 
     `customer_id`, `customer_key` and 客户编号 refer to a table whose primary key is called so, else
     to one called `customer`, `dim_customer` or 客户表, else to the one whose name ends so, one of
@@ -60,25 +62,25 @@ def implied_references(tables: Sequence[Table]) -> list[list[Implied]]:
 
 
 def _of_table(number: int, table: Table, owners: "_Owners") -> Iterator[Implied]:
-    declared = {name for key in table.foreign_keys for name in key.columns}
-    own = table.primary_key if len(table.primary_key) == 1 else ()
+    known = set(table.referring_columns)
+    if len(table.primary_key) == 1:
+        known.update(table.primary_key)
     for column in table.columns:
-        if column.name not in declared and column.name not in own:
-            found, is_role = owners.of(number, table, column.name)
-            for target in found:
-                yield Implied(column.name, target, len(found), is_role)
+        if column.name in known:
+            continue
+        found, is_role = owners.of(number, table, column.name)
+        for target in found:
+            yield Implied(column.name, target, len(found), is_role)
 
 
 class _Owners:
-    """Which tables a column's name may refer to."""
+    """Tells which tables a column's name may refer to."""
 
     def __init__(self, tables: Sequence[Table]) -> None:
-        self._keys: defaultdict[tuple[str, _Words], list[int]] = defaultdict(
-            list
-        )  # of the tables' primary keys
-        self._names: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
-        self._ends: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
-        self._firsts: defaultdict[tuple[str, _Words], list[int]] = defaultdict(list)
+        self._keys: _Places = defaultdict(list)  # of the tables' primary keys
+        self._names: _Places = defaultdict(list)
+        self._ends: _Places = defaultdict(list)
+        self._firsts: _Places = defaultdict(list)
         self._cores = [_core(table.name) for table in tables]
         for number, (table, core) in enumerate(zip(tables, self._cores, strict=True)):
             if len(table.primary_key) == 1:
@@ -89,24 +91,22 @@ class _Owners:
             for start in range(1, len(core)):
                 self._add(self._ends, table, core[start:], number)
 
-    def _add(
-        self,
-        places: "defaultdict[tuple[str, _Words], list[int]]",
-        table: Table,
-        words: _Words,
-        number: int,
-    ) -> None:
-        if words and not _BARE_KEYS.issuperset(words):
-            known = places[table.schema, words]
-            if len(known) <= _MOST_OWNERS:  # one more than count
-                known.append(number)
+    def _add(self, places: "_Places", table: Table, words: _Words, number: int) -> None:
+        if _BARE_KEYS.issuperset(words):
+            return
+        known = places[table.schema, words]
+        if len(known) <= _MOST_OWNERS:  # one more than count
+            known.append(number)
 
     def of(self, number: int, table: Table, column: str) -> tuple[Sequence[int], bool]:
-        """The numbers of the tables to which `column` of that table probably refers; whether by a
-        part of its name.
+        """Return the numbers of the tables to which `column` of that table probably refers.
+
+        Also tells whether it does by a part of its name.
         """
         words = _words(column)
-        thing = words[:-1] if words[-1:] and words[-1] in _BARE_KEYS else ()
+        thing: _Words = ()
+        if words and words[-1] in _BARE_KEYS:
+            thing = words[:-1]
         found = self._found(self._keys, number, table, words)
         if found or not thing:
             return found, False
@@ -124,41 +124,45 @@ class _Owners:
         )
 
     def _near(self, number: int, table: Table, thing: _Words) -> Sequence[int]:
-        """Tables whose names end so; those that begin as the table's own does before others."""
+        """Return tables whose names end so, those before others that begin as the table's own."""
         ending = self._ends.get((table.schema, thing), [])
         module = self._cores[number][:1]
-        within = [other for other in ending if other != number and self._cores[other][:1] == module]
+        within = []
+        for other in ending:
+            if other != number and self._cores[other][:1] == module:
+                within.append(other)
         return within or self._found(self._ends, number, table, thing)
 
-    def _found(
-        self,
-        places: "defaultdict[tuple[str, _Words], list[int]]",
-        number: int,
-        table: Table,
-        words: _Words,
-    ) -> Sequence[int]:
+    def _found(self, places: "_Places", number: int, table: Table, words: _Words) -> Sequence[int]:
         known = places.get((table.schema, words), ())
-        return [other for other in known if other != number] if len(known) <= _MOST_OWNERS else ()
+        if len(known) > _MOST_OWNERS:
+            return ()
+        return [other for other in known if other != number]
 
 
 @lru_cache(maxsize=65_536)
 def _words(name: str) -> _Words:
-    """The words of a column's name, the one that says that it is a key by itself: 客户编号 is 客户
-    and 编号.
+    """Return the words of a column's name, the one for a key by itself.
+
+    客户编号 is 客户 and 编号.
     """
-    words: list[str] = []
-    for run in _RUNS.findall(name[:_LONGEST_NAME]):
-        match = _HAN_KEY.match(run)
-        words += (
-            spelled_out(run) if match is None or not is_han(run) else filter(None, match.groups())
-        )
-    return tuple(words)
+    return tuple(_cut(name, _HAN_KEY))
 
 
 def _core(name: str) -> _Words:
-    """The words of a table's name without those that only say that it is a table."""
+    """Return the words of a table's name without those that only say that it is a table."""
+    words = _cut(name, _HAN_TABLE)
+    telling = [word for word in words if word not in _NOISE]
+    return tuple(telling or words)
+
+
+def _cut(name: str, han: re.Pattern[str]) -> list[str]:
+    """Cut a name into words, Chinese ones by the groups of a pattern."""
     words: list[str] = []
     for run in _RUNS.findall(name[:_LONGEST_NAME]):
-        match = _HAN_TABLE.match(run)
-        words += spelled_out(run) if match is None or not is_han(run) else [match[1]]
-    return tuple(word for word in words if word not in _NOISE) or tuple(words)
+        match = han.match(run)
+        if match is None or not is_han(run):
+            words.extend(spelled_out(run))
+        else:
+            words.extend(filter(None, match.groups()))
+    return words

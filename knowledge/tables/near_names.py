@@ -28,11 +28,14 @@ _MOST_COLUMNS = 500  # of one name, in as many tables
 _LEAST_SCORE = 0.6
 _SAID_SCORE = 0.95  # of names that their comment explains by what was written
 _PART_SCORE = 0.7  # of names one of which contains the other
+_ELSEWHERE_SCORE = 0.9  # of columns of that very name in other tables
 _SAME_WORDS = 0.8  # of names whose words are the same, but for their number and order
 _LEAST_PART = 3  # characters; shorter parts are shared by chance
 
 _NOWHERE = array("I")
 
+_NAME_END = re.compile(r"[,，:：;；(（\n]")
+_LONGEST_NAME = 40  # characters of a comment's name
 _NAME = r'(?:"(?:[^"]|"")+"|[^\W\d][\w$]*)'
 _DOTTED = re.compile(rf"{_NAME}(?:\s*\.\s*{_NAME})*")
 _PART = re.compile(_NAME)
@@ -40,7 +43,7 @@ _IN_MESSAGE = re.compile(r'["“«「]([^"“”«»「」]+)["”»」]|\b(\w+\
 
 
 def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSql:
-    """`error` saying which names may have been meant, when it is about an unknown table or column."""
+    """Say in `error` which names may have been meant, if it is about an unknown table or column."""
     names = near_names(error, sql, catalog)
     if not names:
         return error
@@ -55,88 +58,112 @@ def with_suggestions(error: InvalidSql, sql: str, catalog: Catalog) -> InvalidSq
 
 
 def near_names(error: InvalidSql, sql: str, catalog: Catalog) -> tuple[str, ...]:
-    """Names, spelled as SQL takes them, that resemble the one `error` misses, the nearest first; at
-    most five.
+    """Return names that resemble the one `error` misses, as SQL takes them, the nearest first.
+
+    There are five at most.
     """
     missing = _missing(error, sql)
     if missing is None:
         return ()
     known = references(sql, catalog)
-    candidates = (
-        _columns(missing, known, catalog) if missing.is_column else _tables(missing, known, catalog)
-    )
-    scored = sorted(candidates, key=lambda found: -found[0])
+    find = _columns if missing.is_column else _tables
+    near = _nearest(find(missing, known, catalog))
     gone = _itself(missing, catalog)
-    near = dict.fromkeys(name for score, name in scored if score >= _LEAST_SCORE and name != gone)
-    return tuple(near)[:_MOST]
+    names = [name for name in near if name != gone]
+    return tuple(names[:_MOST])
+
+
+def _nearest(scored: Iterable[tuple[float, str]]) -> list[str]:
+    """Return the names with a good score, each once, the best first."""
+    near = [(score, name) for score, name in scored if score >= _LEAST_SCORE]
+    near.sort(key=lambda found: -found[0])
+    return list(dict.fromkeys(name for _, name in near))
 
 
 def _itself(missing: "_Missing", catalog: Catalog) -> str:
-    """The missing name, spelled as a suggestion: a catalogue that is older than the change may
-    still have it.
+    """Spell the missing name as a suggestion.
+
+    A catalogue that is older than the change may still have it.
     """
-    table = (
-        catalog.by_key.get((missing.owner, missing.name))
-        if missing.owner and not missing.is_column
-        else None
-    )
-    written = (
-        f"{quoted(missing.owner)}.{quoted(missing.name)}" if missing.owner else quoted(missing.name)
-    )
-    return _spelled(table, catalog) if table else written
+    if missing.owner is None:
+        return quoted(missing.name)
+    table = catalog.by_key.get((missing.owner, missing.name))
+    if table is not None and not missing.is_column:
+        return _spelled(table, catalog)
+    return f"{quoted(missing.owner)}.{quoted(missing.name)}"
 
 
 def near_tables(name: str, catalog: Catalog) -> tuple[str, ...]:
-    """Tables, spelled as SQL takes them, whose name or comment resembles `name`, the nearest first;
-    at most five.
+    """Return tables whose name or comment resembles `name`, as SQL takes them, the nearest first.
+
+    There are five at most.
     """
-    likely = KNOWN_NAMES.of(catalog).tables_like(name)
-    scored = (
-        (_score(name, table.name, table.comment), _spelled(table, catalog)) for table in likely
-    )
-    near = sorted(
-        (found for found in scored if found[0] >= _LEAST_SCORE), key=lambda found: -found[0]
-    )
-    return tuple(dict.fromkeys(spelled for _, spelled in near))[:_MOST]
+    scored = []
+    for table in KNOWN_NAMES.of(catalog).tables_like(name):
+        score = _score(name, table.name, table.comment)
+        scored.append((score, _spelled(table, catalog)))
+    return tuple(_nearest(scored)[:_MOST])
 
 
 @dataclass(frozen=True)
 class _Missing:
-    """The name that does not exist; `owner` is the table or schema it is qualified with."""
+    """The name that does not exist.
+
+    Attributes:
+        owner: the table or schema it is qualified with.
+        is_source: it is an alias that no FROM introduces.
+    """
 
     name: str
     owner: str | None
     is_column: bool
     is_source: bool = False
-    """Whether it is an alias that no FROM introduces."""
 
 
 def _missing(error: InvalidSql, sql: str) -> _Missing | None:
     if error.sqlstate not in (UNKNOWN_TABLE, UNKNOWN_COLUMN):
         return None
-    said = _IN_MESSAGE.search(error.detail)
-    told = (said[1] or said[2]) if said else ""
+    told = _told(error.detail)
     parts = _parts_at(sql, error.position) or _parts(told)
     if not parts:
         return None
+    name = parts[-1]
+    owner = None
+    if len(parts) > 1:
+        owner = parts[-2]
     if error.sqlstate == UNKNOWN_COLUMN:
-        return _Missing(parts[-1], parts[-2] if len(parts) > 1 else None, is_column=True)
+        return _Missing(name, owner, is_column=True)
     # "missing FROM-clause entry" points at `alias.column` and names the alias alone.
-    if len(parts) > 1 and told == parts[-2]:
-        return _Missing(parts[-2], None, is_column=False, is_source=True)
-    return _Missing(parts[-1], parts[-2] if len(parts) > 1 else None, is_column=False)
+    if owner is not None and told == owner:
+        return _Missing(owner, None, is_column=False, is_source=True)
+    return _Missing(name, owner, is_column=False)
+
+
+def _told(message: str) -> str:
+    """Return the name that a message of PostgreSQL's quotes; empty when it quotes none."""
+    said = _IN_MESSAGE.search(message)
+    if said is None:
+        return ""
+    return said[1] or said[2]
 
 
 def _parts_at(sql: str, position: int | None) -> list[str]:
-    written = _DOTTED.match(sql, position - 1) if position else None
-    return _parts(written.group()) if written else []
+    if not position:
+        return []
+    written = _DOTTED.match(sql, position - 1)
+    if written is None:
+        return []
+    return _parts(written.group())
 
 
 def _parts(dotted: str) -> list[str]:
-    return [
-        part[1:-1].replace('""', '"') if part[0] == '"' else part.lower()
-        for part in _PART.findall(dotted)
-    ]
+    parts = []
+    for written in _PART.findall(dotted):
+        part = written.lower()
+        if written.startswith('"'):
+            part = written[1:-1].replace('""', '"')
+        parts.append(part)
+    return parts
 
 
 def _tables(
@@ -144,11 +171,11 @@ def _tables(
 ) -> Iterator[tuple[float, str]]:
     if missing.is_source:
         for alias, table in known.sources.items():
+            score = max(_LEAST_SCORE, _score(missing.name, alias))
             is_its_table = table is not None and table.name == missing.name
-            yield (
-                1.0 if is_its_table else max(_LEAST_SCORE, _score(missing.name, alias)),
-                quoted(alias),
-            )
+            if is_its_table:
+                score = 1.0
+            yield score, quoted(alias)
     for table in KNOWN_NAMES.of(catalog).tables_like(missing.name):
         # The right name in the wrong schema is nearer than any other name.
         yield _score(missing.name, table.name, table.comment), _spelled(table, catalog)
@@ -160,24 +187,26 @@ def _columns(
     sources = known.sources
     if missing.owner is not None and missing.owner in sources:
         sources = {missing.owner: sources[missing.owner]}
-    prefix = f"{quoted(missing.owner)}." if missing.owner else ""
+    prefix = ""
+    if missing.owner:
+        prefix = f"{quoted(missing.owner)}."
     for table in filter(None, sources.values()):
         for column in table.columns:
-            yield (
-                _score(missing.name, column.name, column.comment),
-                f"{prefix}{quoted(column.name)}",
-            )
+            score = _score(missing.name, column.name, column.comment)
+            yield score, f"{prefix}{quoted(column.name)}"
     for label in known.labels - {missing.name}:
         yield _score(missing.name, label), f"{prefix}{quoted(label)}"
     yield from _elsewhere(missing.name, known, catalog)
 
 
 def _elsewhere(name: str, known: ColumnReferences, catalog: Catalog) -> Iterator[tuple[float, str]]:
-    """Columns of that very name in tables the query does not read: a join is missing."""
+    """Yield columns of that very name in tables the query does not read: a join is missing."""
     read = {table.key for table in known.sources.values() if table}
     for table, column in KNOWN_NAMES.of(catalog).columns_called(name):
-        if table.key not in read:
-            yield 0.9, f"{_spelled(table, catalog)}.{quoted(column)}"
+        if table.key in read:
+            continue
+        owner = _spelled(table, catalog)
+        yield _ELSEWHERE_SCORE, f"{owner}.{quoted(column)}"
 
 
 class KnownNames:
@@ -187,25 +216,26 @@ class KnownNames:
         self._tables = catalog.tables
         names = [" ".join((table.name, *_said(table.comment))) for table in catalog.tables]
         self._like = LikeNames(names, few=_FEW_TABLES)
-        self._columns: dict[
-            str, array[int]
-        ] = {}  # the number of the table, then of the column, of each
+        # The number of the table, then of the column, of each.
+        self._columns: dict[str, array[int]] = {}
         for number, table in enumerate(catalog.tables):
             for place, column in enumerate(table.columns):
-                self._columns.setdefault(_folded(column.name), array("I")).extend((number, place))
+                places = self._columns.setdefault(_folded(column.name), array("I"))
+                places.extend((number, place))
 
     def tables_like(self, name: str) -> Iterator[Table]:
-        """Tables whose name or comment may resemble `name`; all of them where there are few."""
-        return (self._tables[number] for number in self._like.like(name))
+        """Yield tables whose name or comment may resemble `name`; all, where there are few."""
+        for number in self._like.like(name):
+            yield self._tables[number]
 
     def columns_called(self, name: str) -> Sequence[tuple[Table, str]]:
-        """Columns of that name, with their tables, as many as are worth comparing."""
+        """Return columns of that name, with their tables, as many as are worth comparing."""
         called = self._columns.get(_folded(name), _NOWHERE)[: 2 * _MOST_COLUMNS]
-        tables = (
-            (self._tables[number], place)
-            for number, place in zip(called[::2], called[1::2], strict=True)
-        )
-        return [(table, table.columns[place].name) for table, place in tables]
+        columns = []
+        for number, place in zip(called[::2], called[1::2], strict=True):
+            table = self._tables[number]
+            columns.append((table, table.columns[place].name))
+        return columns
 
 
 KNOWN_NAMES = IndexPart(lambda index: KnownNames(index.catalog), ignores_row_counts=True)
@@ -213,25 +243,29 @@ KNOWN_NAMES = IndexPart(lambda index: KnownNames(index.catalog), ignores_row_cou
 
 def _spelled(table: Table, catalog: Catalog) -> str:
     in_path = next((s for s in catalog.search_path if (s, table.name) in catalog.by_key), None)
-    return (
-        quoted(table.name)
-        if in_path == table.schema
-        else f"{quoted(table.schema)}.{quoted(table.name)}"
-    )
+    if in_path == table.schema:
+        return quoted(table.name)
+    return f"{quoted(table.schema)}.{quoted(table.name)}"
 
 
 def _score(wanted: str, name: str, comment: str | None = None) -> float:
-    """0 to 1: how likely who wrote `wanted` meant `name`."""
-    said = (_likeness(wanted, words) for words in _said(comment))
-    return max(_likeness(wanted, name), _SAID_SCORE * max(said, default=0.0))
+    """Rate how likely who wrote `wanted` meant `name`, 0 to 1."""
+    said = [_likeness(wanted, words) for words in _said(comment)]
+    best_said = max(said, default=0.0)
+    return max(_likeness(wanted, name), _SAID_SCORE * best_said)
 
 
 def _said(comment: str | None) -> Iterable[str]:
-    return [re.split(r"[,，:：;；(（\n]", comment, maxsplit=1)[0][:40]] if comment else []
+    """Return what a comment calls its thing, if there is one."""
+    if not comment:
+        return []
+    name = _NAME_END.split(comment, maxsplit=1)[0]
+    return [name[:_LONGEST_NAME]]
 
 
 def _likeness(wanted: str, name: str) -> float:
-    one, other = _folded(wanted), _folded(name)
+    one = _folded(wanted)
+    other = _folded(name)
     if one == other:
         return 1.0
     return max(
@@ -243,17 +277,24 @@ def _likeness(wanted: str, name: str) -> float:
 
 def _is_part(one: str, other: str) -> bool:
     shorter, longer = sorted((one, other), key=len)
-    return shorter in longer and (
-        len(shorter) >= _LEAST_PART or (bool(shorter) and not shorter.isascii())
-    )
+    if shorter not in longer:
+        return False
+    if len(shorter) >= _LEAST_PART:
+        return True
+    return not shorter.isascii()
 
 
 def _share_words(wanted: str, name: str) -> float:
-    """How alike the words are, in whatever order: all of `wanted`'s in `name`."""
-    wanted_words, words = _words(wanted), _words(name)
+    """Rate how alike the words are, in whatever order: all of `wanted`'s in `name`."""
+    wanted_words = _words(wanted)
+    words = _words(name)
     if not wanted_words or not words:
         return 0.0
-    return min(max(likeness(word, other, _LEAST_SCORE) for other in words) for word in wanted_words)
+    scores = []
+    for word in wanted_words:
+        best = max(likeness(word, other, _LEAST_SCORE) for other in words)
+        scores.append(best)
+    return min(scores)
 
 
 def _words(name: str) -> list[str]:

@@ -1,5 +1,6 @@
-"""Which tables a question is about, when there are too many to show a model all of them: BM25 over
-words, then along the foreign keys, declared or told by names.
+"""Rank tables for a question, when there are too many to show a model all of them.
+
+By BM25 over words, then along the foreign keys, declared or told by names.
 
 Chinese is cut into pairs of characters, Latin at case, digits and underscores into words without
 their plural endings. Words also match by their stem (`enrolled`, `enrollment`), by their usual
@@ -26,44 +27,28 @@ from knowledge.tables.table_graph import TableGraph
 from knowledge.tables.table_texts import Said, ShownValues, all_values, metrics_of, texts_of
 from knowledge.words import WORDS
 
-_K1, _B = (
-    1.2,
-    0.3,
-)  # BM25's constants; a table of many columns is hardly less likely to be meant than one of few
-_WEIGHTS = {
-    "name": 3,
-    "comment": 3,
-    "meaning": 3,
-    "metric": 2,
-}  # a table's own names say more than its columns'
-_WHOLE_NAME = (
-    0.5  # added to the score, as a share of it, when the question says the whole name of the table
-)
+# BM25's constants; a table of many columns is hardly less likely to be meant than one of few.
+_K1, _B = 1.2, 0.3
+# A table's own names say more than its columns'.
+_WEIGHTS = {"name": 3, "comment": 3, "meaning": 3, "metric": 2}
+# Added to the score, as a share of it, when the question says the whole name of the table.
+_WHOLE_NAME = 0.5
 _MOST_NAMED = 600  # best tables for which that is looked at, because it takes a while
 _RANK_OFFSET = 60  # of the reciprocal ranks by which two rankings become one
-_MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = (
-    5,
-    0.25,
-)  # whose tables are favoured, each by less than the one before
+# Questions whose tables are favoured, each by less than the one before.
+_MOST_ALIKE_QUESTIONS, _ALIKE_DECAY = 5, 0.25
 # Of a table that holds a value which the question names, for each unit of the value's rarity
 _VALUE_WEIGHT = 1.0
-_PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = (
-    0.35,
-    0.1,
-    0.4,
-)  # of a table's score that those joined to it get
+# Of a table's score, what those joined to it get.
+_PARENT_SHARE, _CHILD_SHARE, _LINK_SHARE = 0.35, 0.1, 0.4
 _BETWEEN = 0.9  # of the lower score of two tables, what the one that links them has at least
 _MOST_LEADING = 3  # tables that are named as the reason for another one
 _SPREADING = 12  # best tables whose score is passed on
-_ALIKE, _ALIKE_SHARE = (
-    4,
-    0.6,
-)  # tables that say the same words, and what the others of them keep of their score
+# Tables that say the same words, and what the others of them keep of their score.
+_ALIKE, _ALIKE_SHARE = 4, 0.6
 _LOOKED_AT = 60  # best tables among which those are found, at least
-_ANCHORS, _NEAR_SHARE = (
-    3,
-    1.0,
-)  # best tables, and what those within a few joins of them gain, as a share of their own
+# Best tables, and what those within a few joins of them gain, as a share of their own.
+_ANCHORS, _NEAR_SHARE = 3, 1.0
 _COMMON = 1_000  # tables; a word that more of them have is ignored when the question has rarer ones
 _BRIDGED = 6  # best tables between which the shortest way is looked for
 
@@ -87,8 +72,9 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Hints:
-    """Hints beside a question's words at the tables it needs. Tables that are not there are
-    ignored.
+    """Hints beside a question's words at the tables it needs.
+
+    Tables that are not there are ignored.
 
     Attributes:
         first: lead whatever their words, and lead others with them.
@@ -105,7 +91,7 @@ class Hints:
     near: tuple[TableKey, ...] = ()
 
     def also_holding(self, holding: Mapping[TableKey, int]) -> "Hints":
-        """With further tables that hold values."""
+        """Return the hints with further tables that hold values."""
         return replace(self, holding={**holding, **self.holding})
 
 
@@ -117,13 +103,14 @@ class TableIndex:
 
     def __init__(self, catalog: Catalog, shown: ShownValues = all_values) -> None:
         self._tables = catalog.tables
-        self._shown, self._metrics = shown, metrics_of(catalog)
+        self._shown = shown
+        self._metrics = metrics_of(catalog)
         self._numbers = {table.key: number for number, table in enumerate(catalog.tables)}
-        self._postings: dict[
-            str, array[int]
-        ] = {}  # term → a table's number, its count there, the next table's …
+        # Term → a table's number, its count there, the next table's …
+        self._postings: dict[str, array[int]] = {}
         self._lengths = []
-        self._has_han, self._has_latin = bytearray(len(self._tables)), bytearray(len(self._tables))
+        self._has_han = bytearray(len(self._tables))
+        self._has_latin = bytearray(len(self._tables))
         for number, table in enumerate(catalog.tables):
             counts = _counted(self.texts_of(table))
             self._has_han[number] = any(map(is_han, counts))
@@ -139,15 +126,17 @@ class TableIndex:
         self._graph = TableGraph(catalog.tables)
 
     def texts_of(self, table: Table) -> Iterator[Said]:
-        """The texts by which the table is found."""
+        """Return the texts by which the table is found."""
         return texts_of(table, self._shown, self._metrics.get(table.key, ()))
 
     def joining(self, key: TableKey) -> Collection[str]:
-        """The columns by which the table is joined to others."""
-        return self._graph.joining[self._numbers[key]] if key in self._numbers else ()
+        """Return the columns by which the table is joined to others."""
+        if key in self._numbers:
+            return self._graph.joining[self._numbers[key]]
+        return ()
 
     def ranked(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Table]:
-        """The tables for the question, at most `most`, the most relevant first.
+        """Return the tables for the question, at most `most`, the most relevant first.
 
         When fewer have anything to do with it, the others follow, those that most tables refer to
         first.
@@ -156,24 +145,32 @@ class TableIndex:
         self._favour_hinted(scores, hints)
         found = [number for number, _ in self._expanded(scores, said, most)]
         if hints.near:
-            leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
-            shares = self._fused(found, hints.near)
-            found = sorted(
-                shares,
-                key=lambda number: (self._tables[number].key not in leading, -shares[number]),
-            )[:most]
+            found = self._fused_after_leading(found, hints)[:most]
         if len(found) < most:
-            known = set(found)
-            others = (number for number in range(len(self._tables)) if number not in known)
-            found += nsmallest(
-                most - len(found),
-                others,
-                key=lambda number: (-len(self._graph.referring(number)), number),
-            )
+            found += self._most_referred(most - len(found), set(found))
         return [self._tables[number] for number in found]
 
+    def _fused_after_leading(self, found: Sequence[int], hints: Hints) -> list[int]:
+        """Rank tables by words and by meaning, behind those that the other hints name."""
+        leading = {*hints.first, *chain(*hints.alike[:_MOST_ALIKE_QUESTIONS])}
+        shares = self._fused(found, hints.near)
+
+        def rank(number: int) -> tuple[bool, float]:
+            return self._tables[number].key not in leading, -shares[number]
+
+        return sorted(shares, key=rank)
+
+    def _most_referred(self, count: int, known: Collection[int]) -> list[int]:
+        """Return further tables, those that most tables refer to first."""
+
+        def rank(number: int) -> tuple[int, int]:
+            return -len(self._graph.referring(number)), number
+
+        others = (number for number in range(len(self._tables)) if number not in known)
+        return nsmallest(count, others, key=rank)
+
     def found(self, question: str, most: int, hints: Hints = NO_HINTS) -> list[Ranked]:
-        """The tables that have to do with the question, at most `most`, the most relevant first."""
+        """Return tables that have to do with the question, at most `most`, the best first."""
         scores, said = self._scores(question, hints.holding)
         by_words = dict(scores)
         self._favour_hinted(scores, hints)
@@ -181,10 +178,11 @@ class TableIndex:
         if hints.near:
             shares = self._fused([number for number, _ in expanded], hints.near)
             expanded = sorted(shares.items(), key=lambda share: -share[1])
-        return [
-            Ranked(self._tables[number], score, self._led_by(number, by_words))
-            for number, score in expanded[:most]
-        ]
+        ranked = []
+        for number, score in expanded[:most]:
+            led_by = self._led_by(number, by_words)
+            ranked.append(Ranked(self._tables[number], score, led_by))
+        return ranked
 
     def _fused(self, found: Sequence[int], near: Sequence[TableKey]) -> dict[int, float]:
         """Rank tables by words and by meaning together, by their reciprocal ranks in both."""
@@ -196,7 +194,8 @@ class TableIndex:
         return shares
 
     def _led_by(self, number: int, by_words: Mapping[int, float]) -> tuple[tuple[Table, bool], ...]:
-        above, own = self._graph.above[number], by_words.get(number, 0.0)
+        above = self._graph.above[number]
+        own = by_words.get(number, 0.0)
         joined = {*above, *self._graph.referring(number)}
         better = (other for other in joined if by_words.get(other, 0.0) > own)
         leading = nlargest(_MOST_LEADING, better, key=lambda other: (by_words[other], -other))
@@ -205,8 +204,9 @@ class TableIndex:
     def _expanded(
         self, scores: dict[int, float], said: Mapping[int, int], most: int
     ) -> list[tuple[int, float]]:
-        """The best tables by their own scores, which are changed, and by those of tables they can
-        be joined to.
+        """Return the best tables by their own scores and by those of tables they can be joined to.
+
+        Changes the scores.
         """
         best = max(scores.values(), default=1.0)
         self._favour_near(scores, said)
@@ -218,8 +218,19 @@ class TableIndex:
     def _scores(
         self, question: str, holding: Mapping[TableKey, int]
     ) -> tuple[dict[int, float], dict[int, int]]:
-        """Each table's score by words, and the words that it says as bits of a number."""
+        """Score each table by words; return the words that it says as bits of a number as well."""
         asked = forms(question)
+        scores, said = self._scores_by_words(asked)
+        for key, count in holding.items():
+            if key in self._numbers:
+                number = self._numbers[key]
+                scores[number] += _VALUE_WEIGHT * self._rarity(count)
+        self._favour_named(scores, asked)
+        return scores, said
+
+    def _scores_by_words(
+        self, asked: Mapping[str, Form]
+    ) -> tuple[defaultdict[int, float], defaultdict[int, int]]:
         scores: defaultdict[int, float] = defaultdict(float)
         said: defaultdict[int, int] = defaultdict(int)
         counted: dict[str, dict[int, float]] = {}
@@ -228,28 +239,34 @@ class TableIndex:
             if scores and len(found) > 2 * _COMMON:
                 break
             of_word = counted.setdefault(form.word, {})
-            bit = 0 if form.is_faint else 1 << list(counted).index(form.word)
+            bit = 0
+            if not form.is_faint:
+                bit = 1 << list(counted).index(form.word)
             for number, score in self._matches(found, form):
                 before = of_word.get(number, 0.0)
-                if score > before:
+                if score > before:  # of the ways to say a word only the best counts
                     of_word[number] = score
                     scores[number] += score - before
                     said[number] |= bit
-        for key, count in holding.items():
-            if key in self._numbers:
-                scores[self._numbers[key]] += _VALUE_WEIGHT * self._rarity(count)
+        return scores, said
+
+    def _favour_named(self, scores: dict[int, float], asked: Mapping[str, Form]) -> None:
+        """Raise the best tables by the share of their names that the question says."""
         shares = {term: form.share for term, form in asked.items()}
         alone = {term: min(1.0, form.alone) for term, form in asked.items()}
         for number in nlargest(_MOST_NAMED, scores, key=scores.__getitem__):
-            counting = shares if self._has_han[number] else alone
+            counting = alone
+            if self._has_han[number]:
+                counting = shares
             scores[number] *= 1 + _WHOLE_NAME * _said_share(self._names[number], counting)
-        return scores, said
 
     def _matches(self, found: "array[int]", form: Form) -> Iterator[tuple[int, float]]:
-        """The tables of one term's postings with their scores."""
+        """Yield the tables of one term's postings with their scores."""
         rarity = self._rarity(len(found) // 2) * (_K1 + 1)
         shares = (rarity * form.alone, rarity * form.share)
-        speaks = self._has_han if is_han(form.word) else self._has_latin
+        speaks = self._has_latin
+        if is_han(form.word):
+            speaks = self._has_han
         for number, count in zip(found[::2], found[1::2], strict=True):
             yield number, shares[speaks[number]] * count / (count + self._damping[number])
 
@@ -264,27 +281,25 @@ class TableIndex:
                 gains[key] = max(gains[key], best / (1 + rank * _ALIKE_DECAY))
         for key in hints.first:
             gains[key] += 2 * best
-        for number, gain in (
-            (self._numbers[key], gain) for key, gain in gains.items() if key in self._numbers
-        ):
-            scores[number] = scores.get(number, 0.0) + gain
+        for key, gain in gains.items():
+            if key in self._numbers:
+                number = self._numbers[key]
+                scores[number] = scores.get(number, 0.0) + gain
 
     def _favour_near(self, scores: dict[int, float], said: Mapping[int, int]) -> None:
-        """Raises tables that can be joined to the best and say words of the question that those
-        don't say.
-        """
+        """Raise tables that can be joined to the best and say words that those don't say."""
         gains: dict[int, float] = {}
         for start in nlargest(_ANCHORS, scores, key=scores.__getitem__):
             for number, way in self._graph.ways_from(start).items():
-                if way.joins and number in scores and said.get(number, 0) & ~said.get(start, 0):
-                    gains[number] = max(
-                        _NEAR_SHARE * way.sureness / way.joins, gains.get(number, 0.0)
-                    )
+                says_more = said.get(number, 0) & ~said.get(start, 0)
+                if way.joins and number in scores and says_more:
+                    gain = _NEAR_SHARE * way.sureness / way.joins
+                    gains[number] = max(gain, gains.get(number, 0.0))
         for number, gain in gains.items():
             scores[number] *= 1 + gain
 
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """The scores with what the best tables give to those that are joined to them."""
+        """Add what the best tables give to those that are joined to them."""
         leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
         given: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:
@@ -300,8 +315,7 @@ class TableIndex:
         return total
 
     def _bridges(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """The tables over which the best can be joined, by the shortest ways, and the score that
-        links bring them.
+        """Return tables over which the best can be joined, and the score that links bring them.
 
         A table that alone links two others comes right behind them; those of longer ways are less
         sure to be meant.
@@ -314,7 +328,9 @@ class TableIndex:
                 if end not in ways:
                     continue
                 is_link = ways[end].joins == 2  # noqa: PLR2004 - one to each of both
-                score = _BETWEEN * scores[end] * ways[end].sureness if is_link else 0.0
+                score = 0.0
+                if is_link:
+                    score = _BETWEEN * scores[end] * ways[end].sureness
                 step = ways[end].before
                 while step != start:
                     over[step] = max(score, over.get(step, 0.0))
@@ -325,8 +341,9 @@ class TableIndex:
 def _without_many_alike(
     scores: Mapping[int, float], said: Mapping[int, int], most: int
 ) -> list[tuple[int, float]]:
-    """The best tables with their scores, those lowered that say the same words as several better
-    ones.
+    """Return the best tables with their scores.
+
+    Those are lowered that say the same words as several better ones.
     """
 
     def best(count: int, known: Mapping[int, float]) -> list[int]:
@@ -337,16 +354,19 @@ def _without_many_alike(
     for number in best(max(most, _LOOKED_AT), scores):
         words = said.get(number, 0)
         alike[words] += 1
-        lowered[number] = scores[number] * (_ALIKE_SHARE if words and alike[words] > _ALIKE else 1)
+        lowered[number] = scores[number]
+        if words and alike[words] > _ALIKE:
+            lowered[number] *= _ALIKE_SHARE
     return [(number, lowered[number]) for number in best(most, lowered)]
 
 
 def _said_share(names: Iterable[frozenset[str]], asked: Mapping[str, float]) -> float:
-    """The share of a table's name or comment that the question says; of both, the greater."""
-    return max(
-        (sum(asked[term] for term in name if term in asked) / len(name) for name in names),
-        default=0.0,
-    )
+    """Return the share of a table's name or comment that the question says; the greater of both."""
+    shares = []
+    for name in names:
+        said = sum(asked[term] for term in name if term in asked)
+        shares.append(said / len(name))
+    return max(shares, default=0.0)
 
 
 _TABLE_NOISE = WORDS.english.one_of("relevance.table_words")
@@ -354,17 +374,19 @@ _TABLE = WORDS.chinese.phrases("tables.ends")[0]
 
 
 def _name_terms(table: Table) -> tuple[frozenset[str], ...]:
-    said = called(table.comment).removesuffix(_TABLE)
-    meant = table.meaning.names.all if table.meaning else ()
-    names = (frozenset(spelled_out(text)) - _TABLE_NOISE for text in (table.name, said, *meant))
+    texts = [table.name, called(table.comment).removesuffix(_TABLE)]
+    if table.meaning:
+        texts.extend(table.meaning.names.all)
+    names = [frozenset(spelled_out(text)) - _TABLE_NOISE for text in texts]
     return tuple(name for name in names if name)
 
 
 def _counted(said: Iterable[Said]) -> Counter[str]:
-    """The terms of a table's texts, by what they count."""
+    """Count the terms of a table's texts, by the weights of these."""
     counts = Counter[str]()
     for kind, text, _ in said:
         weight = _WEIGHTS.get(kind, 1)
-        for term in terms(text) if kind == "value" else roots_of(text):
+        cut = terms if kind == "value" else roots_of
+        for term in cut(text):
             counts[term] += weight
     return counts

@@ -1,4 +1,4 @@
-"""What the semantic file says, as JSON holds it: for the endpoints that describe the schema."""
+"""Writes the semantic file's meanings as JSON, for the endpoints that describe the schema."""
 
 from typing import Any
 
@@ -32,7 +32,9 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
     """Return the semantic file's meaning of a column, without values of a sensitive one."""
     if meaning is None:
         return None
-    values = () if meaning.is_sensitive else meaning.values
+    values = meaning.values
+    if meaning.is_sensitive:
+        values = ()
     return {
         "names": _names(meaning.names),
         "description": _text(meaning.description),
@@ -60,4 +62,6 @@ def _names(names: BilingualNames) -> dict[str, list[str]]:
 
 
 def _text(text: Text | None) -> dict[str, str] | None:
-    return {"zh": text.zh, "en": text.en} if text else None
+    if text:
+        return {"zh": text.zh, "en": text.en}
+    return None

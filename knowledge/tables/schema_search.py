@@ -7,16 +7,15 @@ order of the tables tells whether such a value is stored. The same ranking serve
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from common.learning import Example
 from common.meanings import TableKey
-from common.values import Column, Table
+from common.values import Table
 from knowledge.index import IndexPart
 from knowledge.language.question_terms import Form, forms
 from knowledge.language.terms import terms_with_roots
 from knowledge.tables.relevance import Hints, Ranked, TableIndex
-from knowledge.tables.table_texts import Kind, Said
+from knowledge.tables.table_texts import Kind, Said, no_values
 from knowledge.values.personal_data import open_values
 
 _MOST_REASONS = 12  # of one table
@@ -102,12 +101,12 @@ class SchemaSearch:
         """
         asked = forms(question)
         alike = _alike(asked, examples)
-        return [
-            _match(
-                one, self._ranking.texts_of(one.table), asked, alike, is_near=one.table.key in near
-            )
-            for one in self._ranking.found(question, most, _hints(alike, near))
-        ]
+        matches = []
+        for ranked in self._ranking.found(question, most, _hints(alike, near)):
+            texts = self._ranking.texts_of(ranked.table)
+            is_near = ranked.table.key in near
+            matches.append(_match(ranked, texts, asked, alike, is_near=is_near))
+        return matches
 
     def tables(
         self,
@@ -116,34 +115,39 @@ class SchemaSearch:
         near: Sequence[TableKey] = (),
         examples: Sequence[Example] = (),
     ) -> list[Table]:
-        """The same tables without the reasons, which take longer to find than the tables."""
-        alike = _alike(forms(question), examples) if examples else ()
+        """Return the same tables without the reasons, which take longer to find than the tables."""
+        alike: Sequence[Example] = ()
+        if examples:
+            alike = _alike(forms(question), examples)
         found = self._ranking.found(question, most, _hints(alike, near))
         return [one.table for one in found]
-
-
-def _no_values(_table: Table, _column: Column) -> tuple[str, ...]:
-    return ()
 
 
 RANKING = IndexPart(lambda index: TableIndex(index.catalog, open_values), ignores_row_counts=True)
 """Finds tables also by their stored values, but by none that may not be shown."""
 
 RANKING_WITHOUT_VALUES = IndexPart(
-    lambda index: TableIndex(index.catalog, _no_values), ignores_row_counts=True
+    lambda index: TableIndex(index.catalog, no_values), ignores_row_counts=True
 )
 
 
 def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:
-    """The first of the examples whose questions say enough of what is asked."""
+    """Return the first of the examples whose questions say enough of what is asked."""
     words = {form.word for form in asked.values() if not form.is_faint}
     least = max(1.0, _LEAST_SAID * len(words))
-    saying = (one for one in examples if len(words & _said_by(one, asked)) >= least)
-    return tuple(islice(saying, _MOST_EXAMPLES))
+    saying = []
+    for example in examples:
+        said = words & _said_by(example, asked)
+        if len(said) >= least:
+            saying.append(example)
+        if len(saying) == _MOST_EXAMPLES:
+            break
+    return tuple(saying)
 
 
 def _said_by(example: Example, asked: Mapping[str, Form]) -> set[str]:
-    return {asked[term].word for term in asked.keys() & terms_with_roots(example.question)}
+    said = asked.keys() & terms_with_roots(example.question)
+    return {asked[term].word for term in said}
 
 
 def _hints(alike: Iterable[Example], near: Sequence[TableKey]) -> Hints:
@@ -160,7 +164,9 @@ def _match(
 ) -> TableMatch:
     telling = {term: form for term, form in asked.items() if not form.is_faint}
     texts = list(texts)
-    said = list(_word_reasons(texts, telling)) or _word_reasons(texts, asked)
+    said = list(_word_reasons(texts, telling))
+    if not said:
+        said = list(_word_reasons(texts, asked))
     reasons = sorted(said, key=lambda reason: (not reason.is_literal, -len(reason.words)))
     links = tuple(_link(ranked.table, other, points=points) for other, points in ranked.led_by)
     reading = tuple(example for example in alike if ranked.table.key in example.tables)
@@ -171,14 +177,17 @@ def _match(
 
 def _word_reasons(texts: Iterable[Said], asked: Mapping[str, Form]) -> Iterator[WordReason]:
     for kind, text, column in texts:
-        said = [(term, asked[term]) for term in asked.keys() & terms_with_roots(text)]
-        if said:
-            words = tuple(dict.fromkeys(sorted(form.word for _, form in said)))
-            literal = {form.word for term, form in said if term == form.word}
-            yield WordReason(words, kind, text, column, literal.issuperset(words))
+        said = asked.keys() & terms_with_roots(text)
+        if not said:
+            continue
+        words = {asked[term].word for term in said}
+        is_literal = words <= said
+        yield WordReason(tuple(sorted(words)), kind, text, column, is_literal)
 
 
 def _link(table: Table, other: Table, *, points: bool) -> LinkReason:
-    pointing, pointed_at = (table, other) if points else (other, table)
+    pointing, pointed_at = other, table
+    if points:
+        pointing, pointed_at = table, other
     is_declared = any(key.target == pointed_at.key for key in pointing.foreign_keys)
     return LinkReason(other, is_declared, points)

@@ -1,5 +1,6 @@
-"""What the asked database holds, as an actor may see it: tables for a question, all by pages, one
-table whole.
+"""Describes the asked database as an actor may see it.
+
+Tables for a question, all tables by pages, one table whole.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import Any
 from common.actor import Actor
 from common.errors import InvalidRequest, NotFound
 from common.learning import Example
+from common.meanings import TableKey
 from common.ports import Database
 from common.text import Text
 from common.values import Catalog, Column, Table
@@ -70,11 +72,15 @@ class SchemaService:
         self._ranking = RANKING if samples else RANKING_WITHOUT_VALUES
 
     async def search(self, question: str, limit: int, actor: Actor) -> dict[str, Any]:
-        """The tables for `question`, at most `limit`, the most relevant first, and of how many."""
+        """Return tables for `question`, at most `limit`, the best first, and of how many."""
         catalog = await self._opened(actor).catalog()
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near = await self._nearest(catalog, question) if self._nearest else ()
-        examples = await self._examples(question, actor) if self._examples else ()
+        near: Sequence[TableKey] = ()
+        if self._nearest is not None:
+            near = await self._nearest(catalog, question)
+        examples: Sequence[Example] = ()
+        if self._examples is not None:
+            examples = await self._examples(question, actor)
         found = await asyncio.to_thread(search.matches, question, limit, near, examples)
         return {
             "tables": [_matched(match, catalog) for match in found],
@@ -87,7 +93,9 @@ class SchemaService:
         Raises:
             InvalidRequest: the cursor is none of ours.
         """
-        after = _after(cursor) if cursor is not None else None
+        after = None
+        if cursor is not None:
+            after = _after(cursor)
         catalog = await self._opened(actor).catalog()
         return await asyncio.to_thread(_page, catalog, limit, after)
 
@@ -197,7 +205,9 @@ def _said(reason: WordReason) -> dict[str, Any]:
 
 
 def _led(reason: LinkReason) -> dict[str, Any]:
-    direction = "refers_to" if reason.points_to_it else "referred_to_by"
+    direction = "referred_to_by"
+    if reason.points_to_it:
+        direction = "refers_to"
     return {"kind": direction, **_place(*reason.table.key), "is_declared": reason.is_declared}
 
 
@@ -207,7 +217,9 @@ def _led(reason: LinkReason) -> dict[str, Any]:
 
 def _page(catalog: Catalog, limit: int, after: tuple[str, str] | None) -> dict[str, Any]:
     keys = sorted(catalog.by_key)
-    start = bisect_right(keys, after) if after else 0
+    start = 0
+    if after:
+        start = bisect_right(keys, after)
     shown = list(islice(keys, start, start + limit))
     is_more = start + limit < len(keys)
     return {
@@ -248,34 +260,39 @@ def table_named(name: str, catalog: Catalog) -> Table:
         return found[0]
     if found:
         raise _ambiguous(name, found)
-    near = near_tables(name.replace('"', "").rpartition(".")[2] or name, catalog)
-    hint = (
-        Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
-        if near
-        else Text("", "")
-    )
+    own_name = name.replace('"', "").rpartition(".")[2] or name
+    near = near_tables(own_name, catalog)
     shown = one_line(name, _MOST_NAME)
     said = Text(f"没有名为 {shown} 的表。", f"There is no table named {shown}.")
+    if not near:
+        raise NotFound(said)
+    hint = Text(f"您是不是要找：{'、'.join(near)}？", f" Did you mean: {', '.join(near)}?")
     raise NotFound(Text(said.zh + hint.zh, said.en + hint.en), suggestions=near)
 
 
 def _called(name: str, catalog: Catalog) -> Sequence[Table]:
-    """The tables of that name; those in another case only when none is written so."""
-    for spell in (str, str.casefold, lambda text: text.casefold().replace('"', "")):
+    """Return the tables of that name; those in another case only when none is written so."""
+    for spell in (str, str.casefold, _without_case_and_quotes):
         wanted = spell(name)
-        found = [
-            one
-            for one in catalog.tables
-            if wanted in (spell(one.name), spell(f"{one.schema}.{one.name}"))
-        ]
+        found = []
+        for table in catalog.tables:
+            names = (spell(table.name), spell(f"{table.schema}.{table.name}"))
+            if wanted in names:
+                found.append(table)
         if found:
             return found
     return ()
 
 
+def _without_case_and_quotes(text: str) -> str:
+    return text.casefold().replace('"', "")
+
+
 def _ambiguous(name: str, tables: Sequence[Table]) -> InvalidRequest:
     names = [f"{quoted(table.schema)}.{quoted(table.name)}" for table in tables[:_NAMED]]
-    more = " …" if len(tables) > _NAMED else ""
+    more = ""
+    if len(tables) > _NAMED:
+        more = " …"
     return InvalidRequest(
         Text(
             f"有多个名为 {name} 的表，请写明模式：{'、'.join(names)}{more}。",

@@ -1,6 +1,4 @@
-"""Which tables can be joined: by foreign keys, by what the semantic file says, and by columns'
-names.
-"""
+"""Tell which tables can be joined: by foreign keys, the semantic file, and columns' names."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,9 +7,8 @@ from typing import NamedTuple
 from common.values import Table
 from knowledge.tables.implied_references import Implied, implied_references
 
-_MOST_CHILDREN = (
-    60  # a table that more tables refer to says nothing about which of them belong together
-)
+# A table that more tables refer to says nothing about which of them belong together.
+_MOST_CHILDREN = 60
 _LONGEST_WAY = 3  # joins
 _ROLE = 0.7
 
@@ -59,22 +56,24 @@ class TableGraph:
                     self.joining[numbers[key.target]].update(key.target_columns)
 
     def referring(self, number: int) -> Mapping[int, float]:
-        """The tables that refer to one."""
+        """Return the tables that refer to one."""
         return self.below.get(number, {})
 
     def ways_from(self, start: int) -> dict[int, JoinStep]:
-        """The tables within three joins of `start`, itself as well, with the last step of the
-        shortest way there.
+        """Return tables within three joins of `start`, with the last steps of the shortest ways.
+
+        `start` is one of them.
         """
-        ways, edge = {start: JoinStep(start, 0, 1.0)}, [start]
+        ways = {start: JoinStep(start, 0, 1.0)}
+        edge = [start]
         for joins in range(1, _LONGEST_WAY + 1):
             reached: dict[int, JoinStep] = {}
             for number in edge:
                 for other, sureness in self._beside(number):
+                    if other in ways:
+                        continue
                     sure = ways[number].sureness * sureness
-                    if other not in ways and (
-                        other not in reached or reached[other].sureness < sure
-                    ):
+                    if other not in reached or reached[other].sureness < sure:
                         reached[other] = JoinStep(number, joins, sure)
             ways |= reached
             edge = list(reached)
@@ -90,10 +89,15 @@ class TableGraph:
 def _references(
     table: Table, implied: Iterable[Implied], numbers: Mapping[tuple[str, str], int]
 ) -> Iterator[tuple[int, float]]:
-    """Implied references first, so that those that are declared count."""
+    """Yield implied references first, so that those that are declared count."""
     for reference in implied:
-        yield reference.target, (_ROLE if reference.is_role else 1.0) / reference.candidates
-    said = table.meaning.joins if table.meaning else ()
-    for target in (*(join.target for join in said), *(key.target for key in table.foreign_keys)):
+        sureness = 1.0
+        if reference.is_role:
+            sureness = _ROLE
+        yield reference.target, sureness / reference.candidates
+    targets = [key.target for key in table.foreign_keys]
+    if table.meaning:
+        targets = [*(join.target for join in table.meaning.joins), *targets]
+    for target in targets:
         if target in numbers:
             yield numbers[target], 1.0

@@ -1,6 +1,4 @@
-"""What a table says of itself, by which it is found: names, comments, stored values, what the
-semantic file adds.
-"""
+"""Texts by which a table is found: names, comments, stored values, the semantic file's words."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,8 +37,13 @@ def all_values(_table: Table, column: Column) -> Sequence[str]:
     return column.values
 
 
+def no_values(_table: Table, _column: Column) -> Sequence[str]:
+    """Return no values of the column, for texts that are shown to everybody."""
+    return ()
+
+
 def metrics_of(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Metric]]:
-    """The metrics by the tables they are computed over."""
+    """Return the metrics by the tables they are computed over."""
     found: defaultdict[tuple[str, str], list[Metric]] = defaultdict(list)
     for metric in catalog.metrics:
         found[metric.table].append(metric)
@@ -48,26 +51,30 @@ def metrics_of(catalog: Catalog) -> Mapping[tuple[str, str], Sequence[Metric]]:
 
 
 def texts_of(table: Table, shown: ShownValues, metrics: Sequence[Metric] = ()) -> Iterator[Said]:
-    """All texts of the table, long ones cut; of values only those that are `shown`."""
+    """Yield all texts of the table, long ones cut; of values only those that are `shown`."""
     yield Said("name", table.name)
     if table.comment:
         yield Said("comment", table.comment[:_MAX_COMMENT])
     if table.meaning:
-        yield from (
-            Said("meaning", text) for text in _meant(table.meaning.names, table.meaning.description)
-        )
+        for text in _meant(table.meaning.names, table.meaning.description):
+            yield Said("meaning", text)
     for metric in metrics:
-        yield from (
-            Said("metric", text)
-            for text in (metric.name, *_meant(metric.names, metric.description))
-        )
+        yield Said("metric", metric.name)
+        for text in _meant(metric.names, metric.description):
+            yield Said("metric", text)
     for column in table.columns:
-        yield Said("column", column.name, column.name)
-        if column.comment:
-            yield Said("column_comment", column.comment[:_MAX_COMMENT], column.name)
-        for value in shown(table, column)[:MOST_VALUES] if column.values else ():
+        yield from _texts_of_column(table, column, shown)
+
+
+def _texts_of_column(table: Table, column: Column, shown: ShownValues) -> Iterator[Said]:
+    yield Said("column", column.name, column.name)
+    if column.comment:
+        yield Said("column_comment", column.comment[:_MAX_COMMENT], column.name)
+    if column.values:
+        for value in shown(table, column)[:MOST_VALUES]:
             yield Said("value", value[:_MAX_VALUE], column.name)
-        yield from (Said("column_meaning", text, column.name) for text in _column_meant(column))
+    for text in _column_meant(column):
+        yield Said("column_meaning", text, column.name)
 
 
 def _column_meant(column: Column) -> Iterator[str]:
@@ -75,10 +82,15 @@ def _column_meant(column: Column) -> Iterator[str]:
     if meaning is None:
         return
     yield from _meant(meaning.names, meaning.description)
-    for value in meaning.values[:_MOST_NAMES] if not meaning.is_sensitive else ():
+    if meaning.is_sensitive:
+        return
+    for value in meaning.values[:_MOST_NAMES]:
         yield from _meant(value.names, None)
 
 
 def _meant(names: BilingualNames, description: Text | None) -> Iterator[str]:
-    yield from (name[:_MAX_COMMENT] for name in names.all)
-    yield from (text[:_MAX_COMMENT] for text in description or () if text)
+    texts = [*names.all]
+    if description is not None:
+        texts.extend(filter(None, description))
+    for text in texts:
+        yield text[:_MAX_COMMENT]

@@ -1,5 +1,6 @@
-"""Which tables mean what a question means, by vectors of an embedding model; an aid to the words,
-never needed.
+"""Find tables that mean what a question means, by vectors of an embedding model.
+
+They help the words, and are never needed.
 
 Only names, comments and what the semantic file says are sent, never stored values. The vectors of a
 catalogue are asked for in the background, in batches one after the other, and kept by the text and
@@ -17,9 +18,9 @@ from heapq import nlargest, nsmallest
 from operator import mul
 
 from common.meanings import Metric, TableKey
-from common.values import Catalog, Column, Table
+from common.values import Catalog, Table
 from knowledge.index import IndexPart
-from knowledge.tables.table_texts import Kind, metrics_of, texts_of
+from knowledge.tables.table_texts import Kind, metrics_of, no_values, texts_of
 from llm.embedding import MOST_TEXTS, EmbeddingFailed, Vector
 from store.vectors import VectorRepository
 
@@ -30,10 +31,8 @@ _AGAIN_S = 60.0  # after a failure
 _MOST_CHARS = 4_000  # of one text
 _MOST_TABLES = 20_000
 _MOST_QUESTIONS = 500  # whose vectors are remembered
-_NEAREST, _COMPARED = (
-    50,
-    300,
-)  # tables that are found, and those of which the distance is worked out
+_NEAREST = 50  # tables that are found
+_COMPARED = 300  # tables of which the distance is worked out
 _NOT_SENT: tuple[Kind, ...] = ("value", "column_meaning")  # of the latter, some name stored values
 
 Embed = Callable[[Sequence[str]], Awaitable[list[Vector]]]
@@ -48,10 +47,9 @@ class _Tables:
 
     def __init__(self, catalog: Catalog, model: str) -> None:
         metrics = metrics_of(catalog)
-        self.keys = [table.key for table in catalog.tables[:_MOST_TABLES]]
-        self.texts = [
-            _text(table, metrics.get(table.key, ())) for table in catalog.tables[:_MOST_TABLES]
-        ]
+        tables = catalog.tables[:_MOST_TABLES]
+        self.keys = [table.key for table in tables]
+        self.texts = [_text(table, metrics.get(table.key, ())) for table in tables]
         self.hashes = [_hash(model, text) for text in self.texts]
         self.filling: asyncio.Task[None] | None = None
         self.failed_at = -_AGAIN_S
@@ -63,12 +61,12 @@ class _Tables:
         return bool(self._signs)
 
     def fill(self, vectors: Mapping[bytes, Vector]) -> None:
-        """Takes the vectors of all tables."""
+        """Take the vectors of all tables."""
         self._vectors = [vectors[key] for key in self.hashes]
         self._signs = list(map(_signs, self._vectors))
 
     def nearest(self, vector: Vector) -> tuple[TableKey, ...]:
-        """The nearest tables, the nearest first; none when the vector is of another length.
+        """Return the nearest tables, the nearest first; none when the vector is of another length.
 
         The signs of a vector's numbers say nearly as well where it points, and thousands are
         compared in milliseconds.
@@ -76,12 +74,16 @@ class _Tables:
         if not self._vectors or len(vector) != len(self._vectors[0]):
             return ()
         wanted = _signs(vector)
-        near = nsmallest(
-            _COMPARED,
-            range(len(self._signs)),
-            key=lambda at: (wanted ^ self._signs[at]).bit_count(),
-        )
-        best = nlargest(_NEAREST, near, key=lambda at: sum(map(mul, vector, self._vectors[at])))
+
+        def signs_apart(at: int) -> int:
+            return (wanted ^ self._signs[at]).bit_count()
+
+        def likeness(at: int) -> float:
+            product: float = sum(map(mul, vector, self._vectors[at]))
+            return product
+
+        near = nsmallest(_COMPARED, range(len(self._signs)), key=signs_apart)
+        best = nlargest(_NEAREST, near, key=likeness)
         return tuple(self.keys[at] for at in best)
 
 
@@ -104,8 +106,9 @@ class TableVectors:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def nearest(self, catalog: Catalog, question: str) -> tuple[TableKey, ...]:
-        """The tables nearest to the question, at most 50, the nearest first; none if that is not
-        known soon.
+        """Return the tables nearest to the question, at most 50, the nearest first.
+
+        None if that is not known soon.
         """
         try:
             async with asyncio.timeout(_WAIT_S):
@@ -114,9 +117,8 @@ class TableVectors:
                 if not tables.is_ready:
                     return ()
                 question = question[:_MOST_CHARS]
-                found = await asyncio.to_thread(
-                    tables.nearest, await asyncio.shield(self._question(question))
-                )
+                vector = await asyncio.shield(self._question(question))
+                found = await asyncio.to_thread(tables.nearest, vector)
                 if not found:  # a vector of another length is not worth keeping
                     self._questions.pop(question, None)
                 return found
@@ -124,53 +126,71 @@ class TableVectors:
             return ()
 
     async def begin(self, catalog: Catalog) -> None:
-        """Asks for the vectors of the catalogue's tables, unless they are there; they come in the
-        background.
+        """Ask for the vectors of the catalogue's tables, unless they are there.
+
+        They come in the background.
         """
         self._begin(await self._part.ready(catalog))
 
     async def settled(self) -> None:
-        """Waits until the vectors that were asked for are there, or have failed."""
+        """Wait until the vectors that were asked for are there, or have failed."""
         await asyncio.gather(*self._tasks)
 
     def _begin(self, tables: _Tables) -> None:
-        is_busy = tables.filling is not None and not tables.filling.done()
-        if tables.texts and not (
-            tables.is_ready or is_busy or time.monotonic() - tables.failed_at < _AGAIN_S
-        ):
-            tables.filling = asyncio.create_task(self._fill(tables))
-            self._tasks.add(tables.filling)
-            tables.filling.add_done_callback(self._tasks.discard)
+        if not tables.texts or tables.is_ready:
+            return
+        if tables.filling is not None and not tables.filling.done():
+            return
+        has_just_failed = time.monotonic() - tables.failed_at < _AGAIN_S
+        if has_just_failed:
+            return
+        tables.filling = asyncio.create_task(self._fill(tables))
+        self._tasks.add(tables.filling)
+        tables.filling.add_done_callback(self._tasks.discard)
 
     async def aclose(self) -> None:
-        """Stops asking for vectors."""
+        """Stop asking for vectors."""
         for task in (*self._tasks, *self._questions.values()):
             task.cancel()
 
     async def _fill(self, tables: _Tables) -> None:
         try:
-            vectors = await self._vectors_of(dict(zip(tables.hashes, tables.texts, strict=True)))
+            texts = dict(zip(tables.hashes, tables.texts, strict=True))
+            vectors = await self._vectors_of(texts)
             await asyncio.to_thread(tables.fill, vectors)
         except EmbeddingFailed as exc:
             tables.failed_at = time.monotonic()
             _log.warning("the tables' vectors could not be had, words alone rank them: %s", exc)
 
     async def _vectors_of(self, texts: Mapping[bytes, str]) -> Mapping[bytes, Vector]:
-        found = {key: self._known[key] for key in texts if key in self._known}
-        if self._shelf is not None:
-            found |= await self._shelf.read([key for key in texts if key not in found])
+        found = await self._kept(texts)
         missing = [key for key in texts if key not in found]
         for start in range(0, len(missing), MOST_TEXTS):
             keys = missing[start : start + MOST_TEXTS]
-            new = dict(zip(keys, await self._embed([texts[key] for key in keys]), strict=True))
+            vectors = await self._embed([texts[key] for key in keys])
+            new = dict(zip(keys, vectors, strict=True))
             if self._shelf is not None:
                 await self._shelf.write(new)
             found |= new
             self._remember(new)
         self._remember(found)
-        if len({len(vector) for vector in found.values()}) > 1:
+        sizes = set(map(len, found.values()))
+        if len(sizes) > 1:
             raise EmbeddingFailed("the model's vectors have another length than before")
         return found
+
+    async def _kept(self, texts: Mapping[bytes, str]) -> dict[bytes, Vector]:
+        """Return the vectors that this process remembers, and those that are kept beyond it."""
+        kept = {}
+        unknown = []
+        for key in texts:
+            if key in self._known:
+                kept[key] = self._known[key]
+            else:
+                unknown.append(key)
+        if self._shelf is not None:
+            kept |= await self._shelf.read(unknown)
+        return kept
 
     def _remember(self, vectors: Mapping[bytes, Vector]) -> None:
         for key, vector in vectors.items():
@@ -182,11 +202,9 @@ class TableVectors:
     def _question(self, question: str) -> "asyncio.Task[Vector]":
         """Return the question's vector; one request serves all, also when nobody waits any more."""
         known = self._questions.get(question)
-        if known is None or (known.done() and (known.cancelled() or known.exception() is not None)):
+        if known is None or _has_failed(known):
             known = self._questions[question] = asyncio.create_task(self._one(question))
-            known.add_done_callback(
-                lambda task: task.cancelled() or task.exception()
-            )  # nobody may look at it
+            known.add_done_callback(_has_failed)  # nobody else may look at its error
         self._questions.move_to_end(question)
         while len(self._questions) > _MOST_QUESTIONS:
             self._questions.popitem(last=False)
@@ -197,22 +215,26 @@ class TableVectors:
         return vector
 
 
+def _has_failed(task: "asyncio.Task[Vector]") -> bool:
+    if not task.done():
+        return False
+    return task.cancelled() or task.exception() is not None
+
+
 def _text(table: Table, metrics: Sequence[Metric]) -> str:
     return "\n".join(_sent(table, metrics))[:_MOST_CHARS]
 
 
 def _sent(table: Table, metrics: Sequence[Metric]) -> Iterator[str]:
     """Return the table's text without stored values and whatever stands for one."""
-    yield from (
-        text for kind, text, _ in texts_of(table, _no_values, metrics) if kind not in _NOT_SENT
-    )
+    for kind, text, _ in texts_of(table, no_values, metrics):
+        if kind not in _NOT_SENT:
+            yield text
     for column in table.columns:
-        if column.meaning:
-            yield from (*column.meaning.names.all, *filter(None, column.meaning.description or ()))
-
-
-def _no_values(_table: Table, _column: Column) -> tuple[str, ...]:
-    return ()
+        if column.meaning is None:
+            continue
+        yield from column.meaning.names.all
+        yield from filter(None, column.meaning.description or ())
 
 
 def _hash(model: str, text: str) -> bytes:
@@ -220,5 +242,6 @@ def _hash(model: str, text: str) -> bytes:
 
 
 def _signs(vector: Vector) -> int:
-    """A bit for each number: whether it is positive."""
-    return int("".join("1" if number > 0 else "0" for number in vector), 2)
+    """Return a bit for each number, which is set when the number is positive."""
+    bits = ["1" if number > 0 else "0" for number in vector]
+    return int("".join(bits), 2)

@@ -1,6 +1,4 @@
-"""Which tables a statement reads, and a hash of how they are defined, which tells whether its proof
-still holds.
-"""
+"""Tell which tables a statement reads, and whether they are still defined as when it was proven."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -12,7 +10,7 @@ _HASH_BYTES = 16
 
 
 def tables_read(inspected: Inspected, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """(schema, name) of the tables that a proven query reads, in alphabetical order.
+    """Return (schema, name) of the tables that a proven query reads, in alphabetical order.
 
     A name without a schema is looked for along the search path of `catalog`, as PostgreSQL does. A
     table that is newer than the catalogue is taken to be in the first schema of the path: its hash
@@ -22,33 +20,34 @@ def tables_read(inspected: Inspected, catalog: Catalog) -> tuple[tuple[str, str]
 
 
 def tables_hash(tables: Iterable[tuple[str, str]], catalog: Catalog) -> str:
-    """A hash of the tables' definitions: kinds, columns with their types, and primary keys.
+    """Hash the tables' definitions: kinds, columns with their types, and primary keys.
 
     Comments, stored values, row counts and other tables have no part in it. A table that is gone
     has its own hash.
     """
     digest = blake2b(digest_size=_HASH_BYTES)
     for key in sorted(set(tables)):
-        digest.update(
-            repr((key, _definition(catalog.by_key.get(key)))).encode("utf-8", "surrogatepass")
-        )
+        definition = _definition(catalog.by_key.get(key))
+        digest.update(repr((key, definition)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
 def _definition(table: Table | None) -> object:
     if table is None:
         return None
-    return (
-        table.kind,
-        tuple((column.name, column.type) for column in table.columns),
-        table.primary_key,
-    )
+    columns = tuple((column.name, column.type) for column in table.columns)
+    return (table.kind, columns, table.primary_key)
 
 
 def _key(name: str, catalog: Catalog) -> tuple[str, str]:
     schema, dot, table = name.partition(".")
-    if dot and (schema, table) in catalog.by_key:
-        return (schema, table)
+    qualified = (schema, table)
+    if dot and qualified in catalog.by_key:
+        return qualified
     keys = [(each, name) for each in catalog.search_path]
-    known = next((key for key in keys if key in catalog.by_key), None)
-    return known or ((schema, table) if dot or not keys else keys[0])
+    for key in keys:
+        if key in catalog.by_key:
+            return key
+    if dot or not keys:
+        return qualified
+    return keys[0]

@@ -1,4 +1,4 @@
-"""Which columns of a table matter to a question, when there is no room for all of them."""
+"""Choose the columns of a table that matter to a question, when there is no room for all."""
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
@@ -10,12 +10,11 @@ from knowledge.language.terms import terms_with_roots
 from knowledge.words import WORDS
 
 _MAX_COMMENT = 160  # characters that are looked at
-_MOST_SAID, _MOST_LABELS, _MOST_DATES, _MOST_MEASURES = (
-    12,
-    2,
-    2,
-    3,
-)  # columns of each sort that are usually enough
+# Columns of each sort that are usually enough.
+_MOST_SAID = 12
+_MOST_LABELS = 2
+_MOST_DATES = 2
+_MOST_MEASURES = 3
 # As types begin in PostgreSQL.
 _DATES, _MEASURES, _TEXTS = (
     WORDS.english.phrases(f"types.{one}") for one in ("dates", "measures", "texts")
@@ -43,42 +42,38 @@ class Telling(NamedTuple):
 def telling(
     table: Table, joining: Collection[str], asked: Mapping[str, Form], held: Collection[str] = ()
 ) -> Telling:
-    """The columns of `table` that matter.
+    """Choose the columns of `table` that matter.
 
     Args:
         joining: columns by which it is joined to others.
         asked: the forms of the question's words.
         held: columns with a value that the question names.
     """
-    keys = _keys(table, joining)
+    keys = {*table.primary_key, *table.referring_columns, *joining}
     said = [_said(column, asked) + (column.name in held) for column in table.columns]
     key_positions = [at for at, column in enumerate(table.columns) if column.name in keys]
-    most_said = sorted(range(len(said)), key=lambda at: -said[at])
+    by_said = sorted(range(len(said)), key=lambda at: -said[at])
+    most_said = [at for at in by_said if said[at]]
     usual = dict.fromkeys(
         (
             *key_positions,
-            *[at for at in most_said if said[at]][:_MOST_SAID],
+            *most_said[:_MOST_SAID],
             *_labels(table)[:_MOST_LABELS],
             *_dates(table)[:_MOST_DATES],
             *_measures(table)[:_MOST_MEASURES],
         )
     )
-    order = dict.fromkeys((*usual, *most_said))
+    order = dict.fromkeys((*usual, *by_said))
     return Telling(tuple(order), len(key_positions), len(usual))
 
 
-def _keys(table: Table, joining: Collection[str]) -> set[str]:
-    keys = {*table.primary_key, *joining}
-    for key in table.foreign_keys:
-        keys.update(key.columns)
-    return keys
-
-
 def _said(column: Column, asked: Mapping[str, Form]) -> float:
-    """How much of the question the column's names say; each word counts once."""
+    """Rate how much of the question the column's names say; each word counts once."""
     best: dict[str, float] = {}
-    names = column.meaning.names.all if column.meaning else ()
-    for text in (column.name, (column.comment or "")[:_MAX_COMMENT], *names):
+    names = [column.name, (column.comment or "")[:_MAX_COMMENT]]
+    if column.meaning:
+        names.extend(column.meaning.names.all)
+    for text in names:
         for term in _terms(text) & asked.keys():
             form = asked[term]
             if not form.is_faint:
@@ -92,22 +87,38 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _labels(table: Table) -> list[int]:
-    """Return positions of columns that name a row: those of the semantic file, else name or title."""
-    meant = table.meaning.label_columns if table.meaning else ()
-    columns = list(enumerate(table.columns))
-    return [at for at, column in columns if column.name in meant] or [
-        at
-        for at, column in columns
-        if column.type.startswith(_TEXTS) and _terms(column.name) & _LABELS
-    ]
+    """Return positions of columns that name a row: the semantic file's, else such as `title`."""
+    meant: tuple[str, ...] = ()
+    if table.meaning:
+        meant = table.meaning.label_columns
+    labels = []
+    named_so = []
+    for at, column in enumerate(table.columns):
+        if column.name in meant:
+            labels.append(at)
+        is_text = column.type.startswith(_TEXTS)
+        if is_text and _terms(column.name) & _LABELS:
+            named_so.append(at)
+    return labels or named_so
+
+
+def _of_types(table: Table, types: tuple[str, ...]) -> list[int]:
+    """Return positions of columns whose types begin so."""
+    positions = []
+    for at, column in enumerate(table.columns):
+        if column.type.startswith(types):
+            positions.append(at)
+    return positions
 
 
 def _measures(table: Table) -> list[int]:
-    return [at for at, column in enumerate(table.columns) if column.type.startswith(_MEASURES)]
+    return _of_types(table, _MEASURES)
 
 
 def _dates(table: Table) -> list[int]:
-    """The dates and times, first the one that the semantic file says periods are about."""
-    meant = table.meaning.date_column if table.meaning else None
-    found = [at for at, column in enumerate(table.columns) if column.type.startswith(_DATES)]
+    """Return dates and times, first the one that the semantic file says periods are about."""
+    meant = None
+    if table.meaning:
+        meant = table.meaning.date_column
+    found = _of_types(table, _DATES)
     return sorted(found, key=lambda at: table.columns[at].name != meant)

@@ -1,5 +1,6 @@
-"""Which columns hold names of people or identify things, where another spelling means another
-person or thing.
+"""Tell which columns name people or identify things.
+
+There another spelling means another person or thing.
 
 Judged by the names and comments of the column and its table, and by what the stored values look
 like.
@@ -39,6 +40,9 @@ _CODE = re.compile(
     r"\A(?:[A-Za-z]{0,6}[-_#/]?\d[A-Za-z0-9_#/.+-]*|[\w.+-]+@[\w-]+(\.[\w-]+)+"
     r"|[\u4e00-\u9fff][A-Z][·-]?[A-Z0-9]{4,6})"
 )
+_HAN_COMPANIES = tuple(unit for unit in COMPANIES if not unit.isascii())
+_HAN_PLACES = tuple(unit for unit in (*PLACES, *KINDS) if not unit.isascii())
+_TEXT_TYPE = re.compile(r"(?i)(text|char|varchar|character|citext|name|bpchar)")
 _HEAD = 20  # characters of a comment that say what a thing is
 _LOOKS_SO = 0.8  # share of the values that must look like it
 _LEAST_VALUES = 4
@@ -48,23 +52,30 @@ Nearness = Callable[[str, str], bool]
 
 
 def names_people(table: Table, column: Column) -> bool:
-    """Whether the column's values are names of people."""
-    words, said = _words(column.name), (column.comment or "")[:_HEAD]
+    """Tell whether the column's values are names of people."""
+    words = _words(column.name)
+    said = (column.comment or "")[:_HEAD]
     if _look(column, _is_organisation, _FEW):
         return False
     if _is_always_a_persons(words, column.name, said):
         return True
-    if not _is_text(column) or _OF_THINGS & {*words} or identifies(table, column):
+    if not _is_text(column) or not _OF_THINGS.isdisjoint(words):
         return False
-    return _look(column, _is_person, _LOOKS_SO) or _is_called_so(table, column, words, said)
+    if identifies(table, column):
+        return False
+    if _look(column, _is_person, _LOOKS_SO):
+        return True
+    return _is_called_so(table, column, words, said)
 
 
 def _is_always_a_persons(words: tuple[str, ...], name: str, said: str) -> bool:
-    """Whether the column's name says that it holds names of people, such as `surname` or 姓名."""
-    paired = _OWN_PAIRS & set(zip(words, words[1:], strict=False))
-    return bool(
-        _OWN_NAMES & {*words, "".join(words)} or paired or _OWN_NAMES_HAN.search(f"{name} {said}")
-    )
+    """Tell whether the name says that it holds names of people, such as `surname` or 姓名."""
+    if not _OWN_NAMES.isdisjoint((*words, "".join(words))):
+        return True
+    pairs = zip(words, words[1:], strict=False)
+    if not _OWN_PAIRS.isdisjoint(pairs):
+        return True
+    return _OWN_NAMES_HAN.search(f"{name} {said}") is not None
 
 
 def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: str) -> bool:
@@ -72,10 +83,12 @@ def _is_called_so(table: Table, column: Column, words: tuple[str, ...], said: st
     about_people = _says_people(words, column.name, said)
     if about_people and _last_is_person(words, column.name, said):
         return True
-    is_name = _NAMES & {*words} or _NAMES_HAN.search(column.name) or _NAMES_HAN.search(said)
-    if not is_name:
+    is_name_in_han = any(map(_NAMES_HAN.search, (column.name, said)))
+    if _NAMES.isdisjoint(words) and not is_name_in_han:
         return False
-    return about_people or _says_people(_words(table.name), table.name, table.comment or "")
+    if about_people:
+        return True
+    return _says_people(_words(table.name), table.name, table.comment or "")
 
 
 def identifies(table: Table, column: Column) -> bool:
@@ -84,28 +97,28 @@ def identifies(table: Table, column: Column) -> bool:
     if words and words[-1] in _IDENTIFYING:
         return True
     comment = (column.comment or "")[:_HEAD]
-    if _IDENTIFYING_HAN.search(column.name) or _IDENTIFYING_HAN.search(comment):
+    is_called_so_in_han = any(map(_IDENTIFYING_HAN.search, (column.name, comment)))
+    if is_called_so_in_han or _is_key(table, column):
         return True
-    return _is_key(table, column) or _look(column, _is_code, _LOOKS_SO)
+    return _look(column, _is_code, _LOOKS_SO)
 
 
 def _is_key(table: Table, column: Column) -> bool:
     """Tell whether the column is of a key, and its values are no phrases."""
-    keys = {*table.primary_key}
-    for key in table.foreign_keys:
-        keys.update(key.columns)
-    return column.name in keys and not any(" " in value for value in column.values)
+    keys = {*table.primary_key, *table.referring_columns}
+    if column.name not in keys:
+        return False
+    are_phrases = any(" " in value for value in column.values)
+    return not are_phrases
 
 
 def allowed(table: Table, column: Column) -> tuple[Nearness, ...]:
-    """The tests by which a text may mean a value of the column, the surest first."""
+    """Return the tests by which a text may mean a value of the column, the surest first."""
     if identifies(table, column):
         return (same,)
     if names_people(table, column):
-        return (
-            same,
-            _companies_apart,
-        )  # a customer may be a company, and no person is called "Ltd"
+        # A customer may be a company, and no person is called "Ltd".
+        return (same, _companies_apart)
     return (same, _units_apart, accents_apart, misspelt)
 
 
@@ -118,50 +131,62 @@ def _units_apart(one: str, other: str) -> bool:
 
 
 def near_value(literal: str, values: Iterable[str], ways: Iterable[Nearness]) -> str | None:
-    """The value that `literal` spells differently, by the first of `ways` that finds any; None when
-    several match.
+    """Return the value that `literal` spells differently, by the first of `ways` that finds any.
+
+    None when several match.
     """
     stored = tuple(values)
     for is_near in ways:
         near = [value for value in stored if is_near(literal, value)]
+        if len(near) == 1:
+            return near[0]
         if near:
-            return near[0] if len(near) == 1 else None
+            return None
     return None
 
 
 def _is_text(column: Column) -> bool:
-    return bool(
-        re.match(
-            r"(?i)(text|char|varchar|character|citext|name|bpchar)", column.type.split(".")[-1]
-        )
-    )
+    own_name = column.type.split(".")[-1]
+    return _TEXT_TYPE.match(own_name) is not None
 
 
 def _says_people(words: tuple[str, ...], name: str, comment: str) -> bool:
-    stems = {
-        word for each in words for word in (each, each.removesuffix("s"), each.removesuffix("es"))
-    }
-    return bool(_PEOPLE & stems) or bool(
-        _PEOPLE_HAN.search(name) or _PEOPLE_HAN.search(comment[:_HEAD])
-    )
+    stems: set[str] = set()
+    for each in words:
+        stems.update((each, each.removesuffix("s"), each.removesuffix("es")))
+    if not _PEOPLE.isdisjoint(stems):
+        return True
+    return any(map(_PEOPLE_HAN.search, (name, comment[:_HEAD])))
 
 
 def _last_is_person(words: tuple[str, ...], name: str, comment: str) -> bool:
-    """Whether the name ends in a word for a person (`manager`, `负责人`), not in something that
-    belongs to one.
+    """Tell whether the name ends in a word for a person (`manager`, `负责人`).
+
+    Then it does not end in something that belongs to one.
     """
-    ends = [match.end() for match in _PEOPLE_HAN.finditer(name)]
+    if words and words[-1] in _PEOPLE:
+        return True
     said = re.split(r"[\s,，:：;；(（。]", comment, maxsplit=1)[0]
-    said_ends = [match.end() for match in _PEOPLE_HAN.finditer(said)]
-    return bool(words and words[-1] in _PEOPLE) or len(name) in ends or len(said) in said_ends
+    return _ends_in_person(name) or _ends_in_person(said)
+
+
+def _ends_in_person(text: str) -> bool:
+    ends = [match.end() for match in _PEOPLE_HAN.finditer(text)]
+    return len(text) in ends
 
 
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in pieces(name) if word.isascii() and word.isalpha())
+    words = []
+    for word in pieces(name):
+        if word.isascii() and word.isalpha():
+            words.append(word.lower())
+    return tuple(words)
 
 
 def _look(column: Column, is_one: Callable[[str], bool], part: float) -> bool:
-    return len(column.values) >= _LEAST_VALUES and _share(column.values, is_one) >= part
+    if len(column.values) < _LEAST_VALUES:
+        return False
+    return _share(column.values, is_one) >= part
 
 
 @lru_cache(maxsize=1024)  # many columns have the same values, and all are judged more than once
@@ -174,20 +199,21 @@ def _is_code(value: str) -> bool:
 
 
 def _is_organisation(value: str) -> bool:
-    last = re.findall(r"\w+", value.lower())[-1:]
-    return value.endswith(tuple(unit for unit in COMPANIES if not unit.isascii())) or (
-        bool(last) and last[0] in COMPANIES and " " in value
-    )
+    if value.endswith(_HAN_COMPANIES):
+        return True
+    words = re.findall(r"\w+", value.lower())
+    if not words or " " not in value:
+        return False
+    return words[-1] in COMPANIES
 
 
 def _is_person(value: str) -> bool:
     if _HAN_NAME.fullmatch(value):
-        return value[0] in _SURNAMES and not value.endswith(
-            tuple(unit for unit in (*PLACES, *KINDS) if not unit.isascii())
-        )
+        is_place = value.endswith(_HAN_PLACES)
+        return value[0] in _SURNAMES and not is_place
     words = value.split()
-    return (
-        2 <= len(words) <= 3
-        and words[0].lower() in GIVEN_NAMES
-        and all(word[:1].isupper() for word in words)
-    )
+    if not 2 <= len(words) <= 3:
+        return False
+    if words[0].lower() not in GIVEN_NAMES:
+        return False
+    return all(word[:1].isupper() for word in words)

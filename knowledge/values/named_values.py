@@ -1,5 +1,4 @@
-"""Which stored values a question names: those alone are worth telling a model, and those alone may
-be told.
+"""Find stored values that a question names: those alone are worth telling a model, and may be told.
 
 A value is named when all of its words stand in the question one after the other, whatever their
 case, width and punctuation, with or without the ending of a place or a company (浙江 and 浙江省);
@@ -32,10 +31,12 @@ _MAX_CHARS = 100  # of a value that is looked for
 _MAX_SCHEMA_WORDS = 8  # of a comment that is a name, not a sentence
 _LEAST_MISSPELT = 5  # letters of a Latin word, in which one may be wrong
 _LEAST_MISSPELT_HAN = 4
+_MOST_MISSPELT_WORDS = 3  # Latin words of one value
 _MOST_PLACES = 100  # columns that are remembered for one value
 _MOST_KNOWN = 300  # columns whose values stay prepared
 _MAX_COLUMNS = 4  # shown of those that hold one value
 _MAX_FOUND = 20
+_READ_OF_TEXT = 60  # characters of a name or a comment
 # What makes another value, not another spelling of one; what may stand around a person's name.
 _TELLING, _BEFORE_NAMES, _AFTER_NAMES = (
     frozenset(WORDS.chinese.text(f"values.{one}"))
@@ -45,10 +46,9 @@ _TABLE, _INFORMATION = WORDS.chinese.phrases("tables.ends")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of `text` that are compared: Latin ones singular and in lower case, others by
-    character.
-    """
-    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    """Return the words that are compared: Latin ones singular in lower case, else characters."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
     return [singular(word) for word in _WORD.findall(text.casefold())]
 
 
@@ -66,11 +66,12 @@ class _Held:
     """The values of a column by their spellings, without those that no model may be shown."""
 
     def __init__(self, table: Table, column: Column) -> None:
-        self.table, self.column, self.privacy = table, column, privacy_of(table, column)
+        self.table = table
+        self.column = column
+        self.privacy = privacy_of(table, column)
         self.whole: defaultdict[str, list[str]] = defaultdict(list)
-        self.shortened: defaultdict[str, list[str]] = defaultdict(
-            list
-        )  # without the ending of a place
+        # Without the ending of a place.
+        self.shortened: defaultdict[str, list[str]] = defaultdict(list)
         if self.privacy is Privacy.PRIVATE:
             return
         for value in column.values:
@@ -87,7 +88,7 @@ class _Held:
                 self.shortened[key].append(value)
 
     def spelled(self, key: str) -> tuple[str, ...]:
-        """The values of that spelling."""
+        """Return the values of that spelling."""
         return (*self.whole.get(key, ()), *self.shortened.get(key, ()))
 
 
@@ -116,76 +117,87 @@ class NamedValues:
 
     def __init__(self, catalog: Catalog, common: Iterable[str] = ()) -> None:
         self._common = frozenset(" ".join(words_of(phrase)) for phrase in common)
-        self._columns = [
-            (table, column) for table in catalog.tables for column in table.columns if column.values
-        ]
+        self._columns: list[tuple[Table, Column]] = []
+        for table in catalog.tables:
+            for column in table.columns:
+                if column.values:
+                    self._columns.append((table, column))
         self._places: dict[str, tuple[int, ...]] = {}
         self._similar: defaultdict[tuple[str, int], list[str]] = defaultdict(list)
         for number, (_, column) in enumerate(self._columns):
-            for key in {key for value in column.values for key in _keys(value)}:
+            keys: set[str] = set()
+            for value in column.values:
+                keys.update(_keys(value))
+            for key in keys:
                 self._add(key, number)
         self._known: dict[int, _Held] = {}
         self._schema = frozenset(_schema_phrases(catalog.tables))
-        self._begins: dict[
-            str, int
-        ] = {}  # first word of what is known → words of the longest that begins so
+        # First word of what is known → words of the longest that begins so.
+        self._begins: dict[str, int] = {}
         for key in (*self._places, *self._schema):
             first = key.partition(" ")[0]
-            self._begins[first] = max(key.count(" ") + 1, self._begins.get(first, 0))
+            size = key.count(" ") + 1
+            self._begins[first] = max(size, self._begins.get(first, 0))
 
     def _add(self, key: str, number: int) -> None:
-        known = self._places.get(key)
-        if known is None:
+        known = self._places.get(key, ())
+        if not known:
             self._similar[key[0], len(key)].append(key)
-        if known is None or len(known) < _MOST_PLACES:
-            self._places[key] = (*(known or ()), number)
+        if len(known) < _MOST_PLACES:
+            self._places[key] = (*known, number)
 
     def find(self, question: str) -> list[NamedValue]:
-        """The columns that hold what `question` names; of private columns none, of names only those
-        named exactly.
+        """Return the columns that hold what `question` names.
+
+        Private columns are none of them; of names there are only those named exactly.
         """
         asked = _QuestionWords(question, self._common)
-        spans = asked.spans(self._begins, lambda key: key in self._places or key in self._schema)
+        spans = asked.spans(self._begins, self._is_known)
         schema = [span for span in spans if span.key in self._schema]
         values = [span for span in spans if span.key in self._places]
-        exact = []
-        for span in values:
-            is_in_name = any(span.is_within(name) for name in schema)
-            is_in_value = any(span.is_within(other) for other in values if other != span)
-            if not (is_in_name or is_in_value or asked.says_nothing(span)):
-                exact.append(span)
+        exact = [span for span in _whole(values, schema) if not asked.says_nothing(span)]
         known = [*exact, *schema]
-        found = [named for span in exact for named in self._named(asked, span, known)]
+        found: list[NamedValue] = []
+        for span in exact:
+            found.extend(self._named(asked, span, known))
         for key in self._misspelt(asked, known):
-            found += self._misspelt_at(key)
+            found.extend(self._misspelt_at(key))
         return found[:_MAX_FOUND]
 
+    def _is_known(self, key: str) -> bool:
+        return key in self._places or key in self._schema
+
     def tables(self, question: str) -> dict[tuple[str, str], int]:
-        """Tables with values that `question` names → how many tables hold the rarest; nothing of it
-        is shown.
+        """Return tables with values that `question` names → how many tables hold the rarest.
+
+        Nothing of it is shown.
         """
         asked = _QuestionWords(question, self._common)
         shared: dict[tuple[str, str], int] = {}
-        for span in asked.spans(
-            self._begins, lambda key: key in self._places and key not in self._common
-        ):
+        for span in asked.spans(self._begins, self._is_telling):
             holding = {self._columns[number][0].key for number in self._places[span.key]}
-            shared |= {key: min(len(holding), shared.get(key, len(holding))) for key in holding}
+            count = len(holding)
+            for key in holding:
+                shared[key] = min(count, shared.get(key, count))
         return shared
+
+    def _is_telling(self, key: str) -> bool:
+        """Tell whether it is a value's key, and not what any question may hold."""
+        return key in self._places and key not in self._common
 
     def _named(
         self, asked: "_QuestionWords", span: _Span, known: Sequence[_Span]
     ) -> Iterator[NamedValue]:
         for number in self._best(asked, span.key):
             held = self._held(number)
-            if held.privacy is Privacy.OPEN or (
-                held.privacy is Privacy.NAMES and asked.stands_alone(span, known)
-            ):
-                shown = tuple(
-                    value for value in held.spelled(span.key) if asked.writes(span, value)
-                )
-                if shown:
-                    yield NamedValue(held.table, held.column, held.privacy, shown)
+            if held.privacy is Privacy.PRIVATE:
+                continue
+            if held.privacy is Privacy.NAMES and not asked.stands_alone(span, known):
+                continue
+            spelled = held.spelled(span.key)
+            shown = tuple(value for value in spelled if asked.writes(span, value))
+            if shown:
+                yield NamedValue(held.table, held.column, held.privacy, shown)
 
     def _held(self, number: int) -> _Held:
         """Return the column's values; kept, because most questions name the same few columns."""
@@ -196,40 +208,54 @@ class NamedValues:
         return self._known[number]
 
     def _best(self, asked: "_QuestionWords", key: str) -> Sequence[int]:
-        """The columns with a value, those first that share words with the question."""
+        """Return the columns with a value, those first that share words with the question."""
 
         def shared(number: int) -> int:
             table, column = self._columns[number]
-            texts = (table.name, table.comment, column.name, column.comment)
-            return -len(asked.terms & {term for text in texts for term in terms((text or "")[:60])})
+            words: set[str] = set()
+            for text in (table.name, table.comment, column.name, column.comment):
+                words.update(terms((text or "")[:_READ_OF_TEXT]))
+            return len(asked.terms & words)
 
         places = self._places[key]
-        return sorted(places, key=shared)[:_MAX_COLUMNS] if len(places) > _MAX_COLUMNS else places
+        if len(places) <= _MAX_COLUMNS:
+            return places
+        ordered = sorted(places, key=lambda number: -shared(number))
+        return ordered[:_MAX_COLUMNS]
 
     def _misspelt(self, asked: "_QuestionWords", known: Sequence[_Span]) -> Iterator[str]:
-        """The keys of values that the question writes with one letter wrong, where only one is that
-        near.
+        """Yield the keys of values that the question writes with one letter wrong.
+
+        Where several are that near, none of them is meant.
         """
         free = asked.without(known)
         for start, end in asked.stretches(free):
             written = " ".join(asked.words[start:end])
             if written in self._common or not _may_be_misspelt(written):
                 continue
-            lengths = (
-                (len(written),) if _IS_ALONE(written) else range(len(written) - 1, len(written) + 2)
-            )
-            near = [
-                key
-                for n in lengths
-                for key in self._similar.get((written[0], n), ())
-                if _is_near(written, key)
-            ]
+            near = self._near(written)
             if len(near) == 1:
                 yield near[0]
 
+    def _near(self, written: str) -> list[str]:
+        """Return the keys of values that differ from the text in one letter."""
+        size = len(written)
+        sizes = range(size - 1, size + 2)
+        if _IS_ALONE(written):
+            sizes = range(size, size + 1)
+        near = []
+        for other_size in sizes:
+            for key in self._similar.get((written[0], other_size), ()):
+                if _is_near(written, key):
+                    near.append(key)
+        return near
+
     def _misspelt_at(self, key: str) -> Iterator[NamedValue]:
-        for held in map(self._held, self._places[key][:_MAX_COLUMNS]):
-            values = tuple(held.whole.get(key, ())) if held.privacy is Privacy.OPEN else ()
+        for number in self._places[key][:_MAX_COLUMNS]:
+            held = self._held(number)
+            if held.privacy is not Privacy.OPEN:
+                continue
+            values = tuple(held.whole.get(key, ()))
             if values:
                 yield NamedValue(held.table, held.column, held.privacy, values)
 
@@ -240,65 +266,83 @@ class _QuestionWords:
     def __init__(self, question: str, common: frozenset[str]) -> None:
         self._common = common
         self.words = words_of(question)
-        written = _WORD.findall(unicodedata.normalize("NFKC", question))
-        self._written = (
-            written if len(written) == len(self.words) else self.words
-        )  # some letters fold to two words
+        self._written: list[str] = _WORD.findall(unicodedata.normalize("NFKC", question))
+        if len(self._written) != len(self.words):  # some letters fold to two words
+            self._written = self.words
         self.terms = frozenset(terms(question))
 
     def spans(self, begins: Mapping[str, int], is_known: Callable[[str], bool]) -> list[_Span]:
-        """The stretches of words that are known, as long as they can be."""
+        """Return the stretches of words that are known, those that begin alike from the longest."""
         found = []
         for start, word in enumerate(self.words):
-            for end in range(min(len(self.words), start + begins.get(word, 0)), start, -1):
+            last = min(len(self.words), start + begins.get(word, 0))
+            for end in range(last, start, -1):
                 key = " ".join(self.words[start:end])
                 if is_known(key):
                     found.append(_Span(start, end, key))
         return found
 
     def says_nothing(self, span: _Span) -> bool:
-        """Whether any question may hold these words (`it`); an abbreviation in capitals (`IT`) is
-        none of them.
+        """Tell whether any question may hold these words (`it`).
+
+        An abbreviation in capitals (`IT`) is none of them, unless all is in capitals.
         """
-        is_abbreviation = (
-            span.end - span.start == 1 < len(span.key) <= _SHORT
-            and self._written[span.start].isupper()
-        )
-        return span.key in self._common and not (
-            is_abbreviation and not all(map(str.isupper, self._written))
-        )
+        if span.key not in self._common:
+            return False
+        is_one_word = span.end - span.start == 1
+        is_short = 1 < len(span.key) <= _SHORT
+        if not is_one_word or not is_short:
+            return True
+        if not self._written[span.start].isupper():
+            return True
+        return all(map(str.isupper, self._written))
 
     def writes(self, span: _Span, value: str) -> bool:
-        """Whether the words are written as the value is, where they are too short for any other
-        spelling.
+        """Tell whether the words are written as the value is.
+
+        Only short ones have to be: longer ones have other spellings.
         """
-        if span.end - span.start > 1 or len(span.key) > _SHORT or _IS_ALONE(span.key):
-            return True
-        return self._written[span.start] == value.strip()
+        is_one_word = span.end - span.start == 1
+        is_short = len(span.key) <= _SHORT and not _IS_ALONE(span.key)
+        if is_one_word and is_short:
+            return self._written[span.start] == value.strip()
+        return True
 
     def stands_alone(self, span: _Span, known: Sequence[_Span]) -> bool:
-        """Whether the words beside a person's name are surely not part of the name."""
+        """Tell whether the words beside a person's name are surely not part of the name."""
         is_free = self.without(known)
-        before, after = span.start - 1, span.end
-        return (before < 0 or not is_free[before] or self._ends_name(before, _BEFORE_NAMES)) and (
-            after == len(self.words) or not is_free[after] or self._ends_name(after, _AFTER_NAMES)
-        )
+        if self._may_be_of_name(span.start - 1, is_free, _BEFORE_NAMES):
+            return False
+        return not self._may_be_of_name(span.end, is_free, _AFTER_NAMES)
 
-    def _ends_name(self, beside: int, characters: frozenset[str]) -> bool:
-        if _IS_ALONE(self.words[beside]):
-            return self.words[beside] in characters
-        return not self._written[beside][0].isupper() or self.words[beside] in self._common
+    def _may_be_of_name(
+        self, beside: int, is_free: Sequence[bool], characters: frozenset[str]
+    ) -> bool:
+        """Tell whether the word beside a name may go on with it; no word does not."""
+        is_there = 0 <= beside < len(self.words)
+        if not is_there or not is_free[beside]:
+            return False
+        word = self.words[beside]
+        if _IS_ALONE(word):
+            return word not in characters
+        is_capitalised = self._written[beside][0].isupper()
+        return is_capitalised and word not in self._common
 
     def without(self, known: Sequence[_Span]) -> list[bool]:
-        """For each word, whether no known phrase covers it."""
-        covered = {number for span in known for number in range(span.start, span.end)}
+        """Tell of each word whether no known phrase covers it."""
+        covered: set[int] = set()
+        for span in known:
+            covered.update(range(span.start, span.end))
         return [number not in covered for number in range(len(self.words))]
 
     def stretches(self, free: Sequence[bool]) -> Iterator[tuple[int, int]]:
-        """Start and end of free words that could be one misspelt value; of many the first ones."""
+        """Yield start and end of free words that could be one misspelt value."""
         for start in range(len(free)):
-            longest = _MAX_WORDS if _IS_ALONE(self.words[start]) else 3
-            shortest = _LEAST_MISSPELT_HAN if _IS_ALONE(self.words[start]) else 1
+            shortest = 1
+            longest = _MOST_MISSPELT_WORDS
+            if _IS_ALONE(self.words[start]):
+                shortest = _LEAST_MISSPELT_HAN
+                longest = _MAX_WORDS
             for end in range(start + 1, min(len(free), start + longest) + 1):
                 if not free[end - 1]:
                     break
@@ -307,52 +351,87 @@ class _QuestionWords:
 
 
 def _keys(value: str) -> Iterator[str]:
-    """The spellings under which a value is looked for; none of a number, or of a single Han
-    character.
+    """Yield the spellings under which a value is looked for.
+
+    A number has none, nor has a single Han character.
     """
-    words = words_of(value) if len(value) <= _MAX_CHARS else []
-    if not 0 < len(words) <= _MAX_WORDS or not any(map(_LETTER.search, words)):
+    if len(value) > _MAX_CHARS:
         return
-    if len(words) > 1 or not _IS_ALONE(words[0]):
+    words = words_of(value)
+    has_letters = any(map(_LETTER.search, words))
+    if len(words) > _MAX_WORDS or not has_letters:
+        return
+    is_one_character = len(words) == 1 and _IS_ALONE(words[0])
+    if not is_one_character:
         yield " ".join(words)
-    tail = next(filter(value.endswith, NAME_TAILS), "") if value.endswith(NAME_TAILS) else ""
-    if tail and len(words) - len(tail) >= 2:
-        yield " ".join(words[: len(words) - len(tail)])
+    if not value.endswith(NAME_TAILS):
+        return
+    tail = next(filter(value.endswith, NAME_TAILS))
+    rest = len(words) - len(tail)
+    if rest >= 2:
+        yield " ".join(words[:rest])
+
+
+def _whole(values: Sequence[_Span], schema: Sequence[_Span]) -> Iterator[_Span]:
+    """Yield the spans that are part of no name of the schema and of no other value."""
+    for span in values:
+        is_in_name = any(map(span.is_within, schema))
+        if is_in_name:
+            continue
+        others = (other for other in values if other != span)
+        is_in_value = any(map(span.is_within, others))
+        if not is_in_value:
+            yield span
 
 
 def _schema_phrases(tables: Iterable[Table]) -> Iterator[str]:
     for table in tables:
-        for name, comment in (
-            (thing.name, thing.comment) for things in ((table,), table.columns) for thing in things
-        ):
-            said = called(comment)
-            for text in (name, said, said.removesuffix(_TABLE).removesuffix(_INFORMATION)):
-                words = [word for part in pieces(text) for word in words_of(part)]
+        things: tuple[Table | Column, ...] = (table, *table.columns)
+        for thing in things:
+            said = called(thing.comment)
+            without_end = said.removesuffix(_TABLE).removesuffix(_INFORMATION)
+            for text in (thing.name, said, without_end):
+                words: list[str] = []
+                for part in pieces(text):
+                    words.extend(words_of(part))
                 if 0 < len(words) <= _MAX_SCHEMA_WORDS:
                     yield " ".join(words)
 
 
 def _may_be_misspelt(written: str) -> bool:
     letters = written.replace(" ", "")
-    least = _LEAST_MISSPELT_HAN if _IS_ALONE(written) else _LEAST_MISSPELT
+    least = _LEAST_MISSPELT
+    if _IS_ALONE(written):
+        least = _LEAST_MISSPELT_HAN
     return len(letters) >= least and letters.isalpha()
 
 
 def _is_near(one: str, other: str) -> bool:
-    """Whether one character is wrong, missing, too many, or swapped with the next one; never a
-    digit.
+    """Tell whether one character is wrong, missing, too many, or swapped with the next one.
+
+    It is never a digit.
     """
+    if one == other:
+        return False
     if len(one) > len(other):
         one, other = other, one
-    at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    at = _first_difference(one, other)
     if len(one) != len(other):
         return one[at:] == other[at + 1 :] and other[at].isalpha()
     if one[at + 1 :] == other[at + 1 :]:
-        return (
-            at < len(one)
-            and not {one[at], other[at]} & _TELLING
-            and one[at].isalpha()
-            and other[at].isalpha()
-        )
+        return _may_be_mistaken(one[at], other[at])
     swapped = one[at + 1 : at + 2] + one[at : at + 1] + one[at + 2 :]
     return swapped == other[at:] and one[at : at + 2].isalpha()
+
+
+def _first_difference(one: str, other: str) -> int:
+    for at, (letter, counterpart) in enumerate(zip(one, other, strict=False)):
+        if letter != counterpart:
+            return at
+    return len(one)
+
+
+def _may_be_mistaken(letter: str, other: str) -> bool:
+    if {letter, other} & _TELLING:
+        return False
+    return letter.isalpha() and other.isalpha()

@@ -1,5 +1,6 @@
-"""Which columns hold what belongs to persons or opens doors, so that their values must not be sent
-to a model.
+"""Tell which columns hold what belongs to persons or opens doors.
+
+Their values must not be sent to a model.
 
 A column is judged by its name, by what its comment calls it, and by the look of its values. In
 doubt it is private: a model that does not see the values of a harmless column still writes the
@@ -43,19 +44,23 @@ _SHAPES = (
     r"(?<![0-9A-Za-z])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?(?![0-9A-Za-z])",
     rf"[{_ZH.text('private.plates')}][A-HJ-NP-Z][ ·]?[A-HJ-NP-Z0-9]{{5,6}}",  # number plate
     # Address
-    rf"(?:{_either(_ZH, 'private.streets')})[^,，;；]{{0,12}}\d+\s*(?:{_either(_ZH, 'private.houses')})",
+    rf"(?:{_either(_ZH, 'private.streets')})[^,，;；]{{0,12}}\d+\s*"
+    rf"(?:{_either(_ZH, 'private.houses')})",
     rf"(?<!\w)\d{{1,6}}\s+(?:[^\W\d][\w.'-]*\s+){{1,4}}(?i:{_either(_EN, 'private.streets')})\b",
-    rf"(?i:{_either(_EN, 'private.street_ends')}|\b(?:{_either(_EN, 'private.street_beginnings')})\s.{{1,30}}?)"
+    rf"(?i:{_either(_EN, 'private.street_ends')}"
+    rf"|\b(?:{_either(_EN, 'private.street_beginnings')})\s.{{1,30}}?)"
     r"[\s,]*\d{1,5}\b",
     r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])",  # IP address
 )
 _PRIVATE_LOOK = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))
 _HAN_NAME = re.compile(
-    rf"(?:[{_ZH.text('people.names.common_surnames')}]|{_either(_ZH, 'people.names.long_surnames')})"
+    rf"(?:[{_ZH.text('people.names.common_surnames')}]"
+    rf"|{_either(_ZH, 'people.names.long_surnames')})"
     r"[\u4e00-\u9fff]{1,2}"
 )
 _ORGANISATION = re.compile(
-    rf"(?:{_either(_ZH, 'private.organisations')})$|\b(?i:{_either(_EN, 'private.organisations')})\b\.?$"
+    rf"(?:{_either(_ZH, 'private.organisations')})$"
+    rf"|\b(?i:{_either(_EN, 'private.organisations')})\b\.?$"
 )
 _LOOKED_AT = 60  # values of a column
 _LONGEST_LOOKED_AT = 200  # characters of a value; the catalogue keeps none that are longer
@@ -65,7 +70,7 @@ _LEAST_NAMES = 4  # distinct values; fewer look like names by chance
 
 
 class Privacy(Enum):
-    """How much of a column's values a model may be sent."""
+    """The values of a column that a model may be sent."""
 
     OPEN = "open"  # whatever helps
     NAMES = "names"  # persons' names: only one that the question itself names
@@ -78,56 +83,77 @@ def privacy_of(table: Table, column: Column) -> Privacy:
     Everything that shows stored values to a model asks here. What the semantic file says of the
     column decides; else its name, its comment and its values do.
     """
-    if column.meaning is not None and column.meaning.is_sensitive is not None:
-        return Privacy.PRIVATE if column.meaning.is_sensitive else Privacy.OPEN
+    said = _said_privacy(column)
+    if said is not None:
+        return said
     calls = (column.name, called(column.comment))
     if any(map(_is_private, calls)) or looks_private(column.values):
         return Privacy.PRIVATE
     is_called_name = any(map(_is_name, calls)) or _names_owner(table, column)
     if is_called_name and not _are_organisations(column.values):
         return Privacy.NAMES
-    return Privacy.NAMES if _look_like_names(column.values) else Privacy.OPEN
+    if _look_like_names(column.values):
+        return Privacy.NAMES
+    return Privacy.OPEN
+
+
+def _said_privacy(column: Column) -> Privacy | None:
+    """Return what the semantic file says; None when it says nothing of it."""
+    if column.meaning is None or column.meaning.is_sensitive is None:
+        return None
+    if column.meaning.is_sensitive:
+        return Privacy.PRIVATE
+    return Privacy.OPEN
 
 
 def open_values(table: Table, column: Column) -> tuple[str, ...]:
-    """The known values of `table`'s `column` that are nobody's: none of a personal column."""
-    if not column.values or privacy_of(table, column) is not Privacy.OPEN:
+    """Return the known values of a column that are nobody's: none of a personal column."""
+    if not column.values:
+        return ()
+    if privacy_of(table, column) is not Privacy.OPEN:
         return ()
     return tuple(value for value in column.values if not is_private_value(value))
 
 
 def looks_private(values: Iterable[str]) -> bool:
-    """Whether many of `values` look like phone numbers, addresses and the like."""
+    """Tell whether many of `values` look like phone numbers, addresses and the like."""
     looked_at = _some(tuple(values))
-    return sum(map(is_private_value, looked_at)) > _PRIVATE_SHARE * len(looked_at)
+    private = sum(map(is_private_value, looked_at))
+    return private > _PRIVATE_SHARE * len(looked_at)
 
 
 def is_private_value(value: str) -> bool:
-    """Whether there is something in this text that looks like a phone number, an e-mail address and
-    the like.
-    """
-    return _PRIVATE_LOOK.search(value[:_LONGEST_LOOKED_AT]) is not None
+    """Tell whether something in this text looks like a phone number, an e-mail address …"""
+    beginning = value[:_LONGEST_LOOKED_AT]
+    return _PRIVATE_LOOK.search(beginning) is not None
 
 
 def _some(values: Sequence[str]) -> Sequence[str]:
-    """A sample spread evenly over the values, which are sorted, so that values of one shape stand
-    together.
+    """Return a sample that is spread evenly over the values.
+
+    These are sorted, so that values of one shape stand together.
     """
-    return values[:: max(1, len(values) // _LOOKED_AT)]
+    step = max(1, len(values) // _LOOKED_AT)
+    return values[::step]
 
 
 def _phrases(place: str) -> re.Pattern[str]:
-    """Finds any of the phrases among space-separated terms."""
+    """Find any of the phrases among space-separated terms."""
     known = {" ".join(terms(phrase)) for phrase in _EN.phrases(place)}
-    return re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, sorted(known)))})(?!\S)")
+    alternatives = "|".join(map(re.escape, sorted(known)))
+    return re.compile(rf"(?<!\S)(?:{alternatives})(?!\S)")
 
 
 def _any_of(place: str, end: str = "") -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(map(re.escape, _ZH.phrases(place)))}){end}")
+    alternatives = "|".join(map(re.escape, _ZH.phrases(place)))
+    return re.compile(rf"(?:{alternatives}){end}")
 
 
 def _terms_of(place: str) -> frozenset[str]:
-    return frozenset(word for phrase in _EN.phrases(place) for word in terms(phrase))
+    found: set[str] = set()
+    for phrase in _EN.phrases(place):
+        found.update(terms(phrase))
+    return frozenset(found)
 
 
 _GLUED = _either(_EN, "private.glued")
@@ -145,10 +171,14 @@ _HAN_NAMES, _HAN_NAME_NOUN = (
     _any_of("people.names.private_alone"),
     _ZH.text("people.names.private_with_owner"),
 )
-_HAN_PERSON = rf"(?:{_either(_ZH, 'people.both')}|{_either(_ZH, 'people.models')}|[{_ZH.text('people.ends')}])"
+_HAN_PERSON = (
+    rf"(?:{_either(_ZH, 'people.both')}|{_either(_ZH, 'people.models')}"
+    rf"|[{_ZH.text('people.ends')}])"
+)
 _HAN_PERSON_END = re.compile(f"{_HAN_PERSON}$")
 _HAN_NAME_END = re.compile(
-    rf"{_HAN_PERSON}(?:{_either(_ZH, 'people.names.private_ends')})?[\d{_ZH.text('private.numbers')}]?$"
+    rf"{_HAN_PERSON}(?:{_either(_ZH, 'people.names.private_ends')})?"
+    rf"[\d{_ZH.text('private.numbers')}]?$"
 )
 _HAN_TABLE_END = re.compile(rf"(?:{_either(_ZH, 'private.table_words')}){{1,8}}$")
 _TABLE_NOISE, _QUALIFIERS, _ARTICLES = (
@@ -160,27 +190,36 @@ _NUMBERED = re.compile(r"(?:\s\d{1,20}){1,8}$")
 
 @lru_cache(maxsize=20_000)
 def _words(text: str) -> str:
-    """The Latin words of a name or a phrase, up to what it says of them ("status" of "status of the
-    e-mail").
+    """Return the Latin words of a name or a phrase, up to a word that qualifies them.
+
+    Of "status of the e-mail" it is "status".
     """
-    words = [word for word in terms(text) if not _HAN.match(word)]
-    end = next(
-        (number for number, word in enumerate(words) if word in _QUALIFIERS and number), len(words)
-    )
-    return _NUMBERED.sub("", " ".join(word for word in words[:end] if word not in _ARTICLES))
+    latin = [word for word in terms(text) if not _HAN.match(word)]
+    said: list[str] = []
+    for number, word in enumerate(latin):
+        if number > 0 and word in _QUALIFIERS:
+            break
+        if word not in _ARTICLES:
+            said.append(word)
+    return _NUMBERED.sub("", " ".join(said))
 
 
 def _is_private(text: str) -> bool:
     words = _words(text)
-    if _PRIVATE.search(words) or _PRIVATE_PART.search(words):
-        last = words.rpartition(" ")[2]
-        if last not in _HARMLESS:
-            return True
-    return _HAN_PRIVATE.search(text) is not None and not _HAN_HARMLESS.search(text)
+    is_called_private = _PRIVATE.search(words) or _PRIVATE_PART.search(words)
+    last = words.rpartition(" ")[2]
+    if is_called_private and last not in _HARMLESS:
+        return True
+    if _HAN_HARMLESS.search(text):
+        return False
+    return _HAN_PRIVATE.search(text) is not None
 
 
 def _is_name(text: str) -> bool:
-    """Tell whether a column called so holds persons' names: `customer_name`, `driver`, 收货人姓名."""
+    """Tell whether a column called so holds persons' names.
+
+    Such as `customer_name`, `driver`, 收货人姓名.
+    """
     return _is_english_name(text) or _is_han_name(text)
 
 
@@ -189,57 +228,73 @@ def _is_english_name(text: str) -> bool:
     *before, last = words.split() or [""]
     if last in _PERSONS:
         return True
-    if last in _NAME_NOUNS and before and before[-1] in _PERSONS:
+    is_of_person = bool(before) and before[-1] in _PERSONS
+    if is_of_person and last in _NAME_NOUNS:
         return True
     if last in _HARMLESS:
         return False
-    return bool(_NAMES.search(words) or _NAMES.search(" ".join(terms(text))))
+    all_words = " ".join(terms(text))
+    return any(map(_NAMES.search, (words, all_words)))
 
 
 def _is_han_name(text: str) -> bool:
     if _HAN_HARMLESS.search(text):
         return False
-    return bool(_HAN_NAMES.search(text) or _HAN_NAME_END.search(text))
+    if _HAN_NAMES.search(text):
+        return True
+    return _HAN_NAME_END.search(text) is not None
 
 
 def _names_owner(table: Table, column: Column) -> bool:
     """Tell whether it is the `name` of the persons that the table is about."""
     own = _words(column.name).split()
-    is_bare = bool(own) and all(word in _NAME_NOUNS for word in own)
-    if not is_bare and _HAN_NAME_NOUN not in (column.name, called(column.comment)):
+    is_bare = bool(own) and _NAME_NOUNS.issuperset(own)
+    is_bare_in_han = _HAN_NAME_NOUN in (column.name, called(column.comment))
+    if not is_bare and not is_bare_in_han:
         return False
-    return _is_about_persons(table)
+    return _about_persons(table.name, called(table.comment))
 
 
 @lru_cache(maxsize=4_000)
 def _about_persons(name: str, comment: str) -> bool:
-    words = [
-        word for word in _words(name).split() if word not in _TABLE_NOISE and not word.isdigit()
-    ]
-    spoken = [word for word in _words(comment).split() if word not in _TABLE_NOISE]
-    if (words and words[-1] in _PERSONS) or (spoken and spoken[-1] in _PERSONS):
+    without_numbers = [word for word in _words(name).split() if not word.isdigit()]
+    if _end_in_person(without_numbers):
         return True
-    return any(_HAN_PERSON_END.search(_HAN_TABLE_END.sub("", text)) for text in (name, comment))
+    said = _words(comment).split()
+    if _end_in_person(said):
+        return True
+    things = [_HAN_TABLE_END.sub("", text) for text in (name, comment)]
+    return any(map(_HAN_PERSON_END.search, things))
 
 
-def _is_about_persons(table: Table) -> bool:
-    return _about_persons(table.name, called(table.comment))
+def _end_in_person(words: Sequence[str]) -> bool:
+    """Tell whether the last word, those for tables aside, is one for persons."""
+    telling = [word for word in words if word not in _TABLE_NOISE]
+    if not telling:
+        return False
+    return telling[-1] in _PERSONS
 
 
 def _are_organisations(values: Sequence[str]) -> bool:
     looked_at = _some(values)
-    return 2 * sum(_ORGANISATION.search(value) is not None for value in looked_at) > len(looked_at)
+    organisations = [value for value in looked_at if _ORGANISATION.search(value)]
+    return 2 * len(organisations) > len(looked_at)
 
 
 def _look_like_names(values: Sequence[str]) -> bool:
     looked_at = _some(values)
     if len(looked_at) < _LEAST_NAMES:
         return False
-    return sum(map(_looks_like_name, looked_at)) >= _NAMES_SHARE * len(looked_at)
+    names = sum(map(_looks_like_name, looked_at))
+    return names >= _NAMES_SHARE * len(looked_at)
 
 
 def _looks_like_name(value: str) -> bool:
     if _HAN_NAME.fullmatch(value):
         return True
     words = value.split()
-    return 1 <= len(words) <= 3 and value[0].isupper() and words[0].lower() in GIVEN_NAMES
+    if not 1 <= len(words) <= 3:
+        return False
+    if not value[0].isupper():
+        return False
+    return words[0].lower() in GIVEN_NAMES

@@ -1,6 +1,4 @@
-"""Which of the values that were found in a column the words of a question mean, and which only
-resemble them.
-"""
+"""Tell which values found in a column the words of a question mean, and which are only alike."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,12 +44,14 @@ class Hit:
 
     @property
     def is_meant(self) -> bool:
-        """Whether the words stand for the value, as it is."""
+        """Tell whether the words stand for the value, as it is."""
         return self.value.is_meant and self.part_of is None
 
     def is_apart(self, other: "Hit") -> bool:
-        """Whether they have no word in common."""
-        return self.span[1] <= other.span[0] or other.span[1] <= self.span[0]
+        """Tell whether they have no word in common."""
+        start, end = self.span
+        other_start, other_end = other.span
+        return end <= other_start or other_end <= start
 
 
 def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[Hit]:
@@ -61,26 +61,37 @@ def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> 
         return
     tests = allowed(held.table, held.column)
     is_open = privacy is Privacy.OPEN and len(tests) > 2  # else it holds persons or codes
-    keys = {value: unaccented(folded(value)) for value in values if not is_private_value(value)}
+    if not is_open:
+        tests = tests[:1]
+    keys = {}
+    for value in values:
+        if not is_private_value(value):
+            keys[value] = unaccented(folded(value))
     for stretch in stretches:
         for span in stretch.spans:
-            yield from _named(
-                held, stretch, span, keys, tests if is_open else tests[:1], is_open=is_open
-            )
+            yield from _named(held, stretch, span, keys, tests, is_open=is_open)
 
 
 def may_be_told(found: StoredValue, table: Table, column: Column) -> bool:
-    """Whether a model may see a value that was looked up: of a column of names, only what is said
-    itself.
+    """Tell whether a model may see a value that was looked up.
+
+    Of a column of names, only what is said itself.
     """
+    if not found.is_meant or is_private_value(found.value):
+        return False
     privacy = privacy_of(table, column)
-    is_said = privacy is Privacy.OPEN or (privacy is Privacy.NAMES and found.is_exact)
-    return found.is_meant and is_said and not is_private_value(found.value)
+    if privacy is Privacy.NAMES:
+        return found.is_exact
+    return privacy is Privacy.OPEN
 
 
 def _is_near(one: str, other: str) -> bool:
-    """Whether comparing is worth its time."""
-    return one.startswith(other) or other.startswith(one) or edits(one, other, 1) <= 1
+    """Tell whether comparing is worth its time."""
+    if one.startswith(other):
+        return True
+    if other.startswith(one):
+        return True
+    return edits(one, other, 1) <= 1
 
 
 def _named(
@@ -93,7 +104,9 @@ def _named(
     is_open: bool,
 ) -> Iterator[Hit]:
     """Yield the values that a span names; `values` have the form in which texts are compared."""
-    said, wide, key = stretch.said(*span), stretch.widened(*span), stretch.keys[span]
+    said = stretch.said(*span)
+    wide = stretch.widened(*span)
+    key = stretch.keys[span]
     near = [value for value, form in values.items() if _is_near(key, form)]
     meant = _meant(said, near, tests)
     is_part = not is_open and wide != span  # a part of a person's name is another's
@@ -120,8 +133,10 @@ def _offered(
 
 
 def _meant(said: str, values: Sequence[str], tests: Iterable[Nearness]) -> str | None:
-    """The value that is meant: the one written so, else the only one that the words may stand for."""
-    return said if said in values else near_value(said, values, tests)
+    """Return the value written so, else the only one that the words may stand for."""
+    if said in values:
+        return said
+    return near_value(said, values, tests)
 
 
 def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -131,8 +146,10 @@ def joined(hits: Sequence[Hit]) -> Iterator[Hit]:
         name = (id(hit.stretch), hit.part_of, hit.value.table)
         parts_of.setdefault(name, []).append(hit)
     for (_, whole, _), parts in parts_of.items():
-        if whole is not None:
-            yield from (replace(part, part_of=None) for part in _filling(whole, parts))
+        if whole is None:
+            continue
+        for part in _filling(whole, parts):
+            yield replace(part, part_of=None)
 
 
 def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
@@ -146,22 +163,28 @@ def _filling(whole: tuple[int, int], parts: Sequence[Hit]) -> list[Hit]:
             return []
         chosen[part.value.column] = part
         at = part.span[1]
-    return list(chosen.values()) if at == end else []
+    if at == end:
+        return list(chosen.values())
+    return []
 
 
 def longest(hits: Sequence[Hit], stretch: Stretch) -> Iterator[Hit]:
     """Yield the hits that count: meant before similar ones, long ones before those they touch."""
     taken: list[Hit] = []
-    for hit in sorted((hit for hit in hits if hit.stretch is stretch), key=_rank):
-        if all(_may_stand_beside(hit, other) for other in taken):
+    own = [hit for hit in hits if hit.stretch is stretch]
+    for hit in sorted(own, key=_rank):
+        fits = all(_may_stand_beside(hit, other) for other in taken)
+        if fits:
             taken.append(hit)
             yield hit
 
 
 def _may_stand_beside(hit: Hit, other: Hit) -> bool:
-    is_as_good = hit.span == other.span and _rank(hit) == _rank(other)
-    return is_as_good or hit.is_apart(other)
+    if hit.is_apart(other):
+        return True
+    return hit.span == other.span and _rank(hit) == _rank(other)
 
 
 def _rank(hit: Hit) -> tuple[bool, int, bool]:
-    return (not hit.value.is_meant, hit.span[0] - hit.span[1], not hit.value.is_exact)
+    start, end = hit.span
+    return (not hit.value.is_meant, start - end, not hit.value.is_exact)

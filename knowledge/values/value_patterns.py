@@ -1,5 +1,4 @@
-"""Words of a question among which stored values may be named, and patterns that find these values
-in PostgreSQL.
+"""Find the words of a question that may name stored values, and make patterns that match these.
 
 A pattern matches a value however it is written: case, width, traditional or simplified characters,
 blanks and punctuation. It may match a little more, so what comes back is compared again.
@@ -11,16 +10,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import dropwhile
 
-from knowledge.language.atoms import Atom
+from knowledge.language.atoms import Atom, is_one_word
 from knowledge.language.spelling import COMPANIES, KINDS, PLACES, folded, plain, says, unaccented
 from knowledge.words import SIMPLIFIED
 
 MOST_ATOMS = 24
 """Longest name looked for, in words or Han characters."""
 _MOST_QUOTED = 60  # the same, in quotes
-_MOST_EXPLAINED = (
-    4  # words or characters of a name that are explained, before one that is not, and behind
-)
+# Words or characters of a name that are explained, before one that is not, and behind.
+_MOST_EXPLAINED = 4
 _MOST_STARTS = 24  # places in one stretch where a name may begin
 _LEAST_LETTERS = 3  # of a name that is one Latin word; an abbreviation in capitals may have two
 _LEAST_MISSPELT = 4  # letters of a word in which one may be wrong
@@ -60,34 +58,51 @@ class Stretch:
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """Start and end of what may be a name, the longest first: it holds something unexplained,
-        and ends no word.
-        """
+        """Return start and end of all that may be a name, the longest first."""
         if self.is_quoted:
-            return ((0, len(self.atoms)),) if len(self.atoms) <= _MOST_QUOTED else ()
-        found = [
-            (start, end)
-            for start in range(len(self.atoms))
-            if self._may_begin(start)
-            for end in range(start + 1, min(start + MOST_ATOMS, len(self.atoms)) + 1)
-            if any(self.unexplained[start : min(end, start + _MOST_EXPLAINED + 1)])
-            if any(self.unexplained[max(start, end - _MOST_EXPLAINED - 1) : end])
-            if self._may_end(end) and self._says_enough(start, end)
-        ]
+            if len(self.atoms) > _MOST_QUOTED:
+                return ()
+            return ((0, len(self.atoms)),)
+        found = []
+        for start in range(len(self.atoms)):
+            if self._may_begin(start):
+                for end in self._ends_of(start):
+                    found.append((start, end))
         return tuple(sorted(found, key=lambda span: span[0] - span[1]))
+
+    def _ends_of(self, start: int) -> Iterator[int]:
+        """Yield where names may end that begin at `start`."""
+        last = min(start + MOST_ATOMS, len(self.atoms))
+        for end in range(start + 1, last + 1):
+            if not self._is_unexplained_at_both_ends(start, end):
+                continue
+            if self._may_end(end) and self._says_enough(start, end):
+                yield end
+
+    def _is_unexplained_at_both_ends(self, start: int, end: int) -> bool:
+        beginning = self.unexplained[start : min(end, start + _MOST_EXPLAINED + 1)]
+        ending = self.unexplained[max(start, end - _MOST_EXPLAINED - 1) : end]
+        return any(beginning) and any(ending)
 
     @cached_property
     def keys(self) -> dict[tuple[int, int], str]:
-        """Each span in the one writing in which texts are compared, without accents."""
-        return {span: unaccented(folded(self.said(*span))) for span in self.spans}
+        """Return each span in the one writing in which texts are compared, without accents."""
+        keys = {}
+        for span in self.spans:
+            said = self.said(*span)
+            keys[span] = unaccented(folded(said))
+        return keys
 
     def said(self, start: int, end: int) -> str:
-        """The words of a span, as they are written."""
-        return self.text[self.atoms[start].start : self.atoms[end - 1].end].strip()
+        """Return the words of a span, as they are written."""
+        first = self.atoms[start]
+        last = self.atoms[end - 1]
+        return self.text[first.start : last.end].strip()
 
     def widened(self, start: int, end: int) -> tuple[int, int]:
-        """The span with what stands beside it and may belong to the same name: unexplained, in
-        Latin capitalised.
+        """Return the span with what stands beside it and may belong to the same name.
+
+        That is what nothing explains, and what is capitalised if it is Latin.
         """
         while start and self._adds(start - 1):
             start -= 1
@@ -96,53 +111,65 @@ class Stretch:
         return start, end
 
     def is_between(self, place: int) -> bool:
-        """Whether one Han character that is explained stands between two that are not: of a name it
-        is a part.
+        """Tell whether one explained Han character stands between two that nothing explains.
+
+        Then it is a part of a name.
         """
-        around = (place - 1, place, place + 1)
         is_inside = 0 < place < len(self.atoms) - 1
-        return is_inside and all(
-            self.atoms[at].kind == "han" and self.unexplained[at] is (at != place) for at in around
-        )
+        if not is_inside:
+            return False
+        around = slice(place - 1, place + 2)
+        kinds = {atom.kind for atom in self.atoms[around]}
+        return kinds == {"han"} and self.unexplained[around] == (True, False, True)
 
     def is_unknown(self, start: int, end: int) -> bool:
-        """Whether the span begins and ends with what nothing explains, or a number."""
-        return all(
-            self.unexplained[at] or self.atoms[at].kind == "number" for at in (start, end - 1)
-        )
+        """Tell whether the span begins and ends with what nothing explains, or a number."""
+        return self._is_unknown_at(start) and self._is_unknown_at(end - 1)
+
+    def _is_unknown_at(self, place: int) -> bool:
+        if self.unexplained[place]:
+            return True
+        return self.atoms[place].kind == "number"
 
     def _adds(self, place: int) -> bool:
+        if not self.unexplained[place]:
+            return False
         atom = self.atoms[place]
-        return self.unexplained[place] and (atom.kind != "word" or atom.text[0].isupper())
+        return atom.kind != "word" or atom.text[0].isupper()
 
     def _may_begin(self, start: int) -> bool:
-        atom = self.atoms[start]
-        return atom.kind != "mark" and not (
-            start and atom.glued and _are_one_word(self.atoms[start - 1], atom)
-        )
+        first = self.atoms[start]
+        if first.kind == "mark":
+            return False
+        if start == 0:
+            return True
+        return not is_one_word(self.atoms[start - 1], first)
 
     def _may_end(self, end: int) -> bool:
-        last, after = self.atoms[end - 1], self.atoms[end] if end < len(self.atoms) else None
-        return last.kind != "mark" and not (
-            after is not None and after.glued and _are_one_word(last, after)
-        )
+        last = self.atoms[end - 1]
+        if last.kind == "mark":
+            return False
+        if end == len(self.atoms):
+            return True
+        return not is_one_word(last, self.atoms[end])
 
     def _says_enough(self, start: int, end: int) -> bool:
-        """Whether it may be a name: letters, and not one character alone."""
+        """Tell whether it may be a name: letters, and not one character alone."""
         atoms = [atom for atom in self.atoms[start:end] if atom.kind != "mark"]
-        if not any(atom.kind in ("word", "han") for atom in atoms):
+        has_letters = any(atom.kind in ("word", "han") for atom in atoms)
+        if not has_letters:
             return False
         if len(atoms) > 1:
             return True
-        text = atoms[0].text
-        return atoms[0].kind == "word" and (
-            len(text) >= _LEAST_LETTERS or (len(text) > 1 and text.isupper())
-        )
+        return _is_name_alone(atoms[0])
 
 
-def _are_one_word(one: Atom, other: Atom) -> bool:
-    """PX100A is three atoms, and PX100 is another name."""
-    return one.kind in ("word", "number") and other.kind in ("word", "number")
+def _is_name_alone(atom: Atom) -> bool:
+    if atom.kind != "word":
+        return False
+    if len(atom.text) >= _LEAST_LETTERS:
+        return True
+    return len(atom.text) > 1 and atom.text.isupper()
 
 
 # ------------------------------------------------------------------------------
@@ -164,86 +191,121 @@ class ValuePattern:
 
 
 def exact_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
-    """Finds values that are named in the stretches; None when nothing can be."""
-    starts = [pattern for stretch in stretches for pattern in _from_each_start(stretch)]
+    """Match values that are named in the stretches; None when nothing can be."""
+    starts: list[ValuePattern] = []
+    for stretch in stretches:
+        starts.extend(_from_each_start(stretch))
     return _either(starts)
 
 
 def misspelt_pattern(stretches: Iterable[Stretch]) -> ValuePattern | None:
-    """Finds values that differ in few letters or in accents from what the stretches say without
-    knowing it.
-    """
-    found = [_with_slips(run) for stretch in stretches for run in _unexplained_runs(stretch)]
-    return _either(pattern for pattern in found if pattern)
+    """Match values that differ in few letters or in accents from what nothing explains."""
+    found = []
+    for stretch in stretches:
+        for run in _unexplained_runs(stretch):
+            pattern = _with_slips(run)
+            if pattern is not None:
+                found.append(pattern)
+    return _either(found)
 
 
 def writings(stretches: Iterable[Stretch], most: int) -> list[str]:
-    """The likeliest ways in which values named in the stretches are stored, for comparing without a
-    pattern.
+    """Return the likeliest ways in which values named in the stretches are stored.
+
+    They are for comparing without a pattern.
     """
     found: dict[str, None] = {}
     for stretch in stretches:
         for start, end in stretch.spans:
             said = stretch.said(start, end)
-            found.update(
-                dict.fromkeys(
-                    (said, said.upper(), said.lower(), said.title(), said.translate(SIMPLIFIED))
-                )
-            )
+            cases = (said, said.upper(), said.lower(), said.title())
+            found.update(dict.fromkeys(cases))
+            found[said.translate(SIMPLIFIED)] = None
     return list(found)[:most]
 
 
 def _either(patterns: Iterable[ValuePattern]) -> ValuePattern | None:
     """Join patterns into one, which also takes a word behind that says what kind of thing it is."""
-    room, kept = _MOST_CHARS, []
+    room = _MOST_CHARS
+    kept = []
     for pattern in dict.fromkeys(patterns):
         room -= len(pattern.expression) + 1
         if room >= 0:
             kept.append(pattern)
-    beginnings = dict.fromkeys(beginning for pattern in kept for beginning in pattern.beginnings)
-    marked = [mark + beginning[0] for beginning in beginnings for mark in _OPENING]
+    if not kept:
+        return None
+    beginnings: dict[str, None] = {}
+    for pattern in kept:
+        beginnings.update(dict.fromkeys(pattern.beginnings))
+    for beginning in tuple(beginnings):
+        for mark in _OPENING:
+            beginnings[mark + beginning[0]] = None
     expressions = "|".join(pattern.expression for pattern in kept)
     whole = f"^{_GAP}(?:{expressions})(?:{_GAP}{_units()})?{_GAP}$"
-    return ValuePattern(tuple(dict.fromkeys((*beginnings, *marked))), whole) if kept else None
+    return ValuePattern(tuple(beginnings), whole)
 
 
 def _from_each_start(stretch: Stretch) -> Iterator[ValuePattern]:
-    """For each place where a name may begin, the pattern of all names that begin there, the
-    likeliest places first.
+    """Yield, for each place where a name may begin, the pattern of all names that begin there.
+
+    The likeliest places come first.
     """
     ends: dict[int, list[int]] = {}
     for start, end in stretch.spans:
         ends.setdefault(start, []).append(end)
-    for start in sorted(ends, key=lambda start: not stretch.unexplained[start])[:_MOST_STARTS]:
-        shortest, longest, pattern = min(ends[start]), max(ends[start]), ""
-        for place in reversed(range(start, longest)):
-            gap = _gap_before(stretch.atoms, place) if place > start else ""
-            pattern = f"{gap}{_letters(_plain(stretch.atoms[place]))}{pattern}"
-            if place >= shortest:
-                pattern = f"(?:{pattern})?"
+    starts = sorted(ends, key=lambda start: not stretch.unexplained[start])
+    for start in starts[:_MOST_STARTS]:
+        shortest = min(ends[start])
+        expression = _expression(stretch.atoms[start : max(ends[start])], shortest - start)
         telling = tuple(dropwhile(lambda atom: not _plain(atom), stretch.atoms[start:shortest]))
         if telling:  # a quotation may begin with punctuation, or hold nothing else
-            yield ValuePattern(_beginnings(telling), pattern)
+            yield ValuePattern(_beginnings(telling), expression)
 
 
-def _gap_before(atoms: Sequence[Atom], place: int) -> str:
-    return _HAN_GAP if atoms[place - 1].kind == "han" == atoms[place].kind else _GAP
+def _expression(atoms: Sequence[Atom], shortest: int) -> str:
+    """Match the first `shortest` atoms, and as many of the others as follow them."""
+    expression = ""
+    for place in reversed(range(len(atoms))):
+        gap = ""
+        if place > 0:
+            gap = _gap(atoms[place - 1], atoms[place])
+        letters = _letters(_plain(atoms[place]))
+        expression = f"{gap}{letters}{expression}"
+        if place >= shortest:
+            expression = f"(?:{expression})?"
+    return expression
+
+
+def _gap(before: Atom, after: Atom) -> str:
+    if before.kind == "han" == after.kind:
+        return _HAN_GAP
+    return _GAP
 
 
 def _beginnings(atoms: Sequence[Atom]) -> tuple[str, ...]:
-    """The first letter in all its writings, with the second one where a name that begins so surely
-    has it.
+    """Return the first letter in all its writings.
+
+    With the second one, where a name that begins so surely has it.
     """
-    first, written = _plain(atoms[0]), _writings()
+    first = _plain(atoms[0])
+    written = _writings()
     if len(first) > 1:
         is_joined = first[:2] in written or (len(first) > 2 and first[1:3] in written)
-        return _written(first[:1]) if is_joined else _both(first[0], first[1])
+        if is_joined:
+            return _written(first[:1])
+        return _both(first[0], first[1])
     are_han = len(atoms) > 1 and atoms[0].kind == "han" == atoms[1].kind
-    return _both(first, _plain(atoms[1])) if are_han else _written(first)
+    if are_han:
+        return _both(first, _plain(atoms[1]))
+    return _written(first)
 
 
 def _both(first: str, second: str) -> tuple[str, ...]:
-    return tuple(one + other for one in _written(first) for other in _written(second))
+    pairs = []
+    for one in _written(first):
+        for other in _written(second):
+            pairs.append(one + other)
+    return tuple(pairs)
 
 
 def _written(char: str) -> tuple[str, ...]:
@@ -256,17 +318,29 @@ def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
     for at, atom in enumerate(stretch.atoms):
         if atom.kind == "mark":
             continue
-        is_han = bool(run) and run[-1].kind == "han"
-        is_number = atom.kind == "number" and not is_han
-        belongs = stretch.unexplained[at] or is_number or stretch.is_between(at)
-        is_other_script = is_han != (atom.kind == "han")
-        if run and (not belongs or is_other_script):
+        belongs = _belongs(stretch, at, run)
+        goes_on = belongs and _are_of_one_script(run, atom)
+        if run and not goes_on:
             yield tuple(run)
             run = []
         if belongs:
             run.append(atom)
     if run:
         yield tuple(run)
+
+
+def _belongs(stretch: Stretch, at: int, run: Sequence[Atom]) -> bool:
+    """Tell whether an atom may be of a misspelt name, also one that the run begins."""
+    if stretch.unexplained[at] or stretch.is_between(at):
+        return True
+    follows_han = bool(run) and run[-1].kind == "han"
+    return stretch.atoms[at].kind == "number" and not follows_han
+
+
+def _are_of_one_script(run: Sequence[Atom], atom: Atom) -> bool:
+    follows_han = bool(run) and run[-1].kind == "han"
+    is_han = atom.kind == "han"
+    return is_han == follows_han
 
 
 def _with_slips(run: Sequence[Atom]) -> ValuePattern | None:
@@ -276,15 +350,15 @@ def _with_slips(run: Sequence[Atom]) -> ValuePattern | None:
     """
     if run[0].kind == "han":
         return _han_with_slips("".join(map(_plain, run)))
-    if len(run) > _MOST_MISSPELT_WORDS or not any(atom.kind == "word" for atom in run):
+    has_word = any(atom.kind == "word" for atom in run)
+    if len(run) > _MOST_MISSPELT_WORDS or not has_word:
         return None
-    words = []
-    for atom in run:
-        word = _plain(atom)
-        words.append(_slipped(word) if _may_slip(atom) else _letters(word, accents=True))
+    expression = _GAP.join(map(_word_with_slips, run))
     first = unaccented(_plain(run[0])[:1])
-    beginnings = dict.fromkeys(other for letter in _accented(first) for other in _written(letter))
-    return ValuePattern(tuple(beginnings), _GAP.join(words))
+    beginnings: dict[str, None] = {}
+    for letter in _accented(first):
+        beginnings.update(dict.fromkeys(_written(letter)))
+    return ValuePattern(tuple(beginnings), expression)
 
 
 def _han_with_slips(text: str) -> ValuePattern | None:
@@ -294,14 +368,20 @@ def _han_with_slips(text: str) -> ValuePattern | None:
     return ValuePattern(_written(text[0]), f"(?:{_slipped(text)}|{longer})")
 
 
-def _may_slip(atom: Atom) -> bool:
-    return atom.kind == "word" and len(atom.text) >= _LEAST_MISSPELT
+def _word_with_slips(atom: Atom) -> str:
+    word = _plain(atom)
+    may_slip = atom.kind == "word" and len(atom.text) >= _LEAST_MISSPELT
+    if may_slip:
+        return _slipped(word)
+    return _letters(word, accents=True)
 
 
 def _slipped(word: str) -> str:
     half = len(word) // 2
-    first, second = _letters(word[:half], accents=True), _letters(word[half:], accents=True)
-    begun, ended = len(word) - half, half
+    first = _letters(word[:half], accents=True)
+    second = _letters(word[half:], accents=True)
+    begun = len(word) - half
+    ended = half
     return f"(?:{first}{_ANY}{{{begun - 1},{begun + 1}}}|{_ANY}{{{ended - 1},{ended + 1}}}{second})"
 
 
@@ -333,8 +413,14 @@ def _letters(text: str, *, accents: bool = False) -> str:
 def _class(chars: str) -> str:
     if chars in _SPECIAL:
         return "."
-    kept = "".join(other for char in chars for other in _written(char) if other not in _SPECIAL)
-    return f"[{kept}]" if len(kept) > 1 or not kept.isalnum() else kept
+    written: list[str] = []
+    for char in chars:
+        written.extend(_written(char))
+    kept = "".join(char for char in written if char not in _SPECIAL)
+    is_plain = len(kept) == 1 and kept.isalnum()
+    if is_plain:
+        return kept
+    return f"[{kept}]"
 
 
 @cache
@@ -358,7 +444,9 @@ def _accents() -> dict[str, str]:
         known.update(map(plain, chars))
     found: defaultdict[str, str] = defaultdict(str)
     for char in known:
-        bare = unaccented(char) if len(char) == 1 else char
+        bare = char
+        if len(char) == 1:
+            bare = unaccented(char)
         if bare != char:
             found[bare] += char
     return {bare: "".join(sorted(chars)) for bare, chars in found.items()}
@@ -372,6 +460,6 @@ def _accented(char: str) -> tuple[str, ...]:
 def _units() -> str:
     """Match what may follow a name without making another: the kind of a place or a company."""
     units = dict.fromkeys((*PLACES, *COMPANIES, *KINDS))
-    return (
-        f"(?:{'|'.join(map(_letters, units))})(?:{_GAP}(?:{'|'.join(map(_letters, COMPANIES))}))?"
-    )
+    any_unit = "|".join(map(_letters, units))
+    any_company = "|".join(map(_letters, COMPANIES))
+    return f"(?:{any_unit})(?:{_GAP}(?:{any_company}))?"

@@ -1,5 +1,4 @@
-"""Finds the stored values that a question names, in columns of too many values to be known: looked
-up in the database.
+"""Looks up the stored values that a question names, in columns of too many values to be known.
 
 Nothing is looked up where all words of a question are explained. What is looked up is bounded: few
 columns, cheap plans only, few rows, and a time after which the question goes on without. A
@@ -7,8 +6,8 @@ statement compares a column with a pattern where reading the whole column is che
 likeliest writings, for which an index serves.
 
 What comes back is compared again by the rules that hold for every stored value
-(`knowledge.values.identity.allowed`): one person or code never stands for another. Values of personal
-columns are dropped here, before anybody sees them.
+(`knowledge.values.identity.allowed`): one person or code never stands for another. Values of
+personal columns are dropped here, before anybody sees them.
 """
 
 import asyncio
@@ -80,17 +79,17 @@ class _Known:
     rows: "OrderedDict[str, tuple[float, tuple[tuple[int, str], ...]]]" = field(
         default_factory=OrderedDict
     )
-    ways: dict[tuple[Place, str], bool] = field(
-        default_factory=dict
-    )  # whether a way of comparing is cheap
+    # Whether a way of comparing is cheap.
+    ways: dict[tuple[Place, str], bool] = field(default_factory=dict)
     samples: dict[Place, tuple[str, ...]] = field(default_factory=dict)
-    slow: dict[tuple[str, str], float] = field(
-        default_factory=dict
-    )  # tables, until when they are left alone
+    # Tables, until when they are left alone.
+    slow: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def found(self, sql: str) -> tuple[tuple[int, str], ...] | None:
         kept = self.rows.get(sql)
-        return kept[1] if kept is not None and kept[0] > time.monotonic() else None
+        if kept is not None and kept[0] > time.monotonic():
+            return kept[1]
+        return None
 
     def keep(self, sql: str, rows: tuple[tuple[int, str], ...]) -> None:
         self.rows[sql] = (time.monotonic() + _KEPT_S, rows)
@@ -134,22 +133,21 @@ class ValueSearch:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is looked up at all."""
+        """Tell whether anything is looked up at all."""
         return self._timeout_s > 0
 
     async def find(
         self, wanted: ValueRequest, catalog: Catalog, database: Database
     ) -> tuple[StoredValue, ...]:
-        """The stored values that are named; what was found in time when the time is over or the
-        database fails.
+        """Return the stored values that are named.
 
-        Cancelling it stops the statement in the server.
+        When the time is over or the database fails, these are what was found till then. Cancelling
+        it stops the statement in the server.
         """
-        if not (wanted.stretches and self.is_on):
+        if not wanted.stretches or not self.is_on:
             return ()
-        lookup = _Lookup(
-            wanted, catalog, database, _VIEWERS.of(catalog).who_see(database.rows_seen)
-        )
+        known = _VIEWERS.of(catalog).who_see(database.rows_seen)
+        lookup = _Lookup(wanted, catalog, database, known)
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lookup.run()
@@ -169,42 +167,53 @@ class _Lookup:
     def __init__(
         self, wanted: ValueRequest, catalog: Catalog, database: Database, known: _Known
     ) -> None:
-        self._wanted, self._database, self._known = wanted, database, known
+        self._wanted = wanted
+        self._database = database
+        self._known = known
         likely = (held for held in searched(wanted.places(), catalog) if not known.is_slow(held))
         self._columns = list(islice(likely, MOST_COLUMNS))
         self._asked: Sequence[Held] = ()
         self._hits: list[Hit] = []
 
     async def run(self) -> None:
-        """Looks for values as they are said; for what is still unexplained then, for misspelt ones."""
-        await self._search(exact_pattern(self._wanted.stretches), self._wanted.stretches)
-        rest = tuple(
-            stretch
-            for stretch in self._wanted.stretches
-            if not (stretch.is_quoted or self._explains(stretch))
-        )
+        """Look for values as they are said, then for misspelt ones where nothing was found."""
+        stretches = self._wanted.stretches
+        await self._search(exact_pattern(stretches), stretches)
+        rest = []
+        for stretch in stretches:
+            is_settled = stretch.is_quoted or self._explains(stretch)
+            if not is_settled:
+                rest.append(stretch)
         pattern = misspelt_pattern(rest)
         if pattern is not None:
             await self._search(pattern, rest)
 
     def found(self) -> tuple[StoredValue, ...]:
         """Return the values found so far."""
-        hits = [*(hit for hit in self._hits if hit.part_of is None), *joined(self._hits)]
-        chosen = (hit.value for stretch in self._wanted.stretches for hit in longest(hits, stretch))
-        return tuple(dict.fromkeys(chosen))[:_MOST_FOUND]
+        hits = [hit for hit in self._hits if hit.part_of is None]
+        hits += joined(self._hits)
+        chosen: dict[StoredValue, None] = {}
+        for stretch in self._wanted.stretches:
+            for hit in longest(hits, stretch):
+                chosen[hit.value] = None
+        return tuple(chosen)[:_MOST_FOUND]
 
     def give_up(self) -> None:
-        """Leaves the tables alone for a while that took too long."""
+        """Leave the tables alone for a while that took too long."""
         until = time.monotonic() + _LEFT_ALONE_S
         self._known.slow |= {held.table.key: until for held in self._asked}
 
     def _explains(self, stretch: Stretch) -> bool:
-        """Whether all that nothing explained names values that were found."""
-        explained = [hit.span for hit in self._hits if hit.stretch is stretch and hit.is_meant]
-        return all(
-            not unexplained or any(start <= at < end for start, end in explained)
-            for at, unexplained in enumerate(stretch.unexplained)
-        )
+        """Tell whether all that nothing explained names values that were found."""
+        explained: set[int] = set()
+        for hit in self._hits:
+            if hit.stretch is stretch and hit.is_meant:
+                explained.update(range(*hit.span))
+        for at, is_unexplained in enumerate(stretch.unexplained):
+            was_found = at in explained
+            if is_unexplained and not was_found:
+                return False
+        return True
 
     async def _search(self, pattern: ValuePattern | None, stretches: Sequence[Stretch]) -> None:
         if pattern is None:
@@ -213,19 +222,26 @@ class _Lookup:
             if all(map(self._explains, stretches)):
                 break
             self._asked = self._columns[first : first + _AT_ONCE]
-            branches = [
-                await self._branch(number, held, pattern, stretches)
-                for number, held in enumerate(self._asked)
-            ]
-            cheap = [branch for branch in branches if branch is not None]
-            rows = await self._rows(_united(cheap, pattern)) if cheap else ()
+            rows = await self._matching(pattern, stretches)
             for number, held in enumerate(self._asked):
-                values = [
-                    value for at, value in rows if at == number and value and len(value) <= _LONGEST
-                ]
+                values = _values_at(number, rows)
                 if values:
-                    self._hits += hits_in(await self._judged(held), values, stretches)
+                    judged = await self._judged(held)
+                    self._hits += hits_in(judged, values, stretches)
         self._asked = ()
+
+    async def _matching(
+        self, pattern: ValuePattern, stretches: Sequence[Stretch]
+    ) -> Sequence[tuple[int, str]]:
+        """Return the values that match in the columns asked, each with its column's number."""
+        branches = []
+        for number, held in enumerate(self._asked):
+            branch = await self._branch(number, held, pattern, stretches)
+            if branch is not None:
+                branches.append(branch)
+        if not branches:
+            return ()
+        return await self._rows(_united(branches, pattern))
 
     async def _branch(
         self, number: int, held: Held, pattern: ValuePattern, stretches: Sequence[Stretch]
@@ -242,39 +258,51 @@ class _Lookup:
         return None
 
     async def _is_cheap(self, held: Held, condition: str, way: str) -> bool:
-        """Whether the planner finds this way of comparing cheap: the table is small, or an index
-        serves.
+        """Tell whether the planner finds this way of comparing cheap.
+
+        It does when the table is small, or an index serves.
         """
         kind = (held.place, way)
         if kind not in self._known.ways:
+            # Without a limit: the planner may hope to find that many soon.
+            sql = _united([_branch(0, held, condition)], ValuePattern((), ""))
             try:
-                # Without a limit: the planner may hope to find that many soon.
-                plan = await self._database.explain(
-                    _united([_branch(0, held, condition)], ValuePattern((), ""))
-                )
+                plan = await self._database.explain(sql)
                 self._known.ways[kind] = plan.total_cost <= _CHEAP
             except (CostExceeded, StatementRejected):
                 self._known.ways[kind] = False
         return self._known.ways[kind]
 
     async def _judged(self, held: Held) -> Held:
-        """The column with some of its values, by which is judged whether it is personal."""
+        """Return the column with some of its values, which tell whether it is personal."""
         if held.place not in self._known.samples:
-            sql = f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)} WHERE {_is_there(held)}"
-            rows = await self._rows(f"{sql} LIMIT {_SAMPLE_ROWS}")
-            self._known.samples[held.place] = tuple(
-                sorted({value for _, value in rows if len(value) <= _LONGEST})
+            rows = await self._rows(
+                f"SELECT 0 AS place, {_text(held)} AS value FROM {_source(held)}"
+                f" WHERE {_is_there(held)} LIMIT {_SAMPLE_ROWS}"
             )
+            values = {value for _, value in rows if len(value) <= _LONGEST}
+            self._known.samples[held.place] = tuple(sorted(values))
         sample = (*self._known.samples[held.place], *held.column.values)
-        return Held(held.table, replace(held.column, values=tuple(dict.fromkeys(sample))))
+        column = replace(held.column, values=tuple(dict.fromkeys(sample)))
+        return Held(held.table, column)
 
     async def _rows(self, sql: str) -> tuple[tuple[int, str], ...]:
         rows = self._known.found(sql)
         if rows is None:
             result = await self._database.run(sql)
-            rows = tuple((int(row[0]), str(row[1])) for row in result.rows if row[1] is not None)
+            present = [row for row in result.rows if row[1] is not None]
+            rows = tuple((int(row[0]), str(row[1])) for row in present)
             self._known.keep(sql, rows)
         return rows
+
+
+def _values_at(number: int, rows: Iterable[tuple[int, str]]) -> list[str]:
+    """Return the values of the column of that number; long ones are none that a question names."""
+    values = []
+    for at, value in rows:
+        if at == number and 0 < len(value) <= _LONGEST:
+            values.append(value)
+    return values
 
 
 def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
@@ -285,16 +313,16 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
     seen: set[Place] = set()
     for key, name in places:
         table = catalog.by_key.get(key)
-        column = table.column(name) if table is not None else None
+        column = None
+        if table is not None:
+            column = table.column(name)
         if table is None or column is None or (key, name) in seen:
             continue
         seen.add((key, name))
         is_known = column.is_complete or bool(column.allowed)
-        if (
-            not is_known
-            and _IS_TEXT.match(column.type)
-            and privacy_of(table, column) is not Privacy.PRIVATE
-        ):
+        if is_known or not _IS_TEXT.match(column.type):
+            continue
+        if privacy_of(table, column) is not Privacy.PRIVATE:
             yield Held(table, column)
 
 
@@ -303,62 +331,71 @@ def searched(places: Iterable[Place], catalog: Catalog) -> Iterator[Held]:
 
 
 def _united(branches: Sequence[str], pattern: ValuePattern) -> str:
-    return f"WITH said(pattern) AS (SELECT {_literal(pattern.expression)}) {' UNION ALL '.join(branches)}"
+    expression = sql_literal(pattern.expression)
+    united = " UNION ALL ".join(branches)
+    return f"WITH said(pattern) AS (SELECT {expression}) {united}"
 
 
 def _branch(number: int, held: Held, condition: str, limit: str = "") -> str:
-    """The values of one column that meet the condition, each once."""
+    """Select the values of one column that meet the condition, each once."""
     # OFFSET 0 keeps the limit from changing how the rows are found.
     rows = f"SELECT {_text(held)} AS value FROM {_source(held)} WHERE {condition} OFFSET 0"
-    return f"(SELECT DISTINCT {number} AS place, found{number}.value FROM ({rows}) AS found{number} {limit})"
+    columns = f"{number} AS place, found{number}.value"
+    return f"(SELECT DISTINCT {columns} FROM ({rows}) AS found{number} {limit})"
 
 
 def _matches(held: Held, pattern: ValuePattern) -> str:
     # With the collation of bytes a pattern needs no locale, and works on columns whose collation
     # allows none. The size is known without reading a long text, which no question names.
     text = _text(held)
-    begins = [
-        f'left({text}, {size}) COLLATE "C" IN ({", ".join(map(_literal, some))})'
-        for size in (1, 2)
-        if (some := [beginning for beginning in pattern.beginnings if len(beginning) == size])
-    ]
+    begins = []
+    for size in (1, 2):
+        beginnings = [beginning for beginning in pattern.beginnings if len(beginning) == size]
+        if beginnings:
+            begins.append(f'left({text}, {size}) COLLATE "C" IN {_in_brackets(beginnings)}')
+    may_begin = " OR ".join(begins)
     return (
-        f"octet_length({text}) <= {_MOST_BYTES} AND CASE WHEN {' OR '.join(begins)}"
+        f"octet_length({text}) <= {_MOST_BYTES} AND CASE WHEN {may_begin}"
         f' THEN {text} COLLATE "C" ~ (SELECT said.pattern FROM said) ELSE false END'
     )
 
 
 def _equals_folded(held: Held, stretches: Sequence[Stretch]) -> str:
-    """For an index on the column in lower case."""
-    lowered = dict.fromkeys(writing.lower() for writing in writings(stretches, _MOST_WRITINGS))
-    return f"lower({quoted(held.column.name)}) IN ({', '.join(map(_literal, lowered))})"
+    """Compare in such a way that an index on the column in lower case serves."""
+    written = writings(stretches, _MOST_WRITINGS)
+    lowered = dict.fromkeys(writing.lower() for writing in written)
+    return f"lower({quoted(held.column.name)}) IN {_in_brackets(lowered)}"
 
 
 def _equals_written(held: Held, stretches: Sequence[Stretch]) -> str:
-    """For an index on the column itself: the likeliest writings."""
-    return f"{quoted(held.column.name)} IN ({', '.join(map(_literal, writings(stretches, _MOST_WRITINGS)))})"
+    """Compare with the likeliest writings, so that an index on the column itself serves."""
+    written = writings(stretches, _MOST_WRITINGS)
+    return f"{quoted(held.column.name)} IN {_in_brackets(written)}"
 
 
 def _equals_ordered(held: Held, stretches: Sequence[Stretch]) -> str:
-    """The same, and whatever stands between all in lower case and all in capitals.
+    """Compare as `_equals_written`, and with all between lower case and capitals.
 
-    In the order of a language, only other cases of the same letters do; in that of bytes, nothing.
+    In the order of a language, only other cases of the same letters stand there; in that of bytes,
+    nothing.
     """
-    ranges = dict.fromkeys(
-        (one.lower(), one.upper()) for one in writings(stretches, _MOST_WRITINGS)
-    )
+    written = writings(stretches, _MOST_WRITINGS)
+    ranges = dict.fromkeys((one.lower(), one.upper()) for one in written)
     column = quoted(held.column.name)
-    between = (
-        f"{column} BETWEEN {_literal(low)} AND {_literal(high)}"
-        for low, high in islice(ranges, _MOST_RANGES)
-    )
-    return f"({' OR '.join((_equals_written(held, stretches), *between))})"
+    conditions = [_equals_written(held, stretches)]
+    for low, high in islice(ranges, _MOST_RANGES):
+        conditions.append(f"{column} BETWEEN {sql_literal(low)} AND {sql_literal(high)}")
+    return f"({' OR '.join(conditions)})"
+
+
+def _in_brackets(texts: Iterable[str]) -> str:
+    literals = ", ".join(map(sql_literal, texts))
+    return f"({literals})"
 
 
 def _is_there(held: Held) -> str:
-    return (
-        f"{quoted(held.column.name)} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
-    )
+    column = quoted(held.column.name)
+    return f"{column} IS NOT NULL AND octet_length({_text(held)}) <= {_MOST_BYTES}"
 
 
 def _text(held: Held) -> str:
@@ -369,5 +406,7 @@ def _source(held: Held) -> str:
     return f"{quoted(held.table.schema)}.{quoted(held.table.name)}"
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def sql_literal(text: str) -> str:
+    """Write the text as a constant of SQL."""
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'"

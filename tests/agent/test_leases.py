@@ -28,8 +28,8 @@ class Hurrying(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]
 
 
-class Orphaned:
-    """Runs of which one is an orphan from some moment on."""
+class AbandonedLater:
+    """Runs of which one is abandoned from some moment on."""
 
     def __init__(self, since: float) -> None:
         self._since = since
@@ -37,10 +37,10 @@ class Orphaned:
 
     async def abandoned(self) -> Collection[RunRecord]:
         head = RunHead("run", "user", "c", "q", "en", "a dead worker", "")
-        is_orphaned = asyncio.get_running_loop().time() >= self._since
-        return (RunRecord(head, "running", 1, is_orphaned=True),) if is_orphaned else ()
+        is_abandoned = asyncio.get_running_loop().time() >= self._since
+        return (RunRecord(head, "running", 1, is_abandoned=True),) if is_abandoned else ()
 
-    async def end_orphan(self, head: RunHead, frame: EventFrame, turn: Turn | None) -> bool:
+    async def end_abandoned(self, head: RunHead, frame: EventFrame, turn: Turn | None) -> bool:
         self.ended_at.set_result(asyncio.get_running_loop().time())
         return True
 
@@ -53,7 +53,7 @@ def test_a_killed_worker_s_run_ends_within_the_documented_time(cut_off_s: float)
     lease_s = lease_for(cut_off_s)
 
     async def seconds(died_at: float) -> float:
-        runs = Orphaned(died_at + lease_s)
+        runs = AbandonedLater(died_at + lease_s)
         journal = Journal(cast(Store, None))
         leases = Leases(
             cast(Runs, runs),

@@ -288,8 +288,8 @@ def test_a_run_that_waited_goes_on_with_the_rights_of_who_answers(
             return last_event()
 
         def accept_and_die(question: dict[str, Any], answer: Any) -> dict[str, Any]:
-            """The same, where the worker dies once the store has the answer, and another adopts the
-            run.
+            """The same, where the worker dies once the store has the answer, and another takes the
+            run over.
             """
             given = GivenAnswer(answer, Actor("alice", ("ops",))).to_json()
             accepted = asking.services.store.runs.resume(

@@ -253,6 +253,43 @@ def test_a_database_is_named_without_its_password(dsn: str, named: str) -> None:
     assert described_address(dsn) == named
 
 
+LONG = "x" * 5_000
+MOST_SHOWN = 200  # characters of foreign text
+
+
+@pytest.mark.parametrize("formatter", [JsonLines, TerminalLines])
+@pytest.mark.parametrize(
+    ("message", "arguments"),
+    [
+        (LONG, ()),
+        (LONG, None),
+        (RuntimeError(LONG), ()),
+        ("%s", (LONG,)),
+        ("%s", (RuntimeError(LONG),)),
+        ("%r", ([LONG],)),
+        ("%(name)s", ({"name": LONG},)),
+        ("%s of %d", (LONG, 3)),
+    ],
+)
+def test_foreign_text_is_cut_before_it_is_searched_for_credentials(
+    formatter: type[logging.Formatter],
+    message: object,
+    arguments: tuple[object, ...] | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searched: list[str] = []
+
+    def watched(text: str) -> str:
+        searched.append(text)
+        return redacted(text)
+
+    monkeypatch.setattr("common.logs.redacted", watched)
+    record = logging.LogRecord("asyncio", logging.ERROR, "", 0, message, arguments, None)
+    line = formatter().format(record)
+    assert max(text.count("x") for text in searched) in (MOST_SHOWN, MOST_SHOWN - 2)
+    assert "…" in line
+
+
 def test_a_terminal_gets_a_line_to_read_for_each_request() -> None:
     def line(level: int, message: str, **extra: Any) -> str:
         record = logging.LogRecord("unified_api.access", level, "", 0, message, (), None)

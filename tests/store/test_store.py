@@ -186,13 +186,13 @@ def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: Place, user: str) 
         waits, runs = head(user), head(user, "other")
         await ask(store, user, "c", "before")
         await store.runs.write([asking(waits, "q"), RunWrite(runs, frames(1, 2))])
-        await until(lambda: is_orphan(store, runs))
+        await until(lambda: is_abandoned(store, runs))
         for _ in range(2):
             said = failed_turn(waits)
             assert not await store.runs.end_waiting(waits, EventFrame(9, b"{}"), turn=said)
             is_ended = [
                 await store.runs.end_waiting(waits, EventFrame(3, b"{}"), turn=said),
-                await store.runs.end_orphan(runs, EventFrame(3, b"{}"), failed_turn(runs)),
+                await store.runs.end_abandoned(runs, EventFrame(3, b"{}"), failed_turn(runs)),
             ]
             page = await store.conversations.turns(user, "c", 10)
             assert page is not None
@@ -202,7 +202,7 @@ def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: Place, user: str) 
         assert is_ended == [False, False]
         assert sorted(await titles(store, user)) == ["before", "多少?"]
 
-    async def is_orphan(store: Store, about: RunHead) -> bool:
+    async def is_abandoned(store: Store, about: RunHead) -> bool:
         return about.run_id in {record.head.run_id for record in await store.runs.abandoned()}
 
     play(scenario, place.open(lease_s=0.2))
@@ -236,12 +236,12 @@ def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
         assert await conversations.delete_all(user) == 0
         assert await store.runs.find(user, "r") is None
         assert await store.runs.frames(user, "r", 0, 5) == ()
-        assert not await store.runs.end_orphan(head(user), EventFrame(1, b"{}"))
+        assert not await store.runs.end_abandoned(head(user), EventFrame(1, b"{}"))
         assert not await store.runs.renew([uuid.uuid4().hex], "worker")
         assert not await store.runs.renew([], "worker")
         assert not await store.runs.write([])
         await store.runs.request_cancel(user, "r")
-        await store.runs.release_claim(user, "key", "r")
+        await store.runs.release_key(user, "key", "r")
         await store.ping()
 
     play(scenario, place.open())
@@ -403,7 +403,7 @@ def test_a_run_grows_and_ends(place: Place, user: str) -> None:
         await one.runs.write([RunWrite(about, frames(1, 2))])
         running = await two.runs.find(user, about.run_id)
         assert running is not None
-        assert (running.head, running.state, running.last_seq, running.is_orphaned) == (
+        assert (running.head, running.state, running.last_seq, running.is_abandoned) == (
             about,
             "running",
             2,
@@ -413,7 +413,7 @@ def test_a_run_grows_and_ends(place: Place, user: str) -> None:
         await one.runs.write([RunWrite(about, frames(4, 5), RunEnd("cancelled"))])
         ended = await two.runs.find(user, about.run_id)
         assert ended is not None
-        assert (ended.state, ended.last_seq, ended.is_orphaned) == ("cancelled", 5, False)
+        assert (ended.state, ended.last_seq, ended.is_abandoned) == ("cancelled", 5, False)
         assert await two.runs.frames(user, about.run_id, 0, 100) == frames(1, 5)
         assert await two.runs.frames(user, about.run_id, 1, 2) == frames(2, 3)
         assert await two.runs.frames(user, about.run_id, 5, 2) == ()
@@ -479,7 +479,7 @@ def test_many_runs_in_one_write(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_only_a_run_whose_lease_ran_out_is_an_orphan(place: Place, user: str) -> None:
+def test_only_a_run_whose_lease_ran_out_is_abandoned(place: Place, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         held, lost = head(user), head(user)
         await patient.runs.write([RunWrite(held, frames(1, 1))])
@@ -489,22 +489,22 @@ def test_only_a_run_whose_lease_ran_out_is_an_orphan(place: Place, user: str) ->
             found = [
                 record for record in await patient.runs.abandoned() if record.head.user_id == user
             ]
-            assert all(record.is_orphaned and record.state == "running" for record in found)
+            assert all(record.is_abandoned and record.state == "running" for record in found)
             return {record.head.run_id for record in found}
 
         assert await until(abandoned) == {lost.run_id}
         record = await patient.runs.find(user, lost.run_id)
         assert record is not None
-        assert record.is_orphaned
-        assert not await patient.runs.end_orphan(held, EventFrame(2, b"{}"))
-        assert not await patient.runs.end_orphan(lost, EventFrame(2, b"{}"))
-        assert not await patient.runs.end_orphan(lost, EventFrame(4, b"{}"))
-        assert await patient.runs.end_orphan(lost, EventFrame(3, b"{}"))
-        assert not await patient.runs.end_orphan(lost, EventFrame(3, b"{}"))
+        assert record.is_abandoned
+        assert not await patient.runs.end_abandoned(held, EventFrame(2, b"{}"))
+        assert not await patient.runs.end_abandoned(lost, EventFrame(2, b"{}"))
+        assert not await patient.runs.end_abandoned(lost, EventFrame(4, b"{}"))
+        assert await patient.runs.end_abandoned(lost, EventFrame(3, b"{}"))
+        assert not await patient.runs.end_abandoned(lost, EventFrame(3, b"{}"))
         assert not await abandoned()
         ended = await hasty.runs.find(user, lost.run_id)
         assert ended is not None
-        assert (ended.state, ended.last_seq, ended.is_orphaned) == ("error", 3, False)
+        assert (ended.state, ended.last_seq, ended.is_abandoned) == ("error", 3, False)
         late = [replace(answered(lost, "late", count=9)), answered(held, "held")]
         assert set(await hasty.runs.write(late)) == {lost.run_id}
         assert await hasty.runs.frames(user, lost.run_id, 0, 10) == (
@@ -521,17 +521,17 @@ def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None
         about, ended = head(user), head(user)
         await hasty.runs.write([RunWrite(about), answered(ended)])
 
-        async def is_orphaned() -> bool:
+        async def is_abandoned() -> bool:
             record = await hasty.runs.find(user, about.run_id)
             assert record is not None
-            return record.is_orphaned
+            return record.is_abandoned
 
-        await until(is_orphaned)
+        await until(is_abandoned)
         assert not await patient.runs.renew([about.run_id, ended.run_id], "another")
-        assert await is_orphaned()
+        assert await is_abandoned()
         assert not await patient.runs.renew([about.run_id, ended.run_id], "worker")
-        assert not await is_orphaned()
-        assert not await patient.runs.end_orphan(about, EventFrame(1, b"{}"))
+        assert not await is_abandoned()
+        assert not await patient.runs.end_abandoned(about, EventFrame(1, b"{}"))
         await patient.runs.request_cancel("another", about.run_id)
         assert not await patient.runs.renew([about.run_id], "worker")
         await patient.runs.request_cancel(user, about.run_id)
@@ -542,16 +542,16 @@ def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None
         await hasty.runs.write(
             [RunWrite(about, frames(1, 1))]
         )  # a write renews as well: with its own store's lease
-        await until(is_orphaned)
+        await until(is_abandoned)
 
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
 
 
-def test_runs_and_claims_expire(place: Place, user: str) -> None:
+def test_runs_and_idempotency_keys_expire(place: Place, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         await store.runs.write([answered(about)])
-        await store.runs.claim(user, "key", IdempotencyRecord(about.run_id, "body"))
+        await store.runs.reserve_key(user, "key", IdempotencyRecord(about.run_id, "body"))
 
         async def is_gone() -> bool:
             return await store.runs.find(user, about.run_id) is None
@@ -562,7 +562,7 @@ def test_runs_and_claims_expire(place: Place, user: str) -> None:
 
         async def is_free() -> bool:
             return (
-                await store.runs.claim(user, "key", IdempotencyRecord("other", "body"))
+                await store.runs.reserve_key(user, "key", IdempotencyRecord("other", "body"))
             ).run_id == "other"
 
         await until(is_free)
@@ -586,24 +586,27 @@ def test_a_running_run_is_kept_while_its_worker_holds_it(place: Place, user: str
     play(scenario, place.open(), place.open(run_ttl_s=0.3))
 
 
-def test_a_claim_belongs_to_the_first(place: Place, user: str) -> None:
+def test_an_idempotency_key_belongs_to_the_first(place: Place, user: str) -> None:
     async def scenario(one: Store, two: Store) -> None:
-        claims = [IdempotencyRecord(f"run {n}", f"body '{n}'\0") for n in range(10)]
+        wanted = [IdempotencyRecord(f"run {n}", f"body '{n}'\0") for n in range(10)]
         held = await asyncio.gather(
-            *((one, two)[n % 2].runs.claim(user, "k\0", each) for n, each in enumerate(claims))
+            *(
+                (one, two)[n % 2].runs.reserve_key(user, "k\0", each)
+                for n, each in enumerate(wanted)
+            )
         )
         assert len(set(held)) == 1
-        assert held[0] in claims
-        await one.runs.release_claim(user, "k\0", "some other run")
-        assert await one.runs.claim(user, "k\0", IdempotencyRecord("late", "body")) == held[0]
-        assert await one.runs.claim(
+        assert held[0] in wanted
+        await one.runs.release_key(user, "k\0", "some other run")
+        assert await one.runs.reserve_key(user, "k\0", IdempotencyRecord("late", "body")) == held[0]
+        assert await one.runs.reserve_key(
             "another", "k\0", IdempotencyRecord("late", "body")
         ) == IdempotencyRecord("late", "body")
-        await one.runs.release_claim(user, "k\0", held[0].run_id)
-        assert await two.runs.claim(
+        await one.runs.release_key(user, "k\0", held[0].run_id)
+        assert await two.runs.reserve_key(
             user, "k\0", IdempotencyRecord("late", "body")
         ) == IdempotencyRecord("late", "body")
-        await one.runs.release_claim("another", "k\0", "late")
+        await one.runs.release_key("another", "k\0", "late")
 
     play(scenario, place.open(), place.open())
 
@@ -826,13 +829,13 @@ def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
         await abandoned(patient, lost)
         assert about.run_id not in {record.head.run_id for record in await patient.runs.abandoned()}
         record = await known(patient, about)
-        assert (record.state, record.is_orphaned) == ("waiting", False)
-        assert not await patient.runs.end_orphan(about, EventFrame(3, b"{}"))
-        assert not await patient.runs.adopt(about.run_id, "another")
+        assert (record.state, record.is_abandoned) == ("waiting", False)
+        assert not await patient.runs.end_abandoned(about, EventFrame(3, b"{}"))
+        assert not await patient.runs.take_over(about.run_id, "another")
         await patient.runs.request_cancel(user, about.run_id)
         assert not await patient.runs.renew([about.run_id], "worker")
         assert await patient.runs.resume(user, about.run_id, "q", 1, "two") == "resumed"
-        assert not (await known(patient, about)).is_orphaned
+        assert not (await known(patient, about)).is_abandoned
         assert not await patient.runs.renew([about.run_id], "worker")
         await patient.runs.request_cancel(user, about.run_id)
         assert not await patient.runs.renew(
@@ -859,20 +862,20 @@ def test_a_resumed_run_outlives_its_worker(place: Place, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         about = head(user, worker_id="one")
         await patient.runs.write([asking(about, "q1")])
-        assert not await patient.runs.adopt(about.run_id, "three")
+        assert not await patient.runs.take_over(about.run_id, "three")
         assert await hasty.runs.resume(user, about.run_id, "q1", {"n": 1}, "two") == "resumed"
         await hasty.runs.write([RunWrite(by(about, "two"), frames(3, 3))])
         found = await abandoned(patient, about)
         assert found == RunRecord(by(about, "two"), "running", 3, True, question("q1"), {"n": 1})
-        adopted = await asyncio.gather(
-            *(patient.runs.adopt(about.run_id, f"three {n}") for n in range(4))
+        taken_over = await asyncio.gather(
+            *(patient.runs.take_over(about.run_id, f"three {n}") for n in range(4))
         )
-        assert sorted(adopted) == [False, False, False, True]
-        winner = f"three {adopted.index(True)}"
+        assert sorted(taken_over) == [False, False, False, True]
+        winner = f"three {taken_over.index(True)}"
         assert await known(patient, about) == replace(
-            found, head=by(about, winner), is_orphaned=False
+            found, head=by(about, winner), is_abandoned=False
         )
-        assert not await patient.runs.end_orphan(about, EventFrame(4, b"{}"))
+        assert not await patient.runs.end_abandoned(about, EventFrame(4, b"{}"))
         # A worker that counted as dead comes back: its earlier writes are there, new ones are not
         # kept.
         zombie = by(about, "two")
@@ -899,24 +902,24 @@ def answered_by(about: RunHead, seq: int) -> RunWrite:
     return RunWrite(about, frames(seq, seq), RunEnd("completed", turn(about.run_id)))
 
 
-def test_only_a_run_with_an_answer_can_be_adopted(place: Place, user: str) -> None:
+def test_only_a_run_with_an_answer_can_be_taken_over(place: Place, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
-        never_asked, asked_again, buried = head(user), head(user), head(user)
+        never_asked, asked_again, ended = head(user), head(user), head(user)
         await hasty.runs.write(
-            [RunWrite(never_asked, frames(1, 2)), asking(asked_again, "q1"), asking(buried, "q1")]
+            [RunWrite(never_asked, frames(1, 2)), asking(asked_again, "q1"), asking(ended, "q1")]
         )
         await abandoned(patient, never_asked)
-        assert not await patient.runs.adopt(never_asked.run_id, "another")
-        for about in (asked_again, buried):
+        assert not await patient.runs.take_over(never_asked.run_id, "another")
+        for about in (asked_again, ended):
             assert await hasty.runs.resume(user, about.run_id, "q1", "yes", "worker") == "resumed"
         await hasty.runs.write([asking(asked_again, "q2", 3, 3)])
-        assert not await patient.runs.adopt(asked_again.run_id, "another")
-        await abandoned(patient, buried)
-        assert await patient.runs.end_orphan(buried, EventFrame(3, b"{}"))
-        assert await known(patient, buried) == RunRecord(buried, "error", 3)
-        assert not await patient.runs.adopt(buried.run_id, "another")
-        assert await patient.runs.resume(user, buried.run_id, "q1", "yes", "worker") == "answered"
-        assert not await patient.runs.adopt(uuid.uuid4().hex, "another")
+        assert not await patient.runs.take_over(asked_again.run_id, "another")
+        await abandoned(patient, ended)
+        assert await patient.runs.end_abandoned(ended, EventFrame(3, b"{}"))
+        assert await known(patient, ended) == RunRecord(ended, "error", 3)
+        assert not await patient.runs.take_over(ended.run_id, "another")
+        assert await patient.runs.resume(user, ended.run_id, "q1", "yes", "worker") == "answered"
+        assert not await patient.runs.take_over(uuid.uuid4().hex, "another")
 
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
 
@@ -966,7 +969,7 @@ def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) ->
         await until(lambda: is_gone(forgotten))
         assert await short.runs.resume(user, forgotten.run_id, "q", 1, "worker") == "unknown"
         assert not await short.runs.end_waiting(forgotten, EventFrame(3, b"{}"))
-        assert not await short.runs.adopt(forgotten.run_id, "worker")
+        assert not await short.runs.take_over(forgotten.run_id, "worker")
         assert await short.runs.frames(user, forgotten.run_id, 0, 10) == ()
 
     play(
@@ -978,13 +981,13 @@ def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) ->
 
 def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: str) -> None:
     async def scenario(store: Store) -> None:
-        waits, resumed, adopted, cancelled = abouts = [head(user) for _ in range(4)]
+        waits, resumed, taken_over, cancelled = abouts = [head(user) for _ in range(4)]
         await store.runs.write([RunWrite(about, frames(1, 1)) for about in abouts])
         await store.runs.write([asking(about, "q", 2, 2) for about in abouts])
         await store.runs.resume(user, resumed.run_id, "q", "yes", "two")
-        await store.runs.resume(user, adopted.run_id, "q", "yes", "two")
-        await abandoned(store, adopted)
-        assert await store.runs.adopt(adopted.run_id, "three")
+        await store.runs.resume(user, taken_over.run_id, "q", "yes", "two")
+        await abandoned(store, taken_over)
+        assert await store.runs.take_over(taken_over.run_id, "three")
         assert await store.runs.end_waiting(cancelled, EventFrame(3, b"{}"))
         last = head(user)
         await store.runs.write([asking(last, "q")])
@@ -996,8 +999,8 @@ def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: s
             assert await known(store, about) == RunRecord(
                 about, "waiting", 2, waiting=question("q")
             )
-        for about, worker_id in ((resumed, "two"), (adopted, "three")):
-            record = replace(await known(store, about), is_orphaned=False)
+        for about, worker_id in ((resumed, "two"), (taken_over, "three")):
+            record = replace(await known(store, about), is_abandoned=False)
             assert record == RunRecord(
                 by(about, worker_id), "running", 2, waiting=question("q"), answer="yes"
             )
@@ -1123,7 +1126,9 @@ def test_runs_of_the_version_before_can_wait(
     url, about = make_app_database(), head(user)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
-        cursor.execute(f"{';'.join(MIGRATIONS[:3])}; INSERT INTO citu.version VALUES (3)")
+        cursor.execute(
+            f"{''.join(each.sql() for each in MIGRATIONS[:3])} INSERT INTO citu.version VALUES (3)"
+        )
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
             "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
@@ -1446,7 +1451,7 @@ def test_expired_rows_are_removed(make_app_database: Callable[[], str], user: st
 
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", "?")
-        await store.runs.claim(user, "key", IdempotencyRecord("run", "body"))
+        await store.runs.reserve_key(user, "key", IdempotencyRecord("run", "body"))
         assert rows_of(url, f"SELECT {', '.join(tables)}") == [(1, 1, 1, 1, 1)]
 
         async def has_expired() -> bool:
@@ -1466,7 +1471,7 @@ def test_runs_of_the_first_version_are_still_known(
     url, about, kept = make_app_database(), head(user), frames(1, 3)
     with closing(psycopg2.connect(url)) as connection, connection, connection.cursor() as cursor:
         cursor.execute("CREATE SCHEMA citu; CREATE TABLE citu.version (version integer NOT NULL)")
-        cursor.execute(f"{MIGRATIONS[0]}; INSERT INTO citu.version VALUES (1)")
+        cursor.execute(f"{MIGRATIONS[0].sql()} INSERT INTO citu.version VALUES (1)")
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
             "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
@@ -1505,7 +1510,7 @@ def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str
 
 @pytest.mark.parametrize("state", ["waiting", "completed"])
 def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -> None:
-    """In one store what waits is soon forgotten, in the other what has ended; the keys were claimed
+    """In one store what waits is soon forgotten, in the other what has ended; the keys were reserved
     in a third.
     """
 
@@ -1517,17 +1522,19 @@ def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -
             else (forgets_ended, forgets_waiting)
         )
         for store, about in ((short, soon), (long, late)):
-            await patient.runs.claim(user, about.key or "", IdempotencyRecord(about.run_id, "body"))
+            await patient.runs.reserve_key(
+                user, about.key or "", IdempotencyRecord(about.run_id, "body")
+            )
             await store.runs.write([asking(about, "q1") if state == "waiting" else answered(about)])
 
         async def is_free() -> bool:
             return (
-                await patient.runs.claim(user, "soon", IdempotencyRecord("other", "body"))
+                await patient.runs.reserve_key(user, "soon", IdempotencyRecord("other", "body"))
             ).run_id == "other"
 
         await until(is_free)
         assert (
-            await patient.runs.claim(user, "late", IdempotencyRecord("other", "body"))
+            await patient.runs.reserve_key(user, "late", IdempotencyRecord("other", "body"))
         ).run_id == late.run_id
 
     play(
@@ -1540,12 +1547,12 @@ def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -
 
 def test_a_run_prolongs_no_key_of_another(place: Place, user: str) -> None:
     async def scenario(store: Store) -> None:
-        await store.runs.claim(user, "key", IdempotencyRecord("winner", "body"))
+        await store.runs.reserve_key(user, "key", IdempotencyRecord("winner", "body"))
         await store.runs.write([asking(replace(head(user), key="key"), "q1")])
 
         async def is_free() -> bool:
             return (
-                await store.runs.claim(user, "key", IdempotencyRecord("late", "body"))
+                await store.runs.reserve_key(user, "key", IdempotencyRecord("late", "body"))
             ).run_id == "late"
 
         await until(is_free)

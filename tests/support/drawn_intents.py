@@ -1,5 +1,6 @@
 """Random bound intents over the shop: joins, filters, computed columns, groups, windows, dedups."""
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,12 +14,14 @@ from etl.meaning.bound import (
     BoundIntent,
     BoundKey,
     BoundMeasure,
+    BoundSource,
     ExpressionTest,
     RelativeDay,
     Step,
 )
-from etl.meaning.expressions import parse_expression
+from etl.meaning.row_expressions import parse_expression
 from tests.support.bound_intents import (
+    TABLES,
     column,
     compute,
     dedup,
@@ -57,6 +60,7 @@ _TESTS: dict[str, list[Any]] = {
         BoundCondition(column("items.quantity"), "in", (1, 2)),
         BoundCondition(column("items.product"), "!=", "pen"),
     ],
+    "parts": [BoundCondition(column("parts.quantity"), "<", 3)],
     "users": [
         BoundCondition(column("users.is_vip"), "is_true"),
         BoundCondition(column("users.city"), "!=", "Ulm"),
@@ -71,6 +75,7 @@ _KEYS = {
         BoundKey("Quarter", column("orders.ordered_on"), "quarter"),
     ],
     "items": [BoundKey("product", column("items.product"))],
+    "parts": [],
     "users": [
         BoundKey("city", column("users.city")),
         BoundKey("is_vip", column("users.is_vip")),
@@ -95,6 +100,7 @@ _FIGURES: dict[str, list[tuple[Any, str | None]]] = {
         ("count", None),
         ("sum", "COALESCE(items.quantity, 7)"),
     ],
+    "parts": [("sum", "parts.quantity"), ("count", None), ("count_distinct", "parts.product")],
     "users": [("count", None), ("count_distinct", "users.city"), ("max", "users.city")],
 }
 _HOWS = st.sampled_from(["left", "left", "inner", "semi", "anti"])
@@ -120,6 +126,15 @@ def drawn_intents(draw: st.DrawFn) -> BoundIntent:
     return _wide(draw, steps, sources, joined)
 
 
+def _intent(*steps: Step, sources: list[str], **more: Any) -> BoundIntent:
+    """An intent in which `parts` is the table of items once more."""
+    known = [name for name in sources if name != "parts"]
+    bound = intent(*steps, sources=known, time_zone=ZONE, **more)
+    if "parts" not in sources:
+        return bound
+    return replace(bound, sources=(*bound.sources, BoundSource("parts", TABLES["items"])))
+
+
 def _joined(draw: st.DrawFn) -> tuple[list[Step], list[str], list[str]]:
     """Steps of sources and joins, all sources, and those that combinations have rows of."""
     base, joins = draw(st.sampled_from(list(_JOINS.items())))
@@ -141,13 +156,14 @@ def _joined(draw: st.DrawFn) -> tuple[list[Step], list[str], list[str]]:
     return steps, sources, joined
 
 
-_DEDUPS = {"orders": "user_id", "users": "city", "items": "order_id"}
+_DEDUPS = {"orders": "user_id", "users": "city", "items": "order_id", "parts": "order_id"}
 _BY_USER = ("orders.user_id", "users.id")
 _BY_ORDER = ("orders.id", "items.order_id")
 _JOINS: dict[tuple[str], list[tuple[str, str, tuple[str, str], bool]]] = {
     ("orders",): [
         ("users", "orders", _BY_USER, False),
         ("items", "orders", _BY_ORDER, True),
+        ("parts", "orders", ("orders.id", "parts.order_id"), True),
     ],
     ("users",): [
         ("orders", "users", _BY_USER[::-1], True),
@@ -196,7 +212,7 @@ def _grouped(
     steps.append(step)
     steps.extend(_result_steps(draw, chosen, measures))
     names.extend(name for name in _made(steps[steps.index(step) :]) if name not in names)
-    return intent(*steps, sources=sources, columns=names, time_zone=ZONE)
+    return _intent(*steps, sources=sources, columns=names)
 
 
 def _measures(draw: st.DrawFn, steps: list[Step], joined: list[str]) -> list[BoundMeasure]:
@@ -228,7 +244,8 @@ def _result_steps(
         steps.append(compute("ratio", f'"{number}" / ("{number}" - 1)', "result"))
     if draw(st.integers(0, 3)) == 0:
         steps.append(keep(BoundCondition(column(number), ">", 0), stage="result"))
-    if draw(st.booleans()):
+    has_window = draw(st.booleans())
+    if keys and has_window:
         function = draw(st.sampled_from(["row_number", "rank", "lag", "sum", "avg", "share"]))
         order = [(key.name, draw(st.sampled_from(["asc", "desc"]))) for key in keys]
         partition = [keys[0].name] if len(keys) > 1 and draw(st.booleans()) else []
@@ -252,4 +269,4 @@ def _wide(draw: st.DrawFn, steps: list[Step], sources: list[str], joined: list[s
         steps.append(window("lag", "Amount", sorting=order))
         steps.append(compute("change", '"Amount" - window', "result"))
         names.extend(["window", "change"])
-    return intent(*steps, sources=sources, columns=names, outputs=outputs, time_zone=ZONE)
+    return _intent(*steps, sources=sources, columns=names, outputs=outputs)

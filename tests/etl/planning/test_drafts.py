@@ -34,7 +34,7 @@ def test_a_draft_gives_the_rows_that_the_intent_means(
     connection: psycopg.Connection[Any], bound: BoundIntent, tables: Rows
 ) -> None:
     stored = fill_shop(connection, tables)
-    meant = evaluate(bound, {source.name: stored[source.name] for source in bound.sources})
+    meant = evaluate(bound, {source.name: stored[source.table.name] for source in bound.sources})
     assert counted(_built(connection, bound)) == counted(meant.rows)
 
 

@@ -1,7 +1,7 @@
 """The SELECT of an aggregate: each measure counts each row of its own source once."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from etl.meaning.bound import (
     RowTest,
     Unit,
 )
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import bare_type, kind_of_type
 from etl.planning.row_query import InputRows, RowQuery
 from etl.planning.sql_trees import (
@@ -29,6 +29,7 @@ from etl.planning.sql_trees import (
     table,
 )
 from etl.planning.typed_values import (
+    Resolve,
     TypedValue,
     bound_column,
     columns_of_test,
@@ -73,6 +74,10 @@ class _Member:
     def name(self) -> str:
         return self.measure.name
 
+    @property
+    def function(self) -> MeasureFunction:
+        return self.measure.function
+
 
 @dataclass
 class _Branch:
@@ -83,22 +88,41 @@ class _Branch:
     members: list[_Member] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class GroupPart:
+    """Measures with the combinations that they are worked out from.
+
+    Attributes:
+        rows: a model of them; None for the query that is grouped.
+    """
+
+    measures: Sequence[BoundMeasure]
+    membership: Membership
+    rows: InputRows | None = None
+
+
 class GroupQuery:
-    """Groups the rows of a query by the keys of an aggregate."""
+    """Groups the rows of a query, and of further models, by the keys of an aggregate."""
 
     def __init__(
-        self, step: AggregateStep, rows: RowQuery, membership: Membership, time_zone: str
+        self, step: AggregateStep, rows: RowQuery, parts: Sequence[GroupPart], time_zone: str
     ) -> None:
         self._step = step
         self._rows = rows
-        self._membership = membership
+        self._parts = parts
         self._time_zone = time_zone
-        rows.settle(columns_of_aggregate(step, membership))
+        for part in parts:
+            if part.rows is None:
+                own = replace(step, measures=tuple(part.measures))
+                rows.settle(columns_of_aggregate(own, part.membership))
 
     def apply(self) -> None:
         """Let the query go on from the groups; their columns are named as keys and measures."""
-        sources = {measure.source for measure in self._step.measures}
-        is_plain = all(self._membership.is_once(source) for source in sources)
+        is_plain = len(self._parts) == 1 and all(
+            part.membership.is_once(measure.source)
+            for part in self._parts
+            for measure in part.measures
+        )
         if is_plain and not self._step.has_spine:
             select, types = self._grouped_rows()
         else:
@@ -106,150 +130,81 @@ class GroupQuery:
         columns = {BoundColumn("", name): (name, type_) for name, type_ in types.items()}
         self._rows.continue_from(select, columns, _GROUPS)
 
-    def _keys(self) -> dict[str, TypedValue]:
-        keys = {}
-        for key in self._step.keys:
-            value = self._rows.value(key.column)
-            keys[key.name] = period(value, key.unit, self._time_zone) if key.unit else value
-        return keys
+    def _reader(self, part: GroupPart) -> "_PartReader":
+        resolve = self._rows.value if part.rows is None else part.rows.values().__getitem__
+        return _PartReader(self._step, part, resolve, self._time_zone)
 
-    def _members(self) -> list[_Member]:
-        return [self._member(measure) for measure in self._step.measures]
-
-    def _member(self, measure: BoundMeasure) -> _Member:
-        exists = None
-        if not self._membership.is_always(measure.source):
-            mark = self._membership.identity(measure.source)[0]
-            exists = not_null(self._rows.value(mark).tree())
-        if measure.value is None:
-            return _Member(measure, TypedValue(exp.Literal.number(1), "integer"), exists)
-        value = computed_value(measure.value, self._rows.value, self._time_zone)
-        # The columns of a row that is not there are NULL, which no function counts.
-        is_column = isinstance(measure.value, exp.Column) and bool(measure.value.table)
-        return _Member(measure, value, None if is_column else exists)
-
-    def _tests(self, member: _Member) -> list[exp.Expr]:
-        tests = conditions(member.measure.tests, self._rows.value, self._time_zone)
-        return [test for test in (member.exists, tests) if test is not None]
-
-    # --------------------------------------------------------------------------
-    # every row counts once as it is
+    def _types(self, keys: Mapping[str, TypedValue], members: Iterable[_Member]) -> dict[str, str]:
+        types = {name: key.type for name, key in keys.items()}
+        figures = {one.name: aggregate_type(one.function, one.value.type) for one in members}
+        for measure in self._step.measures:
+            types[measure.name] = figures[measure.name]
+        return types
 
     def _grouped_rows(self) -> tuple[exp.Select, dict[str, str]]:
-        keys, members = self._keys(), self._members()
+        """Group rows that all count once as they are."""
+        reader = self._reader(self._parts[0])
+        keys, members = reader.key_values(), reader.members()
         outputs = [(name, key.tree()) for name, key in keys.items()]
         for member in members:
-            figure = _aggregate(member, member.value, self._tests(member))
+            figure = _aggregate(member, member.value, reader.tests(member))
             outputs.append((member.name, figure))
         select = self._rows.level(outputs)
         for key in keys.values():
             select.group_by(key.tree(), copy=False)
         return select, self._types(keys, members)
 
-    def _types(self, keys: Mapping[str, TypedValue], members: Sequence[_Member]) -> dict[str, str]:
-        types = {name: key.type for name, key in keys.items()}
-        for member in members:
-            types[member.name] = aggregate_type(member.measure.function, member.value.type)
-        return types
-
-    # --------------------------------------------------------------------------
-    # rows are told apart first, and counted from one list for all measures
-
     def _grouped_stack(self) -> tuple[exp.Select, dict[str, str]]:
+        """Tell rows apart first, then count all measures from one list."""
         stored = self._rows.input_rows()
-        keys, members = self._keys(), self._members()
-        slots = {member.name: _slot(member) for member in members}
-        stack = self._stack(stored, keys, members, slots)
-        self._rows.add_query(_STACK, stack)
-        rows: exp.Query = selection(
-            [(name, column(name, _STACK)) for name in (*keys, *slots)], table(_STACK)
-        )
+        readers = [self._reader(part) for part in self._parts]
+        keys = readers[0].key_values()
+        members = {one.name: one for reader in readers for one in reader.members()}
+        slots = {one.name: _slot(members[one.name]) for one in self._step.measures}
+        queries: list[exp.Select] = []
+        for reader in readers:
+            name = (reader.part.rows or stored).name
+            queries.extend(self._counted(reader, name, slots))
+        if keys and not any(reader.once() for reader in readers):
+            queries.append(_groups_only(stored.name, keys, slots))
+        self._rows.add_query(_STACK, _stacked(queries))
+        select = self._figures(list(keys), members, slots)
+        return select, self._types(keys, members.values())
+
+    def _figures(
+        self,
+        keys: Sequence[str],
+        members: Mapping[str, _Member],
+        slots: Mapping[str, TypedValue],
+    ) -> exp.Select:
+        name = _STACK
+        source: exp.Expr = table(_STACK)
         if self._step.has_spine:
-            rows = exp.union(rows, self._spine(list(keys), slots), distinct=False)
-        all_rows = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier("etl_rows")))
-        source: exp.Expr = all_rows if self._step.has_spine else table(_STACK)
-        name = "etl_rows" if self._step.has_spine else _STACK
+            name = "etl_rows"
+            listed = [(one, column(one, _STACK)) for one in (*keys, *slots)]
+            rows = _stacked([selection(listed, table(_STACK)), self._spine(keys, slots)])
+            source = exp.Subquery(this=rows, alias=exp.TableAlias(this=identifier(name)))
         outputs: list[tuple[str, exp.Expr]] = [(key, column(key, name)) for key in keys]
-        for member in members:
-            slot = TypedValue(column(member.name, name), slots[member.name].type)
-            outputs.append((member.name, _aggregate(member, slot, [])))
+        for slot, value in slots.items():
+            counted = TypedValue(column(slot, name), value.type)
+            outputs.append((slot, _aggregate(members[slot], counted, [])))
         select = selection(outputs, source)
         for key in keys:
             select.group_by(column(key, name), copy=False)
-        return select, self._types(keys, members)
+        return select
 
-    def _stack(
-        self,
-        stored: InputRows,
-        keys: Mapping[str, TypedValue],
-        members: Sequence[_Member],
-        slots: Mapping[str, TypedValue],
-    ) -> exp.Query:
-        """Return the rows that count, each with its keys and a value for its own measures."""
-        once = [one for one in members if self._membership.is_once(one.measure.source)]
-        parts = []
-        if once:
-            parts.append(self._as_they_are(stored, keys, once, slots))
-        for branch in self._branches(members):
-            parts.append(self._told_apart(stored, keys, branch, slots))
-        if keys and not once:
-            parts.append(_groups_only(stored, keys, slots))
-        stack: exp.Query = parts[0]
-        for part in parts[1:]:
-            stack = exp.union(stack, part, distinct=False)
-        return stack
-
-    def _as_they_are(
-        self,
-        stored: InputRows,
-        keys: Mapping[str, TypedValue],
-        members: Sequence[_Member],
-        slots: Mapping[str, TypedValue],
-    ) -> exp.Select:
-        values = {}
-        for member in members:
-            value = slots[member.name].tree()
-            tests = all_of(self._tests(member))
-            if tests is not None:
-                value = exp.Case(ifs=[exp.If(this=tests, true=value)])
-            values[member.name] = value
-        return selection(_outputs(_trees(keys), slots, values), table(stored.name))
-
-    def _branches(self, members: Sequence[_Member]) -> list[_Branch]:
-        branches: dict[tuple[str, str], _Branch] = {}
-        for member in members:
-            measure = member.measure
-            if self._membership.is_once(measure.source):
-                continue
-            key = (measure.source, repr(measure.tests))
-            branch = branches.setdefault(key, _Branch(measure.source, measure.tests))
-            branch.members.append(member)
-        return list(branches.values())
-
-    def _told_apart(
-        self,
-        stored: InputRows,
-        keys: Mapping[str, TypedValue],
-        branch: _Branch,
-        slots: Mapping[str, TypedValue],
-    ) -> exp.Select:
-        """Return each row of the branch's source once per group, although joins repeat it."""
-        marks = [self._rows.value(one) for one in self._membership.identity(branch.source)]
-        outputs = _trees(keys)
-        for number, mark in enumerate(marks, 1):
-            outputs[f"etl_id_{number}"] = mark.tree()
-        for member in branch.members:
-            outputs[member.name] = slots[member.name].tree()
-        tests = conditions(branch.tests, self._rows.value, self._time_zone)
-        kept = [not_null(marks[0].tree())]
-        if tests is not None:
-            kept.append(tests)
-        single = selection(list(outputs.items()), table(stored.name)).distinct(copy=False)
-        single.where(all_of(kept), copy=False)
-        name = self._rows.add_query(f"etl_{branch.source}", single)
-        keys_there = {key: column(key, name) for key in keys}
-        values = {member.name: column(member.name, name) for member in branch.members}
-        return selection(_outputs(keys_there, slots, values), table(name))
+    def _counted(
+        self, reader: "_PartReader", name: str, slots: Mapping[str, TypedValue]
+    ) -> Iterator[exp.Select]:
+        """Yield the rows of a part that count, each with its keys and its own measures' values."""
+        if reader.once():
+            yield selection(reader.as_they_are(slots), table(name))
+        for branch in reader.branches():
+            single = reader.told_apart(branch, name, slots)
+            stored = self._rows.add_query(f"etl_{branch.source}", single)
+            keys = {key: column(key, stored) for key in reader.key_values()}
+            values = {member.name: column(member.name, stored) for member in branch.members}
+            yield selection(_outputs(keys, slots, values), table(stored))
 
     def _spine(self, keys: Sequence[str], slots: Mapping[str, TypedValue]) -> exp.Select:
         """Return a row without values for every period, with each combination of other keys."""
@@ -269,6 +224,87 @@ class GroupQuery:
             occurring_rows = exp.Subquery(this=occurring, alias=alias)
             select.append("joins", exp.Join(this=occurring_rows, kind="CROSS"))
         return select
+
+
+class _PartReader:
+    """The keys and measures of a part, over what it is read from."""
+
+    def __init__(
+        self, step: AggregateStep, part: GroupPart, resolve: Resolve, time_zone: str
+    ) -> None:
+        self.part = part
+        self._step = step
+        self._resolve = resolve
+        self._time_zone = time_zone
+
+    def key_values(self) -> dict[str, TypedValue]:
+        keys = {}
+        for key in self._step.keys:
+            value = self._resolve(key.column)
+            keys[key.name] = period(value, key.unit, self._time_zone) if key.unit else value
+        return keys
+
+    def members(self) -> list[_Member]:
+        return [self._member(measure) for measure in self.part.measures]
+
+    def _member(self, measure: BoundMeasure) -> _Member:
+        exists = None
+        if not self.part.membership.is_always(measure.source):
+            mark = self.part.membership.identity(measure.source)[0]
+            exists = not_null(self._resolve(mark).tree())
+        if measure.value is None:
+            return _Member(measure, TypedValue(exp.Literal.number(1), "integer"), exists)
+        value = computed_value(measure.value, self._resolve, self._time_zone)
+        # The columns of a row that is not there are NULL, which no function counts.
+        is_column = isinstance(measure.value, exp.Column) and bool(measure.value.table)
+        return _Member(measure, value, None if is_column else exists)
+
+    def tests(self, member: _Member) -> list[exp.Expr]:
+        tests = conditions(member.measure.tests, self._resolve, self._time_zone)
+        return [test for test in (member.exists, tests) if test is not None]
+
+    def once(self) -> list[_Member]:
+        """Return the measures on rows that no join repeats."""
+        is_once = self.part.membership.is_once
+        return [one for one in self.members() if is_once(one.measure.source)]
+
+    def as_they_are(self, slots: Mapping[str, TypedValue]) -> list[tuple[str, exp.Expr]]:
+        """Return the outputs for rows that no join repeats."""
+        values = {}
+        for member in self.once():
+            value = _slot(member).tree()
+            tests = all_of(self.tests(member))
+            if tests is not None:
+                value = exp.Case(ifs=[exp.If(this=tests, true=value)])
+            values[member.name] = value
+        return _outputs(_trees(self.key_values()), slots, values)
+
+    def branches(self) -> list[_Branch]:
+        branches: dict[tuple[str, str], _Branch] = {}
+        for member in self.members():
+            measure = member.measure
+            if self.part.membership.is_once(measure.source):
+                continue
+            key = (measure.source, repr(measure.tests))
+            branch = branches.setdefault(key, _Branch(measure.source, measure.tests))
+            branch.members.append(member)
+        return list(branches.values())
+
+    def told_apart(self, branch: _Branch, name: str, slots: Mapping[str, TypedValue]) -> exp.Select:
+        """Return each row of the branch's source once per group, although joins repeat it."""
+        identity = self.part.membership.identity(branch.source)
+        marks = [self._resolve(one) for one in identity]
+        outputs = _trees(self.key_values())
+        for number, mark in enumerate(marks, 1):
+            outputs[f"etl_id_{number}"] = mark.tree()
+        for member in branch.members:
+            outputs[member.name] = slots[member.name].tree()
+        kept = [not_null(marks[0].tree())]
+        tests = conditions(branch.tests, self._resolve, self._time_zone)
+        if tests is not None:
+            kept.append(tests)
+        single = selection(list(outputs.items()), table(name)).distinct(copy=False)
+        return single.where(all_of(kept), copy=False)
 
 
 def columns_of_aggregate(step: AggregateStep, membership: Membership) -> list[BoundColumn]:
@@ -301,11 +337,18 @@ def _outputs(
     return outputs
 
 
+def _stacked(queries: Sequence[exp.Select]) -> exp.Query:
+    stack: exp.Query = queries[0]
+    for query in queries[1:]:
+        stack = exp.union(stack, query, distinct=False)
+    return stack
+
+
 def _groups_only(
-    stored: InputRows, keys: Mapping[str, TypedValue], slots: Mapping[str, TypedValue]
+    name: str, keys: Mapping[str, TypedValue], slots: Mapping[str, TypedValue]
 ) -> exp.Select:
     """Return every group once, so that one without anything to count is there too."""
-    rows = selection(_outputs(_trees(keys), slots, {}), table(stored.name))
+    rows = selection(_outputs(_trees(keys), slots, {}), table(name))
     return rows.distinct(copy=False)
 
 

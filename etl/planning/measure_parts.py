@@ -1,0 +1,135 @@
+"""Which joins the measures of an aggregate need.
+
+Two children of one parent make a combination for each pair of their rows. What only one of them
+decides needs no pairs: a left join that a measure does not need changes neither its groups nor the
+rows that it counts. So measures are worked out from several models where that spares pairs.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundColumn,
+    BoundIntent,
+    BoundMeasure,
+    DedupStep,
+    ExpressionStep,
+    FilterStep,
+    JoinSourceStep,
+    MapStep,
+    RateStep,
+    Step,
+)
+from etl.meaning.row_expressions import columns_of
+from etl.planning.joined_sources import JoinedSources
+from etl.planning.typed_values import bound_column, columns_of_test
+
+
+@dataclass(frozen=True)
+class MeasurePart:
+    """Measures, and the sources whose rows are combined for them."""
+
+    measures: tuple[BoundMeasure, ...]
+    joined: JoinedSources
+
+
+def measure_parts(bound: BoundIntent, aggregate: AggregateStep) -> list[MeasurePart]:
+    """Return the parts that the measures are worked out from; mostly it is one."""
+    everything = JoinedSources(bound)
+    needs = _Needs(bound)
+    common = needs.sources(_common_columns(bound, aggregate)) | needs.unavoidable(everything)
+    wanted = {one: common | needs.sources(_columns_of_measure(one)) for one in aggregate.measures}
+    largest: list[set[str]] = []
+    for sources in sorted(wanted.values(), key=len, reverse=True):
+        if not any(sources <= other for other in largest):
+            largest.append(sources)
+    parts = [JoinedSources(bound, sources) for sources in largest]
+    spares = [part for part in parts if part.most_repeated < everything.most_repeated]
+    if len(parts) < 2 or len(spares) < len(parts):
+        return [MeasurePart(aggregate.measures, everything)]
+    taken: list[list[BoundMeasure]] = [[] for _ in parts]
+    for measure, sources in wanted.items():
+        place = next(place for place, other in enumerate(largest) if sources <= other)
+        taken[place].append(measure)
+    pairs = zip(taken, parts, strict=True)
+    return [MeasurePart(tuple(measures), part) for measures, part in pairs]
+
+
+def _common_columns(bound: BoundIntent, aggregate: AggregateStep) -> Iterator[BoundColumn]:
+    """Yield what decides about groups and about the rows in them."""
+    for key in aggregate.keys:
+        yield key.column
+    for step in bound.steps:
+        if isinstance(step, FilterStep) and step.stage == "rows":
+            for test in step.tests:
+                yield from columns_of_test(test)
+        elif isinstance(step, DedupStep) and step.stage == "rows":
+            yield BoundColumn(step.source, step.keys[0])
+        elif isinstance(step, JoinSourceStep) and step.how != "left":
+            yield from (left for left, _ in step.on)
+            if step.how == "inner":
+                yield step.on[0][1]
+
+
+def _columns_of_measure(measure: BoundMeasure) -> Iterator[BoundColumn]:
+    yield BoundColumn(measure.source, "")
+    for test in measure.tests:
+        yield from columns_of_test(test)
+    if measure.value is not None:
+        yield from (bound_column(node) for node in columns_of(measure.value))
+
+
+def columns_read(step: Step) -> list[BoundColumn]:
+    """Return the columns that a step at the stage `rows` computes from."""
+    if isinstance(step, ExpressionStep):
+        return [bound_column(node) for node in columns_of(step.expression)]
+    if isinstance(step, MapStep):
+        return [step.column]
+    if isinstance(step, RateStep):
+        return [step.amount, step.currency, step.day]
+    return []
+
+
+class _Needs:
+    """From which sources columns come, and which joins lead there."""
+
+    def __init__(self, bound: BoundIntent) -> None:
+        self._base = bound.base.name
+        self._joins = {
+            step.right: step
+            for step in bound.steps
+            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner")
+        }
+        self._made: dict[str, list[BoundColumn]] = {}
+        for step in bound.steps:
+            if isinstance(step, ExpressionStep | MapStep | RateStep):
+                self._made[step.name] = columns_read(step)
+
+    def sources(self, columns: Iterable[BoundColumn]) -> set[str]:
+        """Return the sources that columns come from, with those on the way from the base."""
+        found = {self._base}
+        seen: set[BoundColumn] = set()
+        pending = list(columns)
+        while pending:
+            column = pending.pop()
+            if column in seen:
+                continue
+            seen.add(column)
+            if not column.source:
+                pending.extend(self._made.get(column.name, ()))
+            elif column.source in self._joins:
+                found.add(column.source)
+                pending.extend(left for left, _ in self._joins[column.source].on)
+        return found
+
+    def unavoidable(self, joined: JoinedSources) -> set[str]:
+        """Return the sources whose joins repeat nothing, so that leaving them out spares nothing."""
+        single = [name for name in self._joins if not joined.is_repeating(name)]
+        reached = [BoundColumn(name, "") for name in single]
+        found = {self._base}
+        for column in reached:
+            way = self.sources([column])
+            if not any(joined.is_repeating(name) for name in way - {self._base}):
+                found |= way
+        return found
