@@ -18,6 +18,7 @@ PACKAGES = (
     "serving",
     "api",
     "agent",
+    "etl",
     "rules",
     "knowledge",
     "databases",

@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from etl.evidence.fixture_worlds import Row, World
-from etl.evidence.stage import Stage
+from etl.evidence.stage import BuildStage
 from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.meaning.calendar_periods import period_of
 from etl.planning.draft_model import DraftModel
@@ -15,7 +15,7 @@ from etl.rendering.select_rendering import render_condition, render_select
 from postgres.identifiers import quoted
 
 
-def increment_query(model: DraftModel, stage: Stage, there: str) -> str:
+def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
     """Return the query for the rows that are computed again.
 
     Args:
@@ -32,7 +32,7 @@ def increment_query(model: DraftModel, stage: Stage, there: str) -> str:
     return f"{query}\nWHERE {render_condition(model.increment, naming, jinja=False)}"
 
 
-def built_again(model: DraftModel, stage: Stage, there: str) -> str:
+def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
     """Return the query for what the target is afterwards."""
     listed = ", ".join(quoted(column.name) for column in model.node.columns)
     kept = f"SELECT {listed} FROM {there}"

@@ -59,7 +59,7 @@ class ProofOptions:
 
 
 @dataclass(frozen=True)
-class Proof:
+class DraftProof:
     """What was found.
 
     Attributes:
@@ -86,7 +86,7 @@ async def prove(
     scratch: ScratchDatabase,
     samples: Samples,
     options: ProofOptions,
-) -> Proof:
+) -> DraftProof:
     """Build the draft in scratch and test it.
 
     Raises:
@@ -226,9 +226,9 @@ class _Proving:
 
     # the report
 
-    def proof(self) -> Proof:
+    def proof(self) -> DraftProof:
         """Return what was found so far."""
-        return Proof(
+        return DraftProof(
             report=self._report(),
             tests=tuple(self._tests),
             preview=self._preview,

@@ -14,7 +14,7 @@ from common.text import Text
 from common.values import QueryResult
 from etl.evidence.increments import built_again
 from etl.evidence.reconciliation import Reconciliation, reconciliations
-from etl.evidence.stage import Stage, difference, sample_stage
+from etl.evidence.stage import BuildStage, difference, sample_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import Meaning, evaluate
@@ -47,7 +47,7 @@ class SampleBuild:
         self._bound = bound
         self._build = build
         self._samples = samples
-        self.stage: Stage | None = None
+        self.stage: BuildStage | None = None
         self.warnings: list[Text] = []
 
     async def load(self) -> None:
@@ -66,7 +66,7 @@ class SampleBuild:
                 await self._build.execute(f"CREATE INDEX ON {relation} ({listed})")
 
     @property
-    def _stage(self) -> Stage:
+    def _stage(self) -> BuildStage:
         assert self.stage is not None, "samples are loaded first"
         return self.stage
 

@@ -16,7 +16,7 @@ TableKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Stage:
+class BuildStage:
     """Names of relations there.
 
     Attributes:
@@ -45,15 +45,15 @@ def unqualified(table: exp.Table) -> str:
     return quoted(table.name)
 
 
-def sample_stage(build: ScratchBuild, tables: Sequence[TableKey]) -> Stage:
+def sample_stage(build: ScratchBuild, tables: Sequence[TableKey]) -> BuildStage:
     """Return the stage of the samples that were loaded."""
     named = {}
     for schema, name in tables:
         named[schema, name] = f"{quoted(build.source_schemas[schema])}.{quoted(name)}"
-    return Stage(build.schema, named)
+    return BuildStage(build.schema, named)
 
 
-async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedRows]) -> Stage:
+async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedRows]) -> BuildStage:
     """Make tables with these rows, and all models over them, in a schema of their own.
 
     Raises:
@@ -65,7 +65,7 @@ async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedR
         (rows.schema, rows.name): f'{quoted(schema)}."table {place}"'
         for place, rows in enumerate(tables)
     }
-    stage = Stage(schema, named)
+    stage = BuildStage(schema, named)
     statements = []
     for rows in tables:
         relation = named[rows.schema, rows.name]
@@ -78,7 +78,7 @@ async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedR
     return stage
 
 
-def model_table(stage: Stage, model: DraftModel) -> str:
+def model_table(stage: BuildStage, model: DraftModel) -> str:
     """Return the statement that builds a model as a table, whatever it is later."""
     return f"CREATE UNLOGGED TABLE {stage.model(model.name)} AS {stage.text(model.select)}"
 

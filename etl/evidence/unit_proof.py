@@ -17,7 +17,7 @@ from common.text import Text
 from etl.evidence.fixture_worlds import World, WorldMaker
 from etl.evidence.increments import before_late_rows, built_again, increment_query
 from etl.evidence.mutants import Mutant
-from etl.evidence.stage import Stage, difference, differing_rows, unqualified, world_stage
+from etl.evidence.stage import BuildStage, difference, differing_rows, unqualified, world_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import evaluate
@@ -41,7 +41,7 @@ class _BuiltWorld:
     """A world in scratch, with the rows of its models."""
 
     world: World
-    stage: Stage
+    stage: BuildStage
     sources: tuple[TypedRows, ...]
     expected: TypedRows
     failures: int

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from sqlglot import exp
 
 from etl.evidence.mutants import mutants_of
-from etl.evidence.proof import Proof, ProofOptions, make_tests, prove
+from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.meaning.bound import BoundCondition, BoundIntent, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
@@ -115,7 +115,7 @@ def samples_of(bound: BoundIntent, rows: Rows) -> Samples:
     tables = {}
     for source in bound.sources:
         columns = tuple(one.name for one in source.table.columns)
-        texts = [tuple(_text(row.get(name)) for name in columns) for row in rows[source.name]]
+        texts = [tuple(_text(row.get(name)) for name in columns) for row in rows[source.table.name]]
         tables[source.table.key] = TableSample(source.table, columns, texts, len(texts), True)
     return Samples(tables)
 
@@ -125,16 +125,16 @@ def _text(value: Any) -> str | None:
 
 
 def empty(bound: BoundIntent) -> Samples:
-    return samples_of(bound, {source.name: [] for source in bound.sources})
+    return samples_of(bound, {source.table.name: [] for source in bound.sources})
 
 
 def proven(
     scratch: ScratchDatabase, draft: Draft, bound: BoundIntent, samples: Samples, **changes: Any
-) -> Proof:
+) -> DraftProof:
     return asyncio.run(prove(draft, bound, scratch, samples, replace(OPTIONS, **changes)))
 
 
-def failed(proof: Proof) -> set[str]:
+def failed(proof: DraftProof) -> set[str]:
     return {
         test.kind for test in proof.report.tests if test.status == "fail" and not test.is_warning
     }
