@@ -5,12 +5,12 @@ compute them.
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from common.word_files import words
-from guard.builtin_costs import LINEAR_TYPES, TRUTH_OPERATORS, call_ns, operator_ns
+from guard.builtin_costs import LINEAR_TYPES, NUMBERS_OF, TRUTH_OPERATORS, call_ns, operator_ns
 from guard.document_paths import (
     JSON_PATH_FUNCTIONS,
     JSON_PATH_OPERATORS,
@@ -24,6 +24,7 @@ from guard.sizes import (
     EMPTY,
     GATHERED_CHARS,
     LONG_CHARS,
+    MOST_AMOUNT,
     MOST_DIGITS,
     OPERATORS,
     QUOTES,
@@ -48,6 +49,10 @@ from guard.sizes import (
 from guard.walk import strings
 from sqltree.parsing import Node
 
+_LENGTHS = frozenset((name,) for name in NUMBERS_OF["length"])
+_MINUTE = 1 / 24 / 60  # in days
+AMOUNT_FUNCTIONS = words("repeat lpad rpad")
+"""Functions whose second argument is how long their result gets."""
 MAX_LENGTH = 10_000_000
 """Most characters or array elements of one value that a statement builds of its own constants."""
 _MAX_BUILT = 40_000_000  # of all of them together
@@ -57,16 +62,14 @@ _PATH_NS = 5  # for each character of a document that a JSON path of 20 characte
 _SHORT_PATH = 20
 PADDED_TYPES = words("bpchar bit")
 _TEXT_TYPES = words("text varchar name json jsonb")
-_WHOLE_TYPES = words("int4 int8 oid bool")
+_MOST_WHOLE = {"bool": 1.0, "int2": 2.0**15, "int4": 2.0**31, "oid": 2.0**32, "int8": 2.0**63}
 _FLOAT_TYPES = words("float4 float8")
-_NUMBERS_OF_FIXED_SIZE = _WHOLE_TYPES | _FLOAT_TYPES | {"int2"}
+_NUMBERS_OF_FIXED_SIZE = _MOST_WHOLE.keys() | _FLOAT_TYPES
 _TIME_TYPES = words("date timestamp timestamptz time timetz interval")
-_PLAIN_TYPES = _TEXT_TYPES | _WHOLE_TYPES | _FLOAT_TYPES | _TIME_TYPES | words("int2 numeric uuid")
+_PLAIN_TYPES = _TEXT_TYPES | _NUMBERS_OF_FIXED_SIZE | _TIME_TYPES | words("numeric uuid")
 _SPELLED_TYPES = words("jsonb numeric")
 _PLAIN_BYTES, _RENDERED_BYTES = 5, 32  # that a character of an array costs; of rows and ranges
 _CHARS_OF_TIME = 12
-_SMALLEST_INTEGER = "int2"
-_MOST_SMALL = 32_767
 _EQUALITIES = words(
     "AEXPR_DISTINCT AEXPR_NOT_DISTINCT AEXPR_IN AEXPR_BETWEEN AEXPR_NOT_BETWEEN AEXPR_BETWEEN_SYM "
     "AEXPR_NOT_BETWEEN_SYM"
@@ -80,6 +83,7 @@ class Expressions(ABC):
         visits: how many nodes may still be looked at.
         added_chars: that the statement adds to each row whose values are gathered; None while none
             are.
+        amounts: where in the text the calls are whose amount PostgreSQL must prove to be small.
 
     Args:
         builtins: names of the built-in functions.
@@ -88,6 +92,7 @@ class Expressions(ABC):
     def __init__(self, visits: int, builtins: Collection[str]) -> None:
         self.visits = visits
         self.added_chars: float | None = None
+        self.amounts: set[int] = set()
         self._builtins = builtins
         self._ns = 0.0
         self._built_chars = 0.0
@@ -188,8 +193,7 @@ class Expressions(ABC):
         for path in _paths_in(node):
             self.json_path("json", document, self.value(path, place))
         others = {key: child for key, child in node.items() if key != "context_item"}
-        whole = together([document, self.anything(others, place)])
-        return between(-1, 1, whole) if document.is_stored else whole
+        return together([document, self.anything(others, place)])
 
     # --------------------------------------------------------------------------
     # leaves
@@ -327,15 +331,21 @@ class Expressions(ABC):
         return one_of(self.each(node.get("args", ()), place))
 
     def _extreme(self, node: Node, place: Place) -> Size:
-        """Return the bound of GREATEST or LEAST: the least is at most the largest of any."""
-        sizes = self.each(node.get("args", ()), place)
+        """Return the bound of GREATEST or LEAST. Both pass over what may be NULL, so that only
+        constants keep the others in.
+        """
+        arguments = node.get("args", ())
+        sizes = self.each(arguments, place)
         found = one_of(sizes)
-        known = [size for size in sizes if size.low < math.inf]
-        if node.get("op") == "IS_LEAST":
-            high = min(size.high for size in known)
-            return between(found.low, high, found)
-        low = max(size.low for size in known)
-        return between(low, found.high, found)
+        low, high = found.low, found.high
+        for argument, size in zip(arguments, sizes, strict=True):
+            if not _is_written(argument):
+                continue
+            if node.get("op") == "IS_LEAST":
+                high = min(high, size.high)
+            else:
+                low = max(low, size.low)
+        return between(low, high, found)
 
     # --------------------------------------------------------------------------
     # put together
@@ -387,15 +397,45 @@ class Expressions(ABC):
         if name in XPATH_FUNCTIONS:
             self.documents(name, arguments[1:], place)
         sizes = self.each(arguments, place)
+        if node.get("agg_within_group"):
+            sizes = [self.anything(node["agg_order"], place), *sizes]
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
+        if name in AMOUNT_FUNCTIONS and len(sizes) > 1:
+            sizes[1] = self._amount(node, sizes)
         if name == "generate_series":
-            place.series = max(place.series, series_rows(sizes))
+            place.series = max(place.series, self.series(arguments, sizes, place))
         if name == "array_fill" and len(sizes) > 1:
             cells = self._cells(arguments[1], sizes[1], place)
             length = product(sizes[0].length + QUOTES, cells)
             return self._built(name, replace(unnumbered(sizes[0]), length=length))
         return self._called(name, sizes, place)
+
+    def _amount(self, node: Node, sizes: list[Size]) -> Size:
+        """Return the bound of how often or how far a text is repeated or padded.
+
+        Where it comes from tables and may be too large, PostgreSQL has to prove that it is not.
+        """
+        amount = sizes[1]
+        is_small = product(max(sizes[0].length, 1.0), amount.high) <= MAX_LENGTH
+        if is_small or not amount.is_stored:
+            return amount
+        self.amounts.add(node.get("location", 0))
+        return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
+
+    def series(self, arguments: Sequence[Node], sizes: Sequence[Size], place: Place) -> float:
+        """Return how many rows `generate_series` gives; 1 for as many as there are stored days."""
+        rows = series_rows(sizes)
+        is_of_stored = any(size.is_stored for size in sizes)
+        if math.isfinite(rows) or not is_of_stored:
+            return rows
+        if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
+            return 1.0 if _is_long_span(arguments[2]) else math.inf
+        call = arguments[1].get("FuncCall", {})
+        if strings(call.get("funcname", ()))[-1:] not in _LENGTHS:
+            return math.inf
+        # Each element that is stored together makes a row.
+        return max(1.0, *(size.length for size in self.each(call["args"], place)))
 
     def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
         """Return the bound of what the function gives; `shown` is its name in a refusal."""
@@ -422,8 +462,6 @@ class Expressions(ABC):
         if size.text is not None:
             numbers = re.findall(r"\d+", size.text)[:10]
             return math.prod(max(1.0, float(number)) for number in numbers)
-        if size.is_stored:
-            return max(1.0, size.high)
         return math.inf
 
 
@@ -443,22 +481,20 @@ def _as_type(size: Size, name: str) -> Size:
         return _number_of(size)
     if name in _NUMBERS_OF_FIXED_SIZE:
         return _fixed_number(size, name)
-    is_small = size.is_stored and size.magnitude <= 1
-    return size if is_small else replace(unnumbered(size), text=size.text)
+    return replace(unnumbered(size), text=size.text)
 
 
 def _fixed_number(size: Size, name: str) -> Size:
     """Return the bound of a number of a type of fixed size."""
-    like = replace(_number_of(size), is_float=True)
+    number = _number_of(size)
     if name in _FLOAT_TYPES:
-        return between(size.low, size.high, like)
-    if name == _SMALLEST_INTEGER:
-        low = max(size.low, -_MOST_SMALL)
-        high = min(size.high, _MOST_SMALL)
-        return between(low, high, replace(like, length=TEXT_OF_NUMBER))
+        return between(size.low, size.high, replace(number, is_float=True))
     is_whole = size.constant is not None and size.constant.is_integer()
-    margin = 0.0 if is_whole or size.is_stored else 0.5
-    return between(size.low - margin, size.high + margin, like)
+    margin = 0.0 if is_whole else 0.5
+    most = _MOST_WHOLE[name]
+    low = max(size.low - margin, -most)
+    high = min(size.high + margin, most)
+    return between(low, high, number, length=min(size.length, TEXT_OF_NUMBER))
 
 
 def _expanded(size: Size, name: str) -> Size:
@@ -485,6 +521,23 @@ def _may_be_json_path(symbol: str, right: Size) -> bool:
     if right.text is not None:
         return "$" in right.text
     return symbol == "@?"
+
+
+def _is_long_span(step: Node) -> bool:
+    """Tell whether a step is a written span of a minute at least."""
+    while "TypeCast" in step:
+        step = step["TypeCast"]["arg"]
+    text = step.get("A_Const", {}).get("sval", {}).get("sval", "")
+    span = days_of(of_text(text))
+    is_known = span.text is None and span.constant is not None
+    return is_known and span.magnitude >= _MINUTE
+
+
+def _is_written(node: Node) -> bool:
+    """Tell whether the value is a constant that is not NULL."""
+    while "TypeCast" in node:
+        node = node["TypeCast"]["arg"]
+    return "A_Const" in node and "isnull" not in node["A_Const"]
 
 
 def _is_index(item: Node) -> bool:

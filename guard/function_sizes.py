@@ -51,7 +51,9 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
         if name in _BUILDERS:
             return _BUILDERS[name](sizes)
         if name == "unnest":
-            return element_of(sizes[0])
+            return one_of([element_of(size) for size in sizes])
+        if name == "random":
+            return one_of([Size(0, 1), *sizes])
         if name == "sum":
             return _summed(sizes[0], place)
     joined = together(sizes) if sizes else Size()
@@ -77,8 +79,7 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     if name in NUMBERS_OF["all"] and sizes:
         return replace(between(sizes[0].low, sizes[0].high, like), item=sizes[0].length)
-    is_of_tables = is_gathered and each.is_stored
-    return between(-1, 1, like) if is_of_tables else like
+    return like
 
 
 def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Size:
@@ -88,7 +89,7 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS_OF["rows"]:
         is_stored = like.is_stored or place.reads_tables
         whole = replace(like, is_stored=is_stored, is_gathered=False)
-        return between(0, place.rows, whole, length=TEXT_OF_NUMBER)
+        return between(0, place.most_rows, whole, length=TEXT_OF_NUMBER)
     if name in NUMBERS_OF["length"]:
         return _length(sizes, like)
     if name in NUMBERS_OF["all"]:
@@ -99,26 +100,24 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     first = sizes[0]
     if name in NUMBERS_OF["first"]:
         return _like_first(first, like, is_positive=name == "abs")
-    if name in NUMBERS_OF["text"] and first.is_stored:
-        return between(first.low, first.high, like)
     return unnumbered(like)
 
 
 def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
     """Return the bound of a number that is about as large as the first argument."""
-    margin = 0 if first.is_stored else 1
-    most = max(1.0, first.magnitude + margin)
+    most = first.magnitude + 1
     low = 0.0 if is_positive or first.low >= 0 else -most
     return between(low, most, like)
 
 
 def _length(sizes: Sequence[Size], like: Size) -> Size:
-    """Return how long something is; of what is gathered, how often."""
+    """Return how long something is."""
     if not sizes:
         return like
-    longest = max(size.length for size in sizes)
-    most = longest / GATHERED_CHARS if like.is_gathered else longest
-    return between(0, max(most, 1.0), replace(like, is_gathered=False), length=TEXT_OF_NUMBER)
+    is_of_tables = like.is_stored or like.is_gathered
+    most = math.inf if is_of_tables else max(size.length for size in sizes)
+    number = replace(like, is_stored=is_of_tables, is_gathered=False)
+    return between(0, max(most, 1.0), number, length=TEXT_OF_NUMBER)
 
 
 def _repeated(sizes: list[Size]) -> Size:
@@ -127,16 +126,16 @@ def _repeated(sizes: list[Size]) -> Size:
 
 
 def _padded(sizes: list[Size]) -> Size:
-    width = sizes[1] if len(sizes) > 1 else sizes[0]
+    if len(sizes) == 1:
+        return _text_of(sizes, sizes[0].length)
+    width = sizes[1]
     length = max(width.high, 0.0)
     return _text_of(sizes, length if width.constant is not None else max(length, sizes[0].length))
 
 
 def _text_of(sizes: list[Size], length: float) -> Size:
-    """Return a text that is made of the first argument; as a number it counts as the stored one."""
-    like = replace(together(sizes), length=length, text=None, is_number=False, is_float=False)
-    first = sizes[0]
-    return between(first.low, first.high, like) if first.is_stored else unnumbered(like)
+    """Return a text that is made of the arguments."""
+    return replace(unnumbered(together(sizes)), length=length)
 
 
 def _replaced(sizes: list[Size]) -> Size:
@@ -206,7 +205,9 @@ def _cut(sizes: list[Size]) -> Size:
 
 
 def _substring(sizes: list[Size]) -> Size:
-    return _cut(sizes) if len(sizes) > 2 else _text_of(sizes, sizes[0].length)  # noqa: PLR2004
+    """Bound a part of a text: from where and how long, or by a pattern and its escape."""
+    is_by_place = len(sizes) > 2 and sizes[2].text is None  # noqa: PLR2004
+    return _cut(sizes) if is_by_place else _text_of(sizes, sizes[0].length)
 
 
 def _polygon(sizes: list[Size]) -> Size:
@@ -230,8 +231,7 @@ def _factorial(sizes: list[Size]) -> Size:
 def _rounded(sizes: list[Size]) -> Size:
     """Return a number with as many digits after its point as it is told to have."""
     first = sizes[0]
-    margin = 0 if first.is_stored else 1
-    most = max(1.0, first.magnitude + margin)
+    most = first.magnitude + 1
     low = 0.0 if first.low >= 0 else -most
     found = between(low, most, inexact(together(sizes)))
     places = 0.0
@@ -243,9 +243,11 @@ def _rounded(sizes: list[Size]) -> Size:
 def _series(sizes: list[Size]) -> Size:
     limits = one_of([days_of(size) for size in sizes[:2]])
     whole = between(limits.low, limits.high, inexact(together(sizes)))
-    digits = max(len(f"{end:.0f}") for end in (limits.low, limits.high))
     is_of_numbers = all(size.text is None for size in sizes)
-    return replace(whole, length=digits if is_of_numbers else TEXT_OF_NUMBER)
+    if not is_of_numbers or math.isinf(limits.magnitude):
+        return replace(whole, length=TEXT_OF_NUMBER)
+    digits = max(len(f"{end:.0f}") for end in (limits.low, limits.high))
+    return replace(whole, length=digits)
 
 
 def _spelled(sizes: list[Size]) -> Size:
@@ -263,7 +265,7 @@ def _field_of(sizes: list[Size]) -> Size:
     moment = sizes[-1]
     like = replace(inexact(moment), length=TEXT_OF_NUMBER)
     if sizes[0].text is None or sizes[0].text.lower() not in FIELDS:
-        return like if moment.is_stored and moment.magnitude <= 1 else unnumbered(like)
+        return unnumbered(like)
     largest, in_a_day = FIELDS[sizes[0].text.lower()]
     days = days_of(moment).magnitude
     most = max(float(largest), product(days, in_a_day))
@@ -277,13 +279,23 @@ def _truncated(sizes: list[Size]) -> Size:
 
 
 def _bucket(sizes: list[Size]) -> Size:
-    count = sizes[-1].high if len(sizes) > 2 else sizes[-1].length  # noqa: PLR2004 - of bounds
+    """`width_bucket`: at most one more than there are buckets."""
+    last = sizes[-1]
+    count = last.high
+    if len(sizes) == 2:  # noqa: PLR2004 - the number and an array of bounds
+        count = math.inf if last.is_stored else last.length
     return between(0, max(count, 0.0) + 1, replace(together(sizes), is_gathered=False, length=10))
 
 
+def _quotient(sizes: list[Size]) -> Size:
+    """`div` divides as `/` does."""
+    return OPERATORS["/"](sizes[0], sizes[1]) if len(sizes) > 1 else unnumbered(sizes[0])
+
+
 def _summed(size: Size, place: Place) -> Size:
-    low, high = product(size.low, place.rows), product(size.high, place.rows)
-    return between(min(low, size.low), max(high, size.high), inexact(size))
+    low, high = product(size.low, place.most_rows), product(size.high, place.most_rows)
+    like = replace(inexact(size), is_stored=size.is_stored or place.reads_tables)
+    return between(min(low, size.low), max(high, size.high), like)
 
 
 _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
@@ -319,6 +331,7 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "date_part": _field_of,
     "date_trunc": _truncated,
     "width_bucket": _bucket,
+    "div": _quotient,
 }
 
 
@@ -328,10 +341,9 @@ def series_rows(sizes: Sequence[Size]) -> float:
         return 1
     first, last = days_of(sizes[0]), days_of(sizes[1])
     step = days_of(sizes[2]) if len(sizes) > 2 else of_number(1)  # noqa: PLR2004 - and a step
-    by = min(abs(step.low), abs(step.high))
-    if step.low <= 0 <= step.high:
-        by = step.magnitude if step.is_stored else 0.0
     distance = max(last.high - first.low, first.high - last.low)
-    if not by or not math.isfinite(distance) or not math.isfinite(by):
+    has_zero = step.low <= 0 <= step.high
+    if has_zero or not math.isfinite(distance):
         return math.inf
+    by = min(abs(step.low), abs(step.high))
     return max(distance, 0.0) / by + 1

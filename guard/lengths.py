@@ -18,14 +18,13 @@ are known to give little. Calls with long values are refused unless they are kno
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.errors import ValidationFailed
 from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import JSON_PATH_FUNCTIONS
 from guard.expression_sizes import PADDED_TYPES, Expressions
-from guard.function_sizes import series_rows
 from guard.refusal_texts import refused
 from guard.row_sizes import (
     Everything,
@@ -77,10 +76,24 @@ _APART = frozenset(("withClause", "limitCount", "sortClause"))
 _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell one
 
 
+@dataclass(frozen=True)
+class Growth:
+    """What a query builds.
+
+    Attributes:
+        gathered_chars: characters that it adds to each row whose values it gathers from tables into
+            one; None if it gathers none.
+        amounts: where in the text, in bytes, the calls are whose amount PostgreSQL has to prove.
+    """
+
+    gathered_chars: int | None = None
+    amounts: frozenset[int] = frozenset()
+
+
 def may_grow(found: Findings, text: str) -> bool:
     """Tell whether a query may build something longer than itself, or evaluate a path.
 
-    For the others, `gathered_chars` need not be called.
+    For the others, `growth_of` need not be called.
     """
     if len(text) > LONG_CHARS or found.gathers_rows or found.has_json_syntax:
         return True
@@ -103,9 +116,8 @@ def _calls_grow(found: Findings) -> bool:
     return any(map(is_gathering, names))
 
 
-def gathered_chars(select: Node, text: str, builtins: Collection[str] = ()) -> int | None:
-    """Return how many characters the query adds to each row whose values it gathers from tables
-    into one; None if it gathers none.
+def growth_of(select: Node, text: str, builtins: Collection[str] = ()) -> Growth:
+    """Return what the query builds.
 
     Args:
         text: of the statement.
@@ -122,7 +134,8 @@ def gathered_chars(select: Node, text: str, builtins: Collection[str] = ()) -> i
         raise refused(str(exc) or "||", texts.TOO_LONG) from exc
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
-    return None if bounds.added_chars is None else int(bounds.added_chars)
+    gathered = None if bounds.added_chars is None else int(bounds.added_chars)
+    return Growth(gathered, frozenset(bounds.amounts))
 
 
 class Bounds(Expressions):
@@ -342,10 +355,10 @@ class Bounds(Expressions):
             called = called or name_of(call)
         size = one_of(sizes)
         if node.get("ordinality"):
-            size = replace(size, low=min(size.low, 0.0), high=max(size.high, found.rows))
+            size = one_of([size, _ordinal(found)])
         columns: dict[str, Size] = Everything(inexact(size))
         if called in _OF_ONE_COLUMN and len(calls) == 1:
-            columns = {alias or called: inexact(size), "ordinality": Size(0, found.rows)}
+            columns = {alias or called: inexact(size), "ordinality": _ordinal(found)}
         return (alias or called, replace(found, columns=columns))
 
     def _row_count(self, call: Node, place: Place) -> Rows:
@@ -355,7 +368,7 @@ class Bounds(Expressions):
         given = self.each(arguments, place)
         is_stored = any(size.is_stored for size in given)
         if name == "generate_series":
-            return Rows({}, series_rows(given), is_stored)
+            return Rows({}, self.series(arguments, given, place), is_stored)
         if name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]:
             elements = arguments[0]["A_ArrayExpr"].get("elements", ())
             return Rows({}, len(elements))
@@ -363,6 +376,12 @@ class Bounds(Expressions):
             return Rows({}, 1.0, is_open=True)
         longest = max((size.length for size in given), default=1.0)
         return Rows({}, longest)
+
+
+def _ordinal(rows: Rows) -> Size:
+    """Return the bound of a row's number among the rows."""
+    most = math.inf if rows.is_open else rows.rows
+    return Size(0, most, is_stored=rows.is_open)
 
 
 def _all_of(sources: list[tuple[str, Rows]]) -> Rows:

@@ -2,11 +2,12 @@
 visible where.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from guard.sizes import Size, one_of, together
+from guard.sizes import STORED, Size, one_of, together
 from guard.walk import strings
 from sqltree.parsing import Node
 
@@ -61,6 +62,11 @@ class Place:
         """Whether only the plan tells how many rows there are."""
         return any(rows.is_open for _, rows in self.sources)
 
+    @property
+    def most_rows(self) -> float:
+        """How many rows there surely are at most."""
+        return math.inf if self.reads_tables else self.rows
+
     def outward(self) -> "Iterator[Place]":
         """This place, and those around it."""
         place: Place | None = self
@@ -86,9 +92,11 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
     for alias, rows in sources:
         is_meant = qualifier is None or alias == qualifier
         columns = rows.columns
-        if not is_meant or columns is None:
+        if not is_meant:
             continue
-        if name in columns:
+        if columns is None:
+            yield STORED
+        elif name in columns:
             yield columns[name]
         elif isinstance(columns, Everything):
             yield columns["*"]

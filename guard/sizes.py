@@ -1,9 +1,10 @@
 """Bounds for values: between which numbers one lies, how long its text is, and where it comes from.
 
-A value is *small* where the statement's text proves it. What is *stored* in tables counts as 1, so
-a bound says by how much the statement itself multiplies it. What is *gathered* from many rows is
-as long as the plan says, which is held against a limit before the statement runs; until then it
-counts as `GATHERED_CHARS`. Anything else is unbounded. Moments are numbers, too: days since 2000.
+A number is *small* where the statement's text proves it: what is stored in tables may be any. The
+length of a stored text counts as 1, so a bound says by how much the statement itself multiplies
+it. What is *gathered* from many rows is as long as the plan says, which is held against a limit
+before the statement runs; until then it counts as `GATHERED_CHARS`. Anything else is unbounded.
+Moments are numbers, too: days since 2000.
 """
 
 import math
@@ -19,6 +20,8 @@ LONG_CHARS = 1_000
 """Characters or elements up to which a value is short: whatever a built-in does, it ends soon."""
 GATHERED_CHARS = 10_000_000
 """What a value counts that is gathered from rows of tables."""
+MOST_AMOUNT = 2**15 - 1
+"""The largest amount that PostgreSQL lets pass where it is told to read one as a smallint."""
 _INTEGER_CHARS = 20
 MOST_DIGITS = 150_000  # of a numeric
 _MOST_TEXT = (
@@ -79,7 +82,7 @@ class Size:
         is_stored: whether something stored in a table is in it.
         is_gathered: whether it grows with the number of rows of tables.
         is_number: whether it surely is a number, which has a bounded number of digits.
-        is_float: whether it is a number of a type of fixed size.
+        is_float: whether it is a number of a floating type, of which the text is short.
         text: the text itself, where it is known.
         item: characters of one element of an array; None where that is not known.
     """
@@ -115,7 +118,7 @@ class Size:
         return self.text is None and not self.is_stored
 
 
-STORED = Size(-1, 1, 1, is_stored=True)
+STORED = Size(length=1, is_stored=True)
 TRUTH = Size(0, 1, 5)
 EMPTY = Size(0, 0, 0)
 TODAY = Size(10_000, 10_001)
@@ -359,9 +362,7 @@ def _added(left: Size, right: Size) -> Size:
 
 
 def _numeric(left: Size, right: Size) -> Size:
-    """Return what an operation of two numbers comes from. A number of fixed size makes the
-    result one.
-    """
+    """Return what an operation of two numbers comes from. A float makes the result one."""
     return replace(
         together((left, right)),
         is_number=left.is_number or right.is_number,
@@ -375,14 +376,11 @@ def _times(left: Size, right: Size) -> Size:
 
 
 def _divided(left: Size, right: Size) -> Size:
-    """Return what is stored counts as at most 1, but is no fraction: it makes nothing larger."""
-    smallest = min(abs(right.low), abs(right.high))
-    if right.low <= 0 <= right.high:
-        smallest = right.magnitude if right.is_stored else 0.0
     whole = _numeric(left, right)
     length = whole.length + TEXT_OF_NUMBER
-    if not smallest:
-        return replace(unnumbered(whole), length=length)
+    if right.low <= 0 <= right.high:
+        return between(-math.inf, math.inf, whole, length=length)
+    smallest = min(abs(right.low), abs(right.high))
     if left.low >= 0 and right.low > 0:
         return between(0.0, left.high / smallest, whole, length=length)
     most = left.magnitude / smallest
@@ -396,12 +394,14 @@ def _remainder(left: Size, right: Size) -> Size:
 
 def _raised(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
-    exponent = max(abs(right.low), abs(right.high))
+    if whole.is_stored:  # digits of what is stored are few
+        return between(-math.inf, math.inf, whole)
     base = left.magnitude
-    if right.low < 0 and not left.is_stored:
-        smallest = 0.0 if left.low <= 0 <= left.high else min(abs(left.low), abs(left.high))
+    if right.low < 0:
+        has_zero = left.low <= 0 <= left.high
+        smallest = 0.0 if has_zero else min(abs(left.low), abs(left.high))
         base = max(base, 1 / smallest if smallest else math.inf)
-    most = _power(base, exponent)
+    most = _power(base, right.magnitude)
     return between(-most, most, whole, length=max(whole.length, _digits(most)))
 
 

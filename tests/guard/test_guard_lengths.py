@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import CostExceeded, ForbiddenObject, QueryTimeout
+from common.errors import CostExceeded, ForbiddenObject, InvalidSql, QueryTimeout
 from databases.execution.guarded import GuardedDatabase
 from guard import Guard, lengths
 from guard.document_paths import json_path_degree
@@ -213,11 +213,14 @@ def test_json_paths_are_judged_by_how_often_they_look(path: str, degree: int | N
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "guard"
-ANALYSES = [
-    line
-    for line in (FIXTURES / "analyses.sql").read_text("utf-8").splitlines()
-    if not line.startswith("--")
-]
+
+
+def _statements(name: str) -> list[str]:
+    lines = (FIXTURES / name).read_text("utf-8").splitlines()
+    return [line for line in lines if not line.startswith("--")]
+
+
+ANALYSES, AMOUNTS_OF_TABLES = _statements("analyses.sql"), _statements("amounts.sql")
 MANY = """
 CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r FROM generate_series(1, 60000) AS n;
 ANALYZE pile;
@@ -244,6 +247,18 @@ def test_what_analysts_write_is_accepted_and_runs(analysed: GuardedDatabase) -> 
 
     with all_cases() as cases:
         asyncio.run(run_all())
+
+
+def test_amounts_that_come_from_tables_are_refused_before_anything_is_built(
+    analysed: GuardedDatabase,
+) -> None:
+    async def all_refused() -> None:
+        for sql in AMOUNTS_OF_TABLES:
+            with cases.case(sql), pytest.raises(InvalidSql, match=r"least\(n, 1000\)"):
+                await analysed.run(sql)
+
+    with all_cases() as cases:
+        asyncio.run(all_refused())
 
 
 PILES = [
