@@ -40,7 +40,7 @@ from itertools import chain
 from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
 from common.values import Catalog
-from guard import joins, lengths
+from guard import lengths
 from guard.access import AccessCheck
 from guard.amounts import limit_amounts
 from guard.closure import Closure, ClosureRule, log_closed
@@ -48,6 +48,7 @@ from guard.columns import Read
 from guard.facts import BUILTIN, Key, Name, ServerFacts
 from guard.functions import FunctionRule
 from guard.grammar import NUMBERS_SINCE, operation_of, refuse_new_numbers
+from guard.joins import JoinRule
 from guard.objects import ObjectRule
 from guard.qualifying import Qualifier
 from guard.readings import ReadingRule
@@ -151,6 +152,7 @@ class Guard:
         closure = self._closure_of(facts)
         self._closed = ClosureRule(facts, closure)
         self._qualifier = Qualifier(facts, self._functions, closure, hides_data=self._hides_data)
+        self._joins = JoinRule(facts)
         self._readings = ReadingRule(facts)
         self._access = self._check_of(facts)
         self._verdicts = OrderedDict()
@@ -245,7 +247,7 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        joins.refuse_many(found)
+        self._joins.refuse_many(found)
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
         found.calls = self._functions.as_read(found.calls, found.syntax)

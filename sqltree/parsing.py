@@ -25,7 +25,6 @@ from common.text import Text
 from common.word_files import words
 
 MAX_CHARS = 100_000
-MAX_JOINS = 250  # tables of one SELECT
 MAX_TABLES = 1_000  # tables of a statement
 MAX_NESTING = (
     600  # levels of the JSON tree, not counting chains of operators: about 120 nested subqueries

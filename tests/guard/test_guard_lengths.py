@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import CostExceeded, ForbiddenObject, InvalidSql, QueryTimeout
+from common.errors import CostExceeded, ForbiddenObject, InvalidSql, QueryTimeout, ValidationFailed
 from databases.execution.guarded import GuardedDatabase
 from guard import Guard, lengths
 from guard.document_paths import json_path_degree
@@ -224,6 +224,12 @@ ANALYSES, AMOUNTS_OF_TABLES = _statements("analyses.sql"), _statements("amounts.
 MANY = """
 CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r FROM generate_series(1, 60000) AS n;
 ANALYZE pile;
+CREATE VIEW tens AS SELECT a.id FROM customer a, customer b, customer c, customer d, customer e,
+    (SELECT o.id FROM orders o, orders p, orders q, orders r, orders s) AS f;
+CREATE VIEW twice AS SELECT t.id FROM tens t JOIN tens u USING (id);
+CREATE VIEW wide AS SELECT t.id FROM twice t, twice u;
+CREATE MATERIALIZED VIEW kept AS SELECT t.id FROM twice t WHERE false;
+CREATE VIEW counted AS SELECT t.id, count(*) FROM twice t GROUP BY t.id;
 """
 
 
@@ -305,6 +311,14 @@ def test_modest_lists_of_many_rows_are_gathered(analysed: GuardedDatabase) -> No
 
     with all_cases() as cases:
         asyncio.run(run_all())
+
+
+def test_a_view_counts_as_the_relations_that_its_query_joins(analysed: GuardedDatabase) -> None:
+    for few in ("twice, tens", "wide", "kept, kept a, twice", "counted, counted c, twice"):
+        asyncio.run(analysed.inspect(f"SELECT 1 FROM {few}"))
+    for many in ("twice, twice t", "twice t JOIN tens u USING (id), orders", "wide, orders"):
+        with pytest.raises(ValidationFailed, match="joined together"):
+            asyncio.run(analysed.inspect(f"SELECT 1 FROM {many}"))
 
 
 QUICK = [
