@@ -215,8 +215,12 @@ class Guard:
         """
         if not self._forbidden_check:
             return False
-        is_limited = limit_amounts(select, amounts) if amounts else False
-        return self._qualifier.qualify(select) or is_limited
+        is_limited = False
+        if amounts:
+            is_limited = limit_amounts(select, amounts)
+        if self._qualifier.qualify(select):
+            return True
+        return is_limited
 
     def check(self, sql: str) -> None:
         """Return when `sql` is one harmless query.
@@ -251,7 +255,9 @@ class Guard:
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
         found.calls = self._functions.as_read(found.calls, found.syntax)
-        refusal = self._first_refusal(found, statement) if self._forbidden_check else None
+        refusal = None
+        if self._forbidden_check:
+            refusal = self._first_refusal(found, statement)
         refusal = refusal or next(
             chain(self._readings.refusals(found), self._access.refusals(found)), None
         )
@@ -276,7 +282,9 @@ class Guard:
             return statement.text
         tree = parse(statement.text)[0].node
         is_changed = self.qualify(tree, amounts)
-        return text_of(tree) if is_changed else statement.text
+        if is_changed:
+            return text_of(tree)
+        return statement.text
 
     def _growth_of(self, found: Findings, statement: ParsedStatement) -> lengths.Growth:
         """Return what the query builds; refuses too much."""
@@ -302,7 +310,9 @@ class Guard:
                 refused.append(call_refusal)
         # A forbidden function is reported before a missing one, which a repair would be tried on.
         refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
-        return refused[0] if refused else None
+        if refused:
+            return refused[0]
+        return None
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
         """Yield refusals of functions that are written like fields.

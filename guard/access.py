@@ -133,7 +133,9 @@ class AccessCheck(ColumnCheck):
         purpose.
         """
         definition = self.facts.view_definitions.get(key)
-        if definition is None or self.rules.names(key):
+        if definition is None:
+            return False
+        if self.rules.names(key):
             return False
         if key not in self._views:
             self._views[key] = True  # until it is known: a view may lead back to itself
@@ -144,7 +146,9 @@ class AccessCheck(ColumnCheck):
         """Tell whether the definition, and the functions behind it, read nothing that is closed."""
         if not all(map(self._is_vouched, self.facts.read_functions.get(key, ()))):
             return False
-        check = self._by_denials if self.rules.names_columns(key) else self
+        check = self
+        if self.rules.names_columns(key):
+            check = self._by_denials
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
@@ -198,7 +202,9 @@ class AccessCheck(ColumnCheck):
         `json_populate_record(NULL::t, '{}')` is one.
         """
         for name in found.types:
-            schema = name[-2] if len(name) > 1 else None
+            schema = None
+            if len(name) > 1:
+                schema = name[-2]
             yield from self._row_type_refusals(schema, name[-1])
         for call in found.calls:
             for word in probed_types(call):
@@ -208,7 +214,9 @@ class AccessCheck(ColumnCheck):
         for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
             is_other = schema is None and candidate in self.facts.types
             key = self.facts.key(schema, candidate)
-            if is_other or key not in self.facts.relations:
+            if is_other:
+                continue
+            if key not in self.facts.relations:
                 continue
             read = Read(key)
             if self.refusal(read) or self.has_secrets(read):

@@ -65,7 +65,9 @@ class Closure:
         self.makers: defaultdict[str, set[Key]] = defaultdict(set)
         self._graph = facts.code
         self._functions = functions
-        kinds = "vbds" if hides_data else "vbd"
+        kinds = "vbd"
+        if hides_data:
+            kinds = "vbds"
         reached: dict[CodeNode, str] = {}
         for kind in kinds:
             self._follow(kind, reached)
@@ -82,7 +84,9 @@ class Closure:
         while pending:
             node, function = pending.pop()
             for edge in self._graph.edges.get(node, ()):
-                if _is_barred(kind, node, edge) or self._is_vouched(edge, reached):
+                if _is_barred(kind, node, edge):
+                    continue
+                if self._is_vouched(edge, reached):
                     continue
                 reached[edge.runner] = function
                 pending.append((edge.runner, function))
@@ -147,7 +151,9 @@ def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
     if edge.way == "policy":
         return kind in ("d", "s")
     if edge.way == "view":
-        return kind == "s" and node[0] == "f"
+        if kind != "s":
+            return False
+        return node[0] == "f"
     return False
 
 
@@ -189,7 +195,8 @@ class ClosureRule:
         """Refuse types that are named, cast to or called like a function."""
         named = list(found.types)
         for call in found.calls:
-            named.extend((word,) for word in probed_types(call))
+            for word in probed_types(call):
+                named.append((word,))
         for name in named:
             refusal = self._named(name)
             if refusal is not None:
@@ -229,10 +236,14 @@ class ClosureRule:
             return refused(last, texts.HOLDS_CATALOG_TYPE)
         else:
             is_risky = last in self._types
-        return refused(last, texts.RISKY_TYPE) if is_risky else None
+        if is_risky:
+            return refused(last, texts.RISKY_TYPE)
+        return None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
-        if source == "text" or not name:
+        if source == "text":
+            return False
+        if not name:
             return False
         # A row is cast field by field.
         targets = self._row_targets if source == "row" else self._targets
@@ -274,7 +285,9 @@ class ClosureRule:
     def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
         """Tell whether it may give such a type; what is built in gives built-in types only."""
         for schema, _ in self._closure.makers.get(maker, ()):
-            if schema == _SYSTEM or not is_builtin:
+            if schema == _SYSTEM:
+                return True
+            if not is_builtin:
                 return True
         return False
 
@@ -329,7 +342,9 @@ class RunningColumns(ColumnCheck):
     @property
     def is_needed(self) -> bool:
         """Whether it refuses anything."""
-        if self._has_system_types or self.rows:
+        if self._has_system_types:
+            return True
+        if self.rows:
             return True
         return bool(self._closure.relations or self._closure.columns)
 
@@ -352,7 +367,9 @@ class RunningColumns(ColumnCheck):
         """Tell whether a view's query uses built-in types that may not be named: the server
         notes no dependency on these.
         """
-        query = self.facts.view_definitions.get(key) if self._has_system_types else None
+        query = None
+        if self._has_system_types:
+            query = self.facts.view_definitions.get(key)
         if query is None:
             return False
         if key not in self._views:
@@ -369,13 +386,17 @@ class RunningColumns(ColumnCheck):
             return True
 
     def has_secrets(self, read: Read) -> bool:
-        return read.key in self._closure.columns or read.key in self.rows
+        if read.key in self._closure.columns:
+            return True
+        return read.key in self.rows
 
     def may_read_column(self, read: Read, column: str) -> bool:
         return column not in self._closure.columns.get(read.key, ())
 
     def shows_star(self, block: Block, read: Read) -> bool:
-        return block.has_star and read.key in self._closure.columns
+        if not block.has_star:
+            return False
+        return read.key in self._closure.columns
 
     def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:
         has_closed_columns = read.key in self._closure.columns
@@ -402,7 +423,9 @@ class CatalogColumns(ColumnCheck):
         return column not in self.facts.catalog_columns.get(read.key, ())
 
     def shows_star(self, block: Block, read: Read) -> bool:  # noqa: ARG002 - see `ColumnCheck`
-        return block.has_star and not block.is_outermost
+        if not block.has_star:
+            return False
+        return not block.is_outermost
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:  # noqa: ARG002
         return refused(column, texts.MIXED_VALUE)

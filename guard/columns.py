@@ -126,7 +126,9 @@ class ColumnCheck(ABC):
         self, column: Name, exposed: dict[str, set[Read]], found: Findings
     ) -> Iterator[ForbiddenObject]:
         """Refusals of `t.*`; `*` alone is judged by block."""
-        qualifier = folded(column[-2]) if len(column) > 1 else ""
+        qualifier = ""
+        if len(column) > 1:
+            qualifier = folded(column[-2])
         is_expanded = found.columns.count(column) == found.stars.count(column)
         for read in exposed.get(qualifier, ()):
             refusal = self.row_refusal(read, is_expanded=is_expanded)
@@ -138,7 +140,9 @@ class ColumnCheck(ABC):
     ) -> Iterator[ForbiddenObject]:
         """Refuse what `column` may read: `name`, `t.name`, `schema.t.name`, or a row `t`."""
         last = column[-1]
-        qualifier = folded(column[-2]) if len(column) > 1 else None
+        qualifier = None
+        if len(column) > 1:
+            qualifier = folded(column[-2])
         if qualifier is None:
             owners = set().union(*exposed.values())
         else:
@@ -163,16 +167,18 @@ class ColumnCheck(ABC):
         of its table.
         """
         known = self.facts.columns.get(key)
-        return known if known is not None else self._columns_above.get(key, frozenset())
+        if known is not None:
+            return known
+        return self._columns_above.get(key, frozenset())
 
     @cached_property
     def _columns_above(self) -> dict[Key, frozenset[str]]:
         columns = self.facts.columns
-        return {
-            key: frozenset().union(*(columns.get(parent, ()) for parent in parents))
-            for key, parents in self.facts.parents.items()
-            if key not in columns
-        }
+        found = {}
+        for key, parents in self.facts.parents.items():
+            if key not in columns:
+                found[key] = frozenset().union(*(columns.get(parent, ()) for parent in parents))
+        return found
 
     # --------------------------------------------------------------------------
     # blocks

@@ -46,7 +46,9 @@ _XPATH_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 def is_plain_xpath(path: str) -> bool:
     """Tell whether evaluating the path takes time in proportion to the document."""
-    if len(path) > _MAX_PATH_CHARS or not _XPATH.fullmatch(path):
+    if len(path) > _MAX_PATH_CHARS:
+        return False
+    if not _XPATH.fullmatch(path):
         return False
     return all(part.count("//") <= 1 for part in _XPATH_QUOTED.sub("''", path).split("|"))
 
@@ -110,12 +112,16 @@ class _JsonPath:
     def degree(self) -> int | None:
         """The power of the document's length that evaluating takes; None: no one knows."""
         is_nested = max(self.lists, self.deep, self.roots) > 1
-        if self.is_endless or is_nested:
+        if self.is_endless:
+            return None
+        if is_nested:
             return None
         is_squared = self.pairs > 0 or self.roots > 0
         if not is_squared:
             return 1
-        return None if self.deep else 2
+        if self.deep:
+            return None
+        return 2
 
 
 def json_path_degree(path: str) -> int | None:
@@ -139,7 +145,9 @@ def _has_constant_side(marks: list[str], place: int) -> bool:
     after = place + 2 if marks[place + 1] in ("-", "+") else place + 1
     if _is_constant(marks[after]):
         return True
-    return _is_constant(marks[place - 1]) and marks[max(place - 2, 0)] != "."
+    if not _is_constant(marks[place - 1]):
+        return False
+    return marks[max(place - 2, 0)] != "."
 
 
 def _is_constant(mark: str) -> bool:
@@ -148,4 +156,6 @@ def _is_constant(mark: str) -> bool:
     first = mark[:1]
     if first == "$":
         return mark != "$"
-    return first == '"' or first.isdigit()
+    if first == '"':
+        return True
+    return first.isdigit()

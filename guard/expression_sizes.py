@@ -110,7 +110,9 @@ class Expressions(ABC):
         self._visit()
         for kind, inner in node.items():
             handler = _handler(kind)
-            return handler(self, inner, place) if handler else self.anything(inner, place)
+            if handler:
+                return handler(self, inner, place)
+            return self.anything(inner, place)
         return EMPTY
 
     def _visit(self) -> None:
@@ -144,7 +146,9 @@ class Expressions(ABC):
             return size
         if not size.is_gathered:
             self._built_chars += size.length
-        most = _MAX_GATHERED if size.is_gathered else MAX_LENGTH
+        most = MAX_LENGTH
+        if size.is_gathered:
+            most = _MAX_GATHERED
         if not size.length <= most or self._built_chars > _MAX_BUILT:
             raise TooLong(name)
         return size
@@ -192,7 +196,10 @@ class Expressions(ABC):
         document = self.anything(node.get("context_item"), place)
         for path in _paths_in(node):
             self.json_path("json", document, self.value(path, place))
-        others = {key: child for key, child in node.items() if key != "context_item"}
+        others = {}
+        for key, child in node.items():
+            if key != "context_item":
+                others[key] = child
         return together([document, self.anything(others, place)])
 
     # --------------------------------------------------------------------------
@@ -203,7 +210,9 @@ class Expressions(ABC):
         found: list[Size] = []
         for around in place.outward():
             found += columns_of(parts, around.sources)
-        return one_of(found) if found else STORED
+        if found:
+            return one_of(found)
+        return STORED
 
     def _constant(self, node: Node, _: Place) -> Size:
         if "sval" in node:
@@ -248,7 +257,9 @@ class Expressions(ABC):
             raise TooLong(name)
         found = _as_type(size, name)
         is_computed = size.text is None and not is_column
-        return self._respelled(size, found, name) if is_computed else found
+        if is_computed:
+            return self._respelled(size, found, name)
+        return found
 
     def _respelled(self, size: Size, found: Size, name: str) -> Size:
         """Return the bound of a computed value whose text may be longer once it is converted."""
@@ -269,7 +280,9 @@ class Expressions(ABC):
         while "A_Expr" in left:
             chain.append(left["A_Expr"])
             left = left["A_Expr"].get("lexpr", {})
-        value = self.value(left, place) if left else EMPTY
+        value = EMPTY
+        if left:
+            value = self.value(left, place)
         for step in reversed(chain):
             other = step.get("rexpr", {})
             is_list = isinstance(other, list)
@@ -324,7 +337,9 @@ class Expressions(ABC):
         self.anything(node.get("arg"), place)
         self.anything([branch["expr"] for branch in branches], place)
         results = [branch["result"] for branch in branches]
-        last = [node["defresult"]] if "defresult" in node else []
+        last = []
+        if "defresult" in node:
+            last = [node["defresult"]]
         return one_of(self.each([*results, *last], place))
 
     def _coalesce(self, node: Node, place: Place) -> Size:
@@ -359,7 +374,9 @@ class Expressions(ABC):
     def _row(self, node: Node, place: Place) -> Size:
         """Return the bound of a row; its text has each quote twice, also those of rows in it."""
         sizes = self.each(node.get("args", ()), place)
-        whole = together(sizes) if sizes else EMPTY
+        whole = EMPTY
+        if sizes:
+            whole = together(sizes)
         length = 2 * whole.length + QUOTES * len(sizes)
         return self._built("row", replace(unnumbered(whole), length=length, item=None))
 
@@ -386,7 +403,9 @@ class Expressions(ABC):
         self.anything(node.get("indirection"), place)
         size = self.value(node["arg"], place)
         is_element = all(_is_index(item) for item in node.get("indirection", ()))
-        return element_of(size) if is_element else inexact(size)
+        if is_element:
+            return element_of(size)
+        return inexact(size)
 
     def _call(self, node: Node, place: Place) -> Size:
         name = strings(node["funcname"])[-1]
@@ -418,7 +437,9 @@ class Expressions(ABC):
         """
         amount = sizes[1]
         is_small = product(max(sizes[0].length, 1.0), amount.high) <= MAX_LENGTH
-        if is_small or not amount.is_stored:
+        if is_small:
+            return amount
+        if not amount.is_stored:
             return amount
         self.amounts.add(node.get("location", 0))
         return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
@@ -427,10 +448,14 @@ class Expressions(ABC):
         """Return how many rows `generate_series` gives; 1 for as many as there are stored days."""
         rows = series_rows(sizes)
         is_of_stored = any(size.is_stored for size in sizes)
-        if math.isfinite(rows) or not is_of_stored:
+        if math.isfinite(rows):
+            return rows
+        if not is_of_stored:
             return rows
         if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
-            return 1.0 if _is_long_span(arguments[2]) else math.inf
+            if _is_long_span(arguments[2]):
+                return 1.0
+            return math.inf
         call = arguments[1].get("FuncCall", {})
         if strings(call.get("funcname", ()))[-1:] not in _LENGTHS:
             return math.inf
@@ -490,7 +515,9 @@ def _fixed_number(size: Size, name: str) -> Size:
     if name in _FLOAT_TYPES:
         return between(size.low, size.high, replace(number, is_float=True))
     is_whole = size.constant is not None and size.constant.is_integer()
-    margin = 0.0 if is_whole else 0.5
+    margin = 0.5
+    if is_whole:
+        margin = 0.0
     most = _MOST_WHOLE[name]
     low = max(size.low - margin, -most)
     high = min(size.high + margin, most)
@@ -502,7 +529,9 @@ def _expanded(size: Size, name: str) -> Size:
     if not size.is_long:
         return size
     is_plain = name in _PLAIN_TYPES or name == "jsonb"
-    times = _PLAIN_BYTES if is_plain else _RENDERED_BYTES
+    times = _RENDERED_BYTES
+    if is_plain:
+        times = _PLAIN_BYTES
     return replace(size, length=times * size.length)
 
 
@@ -530,18 +559,24 @@ def _is_long_span(step: Node) -> bool:
     text = step.get("A_Const", {}).get("sval", {}).get("sval", "")
     span = days_of(of_text(text))
     is_known = span.text is None and span.constant is not None
-    return is_known and span.magnitude >= _MINUTE
+    if not is_known:
+        return False
+    return span.magnitude >= _MINUTE
 
 
 def _is_written(node: Node) -> bool:
     """Tell whether the value is a constant that is not NULL."""
     while "TypeCast" in node:
         node = node["TypeCast"]["arg"]
-    return "A_Const" in node and "isnull" not in node["A_Const"]
+    if "A_Const" not in node:
+        return False
+    return "isnull" not in node["A_Const"]
 
 
 def _is_index(item: Node) -> bool:
-    return "A_Indices" in item and not item["A_Indices"].get("is_slice")
+    if "A_Indices" not in item:
+        return False
+    return not item["A_Indices"].get("is_slice")
 
 
 def _paths_in(node: Node) -> Iterator[Node]:

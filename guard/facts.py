@@ -189,7 +189,9 @@ class ServerFacts:
         for visible in self.search_path:
             if (visible, name) in self.relations:
                 return (visible, name)
-        first = self.search_path[0] if self.search_path else ""
+        first = ""
+        if self.search_path:
+            first = self.search_path[0]
         return (first, name)
 
 

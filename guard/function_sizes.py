@@ -68,13 +68,17 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
 def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
     """Return what an aggregate gathers: as much as the plan says, or as a series has rows."""
     each = together(sizes)
-    least = 1.0 if name == "string_agg" else _ELEMENT_BYTES
+    least = _ELEMENT_BYTES
+    if name == "string_agg":
+        least = 1.0
     length = product(max(each.length, least), place.rows)
     if name.startswith("range"):
         length *= _RANGE_BYTES
     is_gathered = each.is_gathered or place.reads_tables
     if is_gathered:
-        added = product(max(each.length, 1.0), place.rows - 1) if place.rows > 1 else 0.0
+        added = 0.0
+        if place.rows > 1:
+            added = product(max(each.length, 1.0), place.rows - 1)
         length = max(GATHERED_CHARS, each.length) + added
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     if name in NUMBERS_OF["all"] and sizes:
@@ -106,7 +110,9 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
 def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
     """Return the bound of a number that is about as large as the first argument."""
     most = first.magnitude + 1
-    low = 0.0 if is_positive or first.low >= 0 else -most
+    low = 0.0
+    if not (is_positive or first.low >= 0):
+        low = -most
     return between(low, most, like)
 
 
@@ -121,7 +127,9 @@ def _length(sizes: Sequence[Size], like: Size) -> Size:
 
 
 def _repeated(sizes: list[Size]) -> Size:
-    times = max(sizes[1].high, 0.0) if len(sizes) > 1 else 1.0
+    times = 1.0
+    if len(sizes) > 1:
+        times = max(sizes[1].high, 0.0)
     return _text_of(sizes, product(sizes[0].length, times))
 
 
@@ -142,7 +150,9 @@ def _replaced(sizes: list[Size]) -> Size:
     """Bound a replacement: at worst every known or single character becomes the new text."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
         return sizes[0]
-    old = max(1.0, sizes[1].length) if sizes[1].text is not None else 1.0
+    old = 1.0
+    if sizes[1].text is not None:
+        old = max(1.0, sizes[1].length)
     return _text_of(sizes, product(sizes[0].length, max(1.0, sizes[2].length / old)))
 
 
@@ -151,7 +161,9 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
     new = sizes[2]
-    groups = new.text.count("\\") if new.text is not None else 0.0
+    groups = 0.0
+    if new.text is not None:
+        groups = new.text.count("\\")
     if new.text is None and not new.is_stored:
         groups = new.length
     return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
@@ -174,7 +186,9 @@ def _formatted(sizes: list[Size]) -> Size:
         elif match[2]:
             width = widest
         is_quoted = match[0][-1] in "IL"
-        shown = 2 * longest if is_quoted else longest
+        shown = longest
+        if is_quoted:
+            shown = 2 * longest
         length += max(width, shown)
     return replace(whole, length=length)
 
@@ -201,22 +215,30 @@ def _cut(sizes: list[Size]) -> Size:
     if len(sizes) < 2 or wanted is None or wanted < 0:  # noqa: PLR2004 - the text and how much
         return _text_of(sizes, sizes[0].length)
     found = _text_of(sizes, min(sizes[0].length, wanted))
-    return replace(found, is_gathered=False) if found.length < GATHERED_CHARS else found
+    if found.length < GATHERED_CHARS:
+        return replace(found, is_gathered=False)
+    return found
 
 
 def _substring(sizes: list[Size]) -> Size:
     """Bound a part of a text: from where and how long, or by a pattern and its escape."""
     is_by_place = len(sizes) > 2 and sizes[2].text is None  # noqa: PLR2004
-    return _cut(sizes) if is_by_place else _text_of(sizes, sizes[0].length)
+    if is_by_place:
+        return _cut(sizes)
+    return _text_of(sizes, sizes[0].length)
 
 
 def _polygon(sizes: list[Size]) -> Size:
-    points = max(sizes[0].high, 0.0) if len(sizes) > 1 else 0.0
+    points = 0.0
+    if len(sizes) > 1:
+        points = max(sizes[0].high, 0.0)
     return replace(unnumbered(together(sizes)), length=max(sizes[0].length, _POINT_CHARS * points))
 
 
 def _raised(sizes: list[Size]) -> Size:
-    return OPERATORS["^"](sizes[0], sizes[1]) if len(sizes) > 1 else unnumbered(sizes[0])
+    if len(sizes) > 1:
+        return OPERATORS["^"](sizes[0], sizes[1])
+    return unnumbered(sizes[0])
 
 
 def _exponential(sizes: list[Size]) -> Size:
@@ -232,7 +254,9 @@ def _rounded(sizes: list[Size]) -> Size:
     """Return a number with as many digits after its point as it is told to have."""
     first = sizes[0]
     most = first.magnitude + 1
-    low = 0.0 if first.low >= 0 else -most
+    low = 0.0
+    if not (first.low >= 0):
+        low = -most
     found = between(low, most, inexact(together(sizes)))
     places = 0.0
     if len(sizes) > 1 and not sizes[1].is_stored:
@@ -289,7 +313,9 @@ def _bucket(sizes: list[Size]) -> Size:
 
 def _quotient(sizes: list[Size]) -> Size:
     """`div` divides as `/` does."""
-    return OPERATORS["/"](sizes[0], sizes[1]) if len(sizes) > 1 else unnumbered(sizes[0])
+    if len(sizes) > 1:
+        return OPERATORS["/"](sizes[0], sizes[1])
+    return unnumbered(sizes[0])
 
 
 def _summed(size: Size, place: Place) -> Size:

@@ -102,7 +102,9 @@ class Qualified:
     @property
     def schema(self) -> str | None:
         """The schema it is qualified with."""
-        return self.parts[-2] if len(self.parts) > 1 else None
+        if len(self.parts) > 1:
+            return self.parts[-2]
+        return None
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,9 @@ class FunctionRule:
         schemas = self._schemas(call)
         if not schemas and self.facts.is_complete:
             reason = denial(call)
-            return _forbidden(call, reason) if reason else _missing(call)
+            if reason:
+                return _forbidden(call, reason)
+            return _missing(call)
         return self._unless_configured(call, schemas)
 
     def judge_field(self, name: str) -> StatementRejected | None:
@@ -167,16 +171,24 @@ class FunctionRule:
         refusal = self._unless_configured(call, schemas)
         if refusal is not None:
             return refusal
-        if self._is_configured("pg_catalog", call) or not self._may_be_unary(name):
+        if self._is_configured("pg_catalog", call):
+            return None
+        if not self._may_be_unary(name):
             return None
         reason = denial(call) or self._side_effect(call)
-        return _forbidden(call, reason) if reason else None
+        if reason:
+            return _forbidden(call, reason)
+        return None
 
     def _may_be_unary(self, name: str) -> bool:
         """Tell whether a built-in of that name may be called with one argument."""
-        if name in self.facts.unary_builtins or name in self.facts.types:
+        if name in self.facts.unary_builtins:
             return True
-        return not self.facts.is_complete and "_" in name
+        if name in self.facts.types:
+            return True
+        if self.facts.is_complete:
+            return False
+        return "_" in name
 
     def is_configured(self, key: Key) -> bool:
         """Tell whether the operator lists the function of that schema and name."""
@@ -193,11 +205,15 @@ class FunctionRule:
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
             return call.schema == "pg_catalog"
-        if not self.facts.is_complete or call.name in self.facts.builtins:
+        if not self.facts.is_complete:
+            return True
+        if call.name in self.facts.builtins:
             return True
         # A cast may be written like a call.
         is_type = call.name in self.facts.types
-        return is_type and call.name not in self.facts.routines
+        if not is_type:
+            return False
+        return call.name not in self.facts.routines
 
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
@@ -213,10 +229,14 @@ class FunctionRule:
         return _forbidden(call, _UNKNOWN)
 
     def _side_effect(self, call: Call) -> Text | None:
-        if call.name in HARMLESS_VOLATILE or call.name == "ts_rewrite":
+        if call.name in HARMLESS_VOLATILE:
+            return None
+        if call.name == "ts_rewrite":
             return None
         is_pure = self.facts.builtins.get(call.name, True)
-        return None if is_pure else _STATE
+        if is_pure:
+            return None
+        return _STATE
 
     def _schemas(self, call: Call) -> Sequence[str]:
         """Return the schemas in which the called function may be, if it is no built-in."""
@@ -229,14 +249,20 @@ class FunctionRule:
 
     def _visible_schemas(self, name: str) -> Sequence[str]:
         schemas = self.facts.routines.get(name, frozenset())
-        return [schema for schema in self.facts.search_path if schema in schemas]
+        found = []
+        for schema in self.facts.search_path:
+            if schema in schemas:
+                found.append(schema)
+        return found
 
     def _is_configured(self, schema: str, call: Call) -> bool:
         return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
 
 
 def _as_written(call: Call) -> Call:
-    return replace(call, parts=call.parts[-1:]) if call.schema == "pg_catalog" else call
+    if call.schema == "pg_catalog":
+        return replace(call, parts=call.parts[-1:])
+    return call
 
 
 def _is_newer(name: str, version: int) -> bool:
@@ -280,7 +306,9 @@ def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     if call.schema not in (None, "pg_catalog"):
         return False
     is_builtin = call.name in facts.builtins or not facts.is_complete
-    return is_builtin and reason in (_CATALOG, _SERVER)
+    if not is_builtin:
+        return False
+    return reason in (_CATALOG, _SERVER)
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
@@ -293,8 +321,12 @@ def _is_harmless_probe(call: Call) -> bool:
     """Tell whether `pg_input_is_valid(text, type)` names its type plainly, and the type's input
     looks no names up.
     """
-    type_name = call.arguments[1] if len(call.arguments) == 2 else None
-    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+    type_name = None
+    if len(call.arguments) == 2:
+        type_name = call.arguments[1]
+    if type_name is None:
+        return False
+    if not _PLAIN_TYPE.fullmatch(type_name):
         return False
     return not _LOOKED_UP.search(type_name)
 

@@ -58,7 +58,9 @@ class JoinRule:
 
     def _are_surely_few(self, found: Findings) -> bool:
         """Tell whether the statement has few relations, and each stands for one alone."""
-        if len(found.selects) > MAX_JOINED or found.cte_names:
+        if len(found.selects) > MAX_JOINED:
+            return False
+        if found.cte_names:
             return False
         if self._facts.view_definitions and any(map(self._is_view, found.relations)):
             return False
@@ -83,7 +85,9 @@ class JoinRule:
 
     def _width_of_view(self, key: Key) -> int:
         definition = self._facts.view_definitions.get(key)
-        if definition is None or key in self._facts.materialized_views:
+        if definition is None:
+            return 1
+        if key in self._facts.materialized_views:
             return 1
         try:
             (statement,) = parse(definition)
@@ -124,7 +128,9 @@ class _Count:
         is_own_plan = (
             query is None or query["op"] != "SETOP_NONE" or not _OWN_PLAN.isdisjoint(query)
         )
-        if query is None or is_own_plan:
+        if query is None:
+            return 1
+        if is_own_plan:
             return 1
         return self.of(query)
 
@@ -140,9 +146,13 @@ class _Count:
             return 1
         cte = _cte_of(item, scope)
         if cte is not None:
-            return self.of_query(cte["ctequery"].get("SelectStmt")) if self._is_inlined(cte) else 1
+            if self._is_inlined(cte):
+                return self.of_query(cte["ctequery"].get("SelectStmt"))
+            return 1
         relation = relation_of(item["RangeVar"], scope)
-        return 1 if relation is None else self._width_of(relation)
+        if relation is None:
+            return 1
+        return self._width_of(relation)
 
     def _is_inlined(self, cte: Node) -> bool:
         """Tell whether PostgreSQL puts the CTE's query where the CTE is read."""
@@ -155,10 +165,14 @@ class _Count:
 def _cte_of(item: Node, scope: Scope) -> Node | None:
     """Return the CTE that an item of a FROM reads; None for anything else."""
     table = item.get("RangeVar")
-    if table is None or "schemaname" in table:
+    if table is None:
+        return None
+    if "schemaname" in table:
         return None
     found = scope.find(table["relname"])
-    return found[0] if found is not None else None
+    if found is not None:
+        return found[0]
+    return None
 
 
 def _joined_subqueries(select: Node) -> Iterator[Node]:

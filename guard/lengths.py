@@ -95,15 +95,24 @@ def may_grow(found: Findings, text: str) -> bool:
 
     For the others, `growth_of` need not be called.
     """
-    if len(text) > LONG_CHARS or found.gathers_rows or found.has_json_syntax:
+    if len(text) > LONG_CHARS:
         return True
-    symbols = {operator[-1] for operator in found.operators if operator}
+    if found.gathers_rows:
+        return True
+    if found.has_json_syntax:
+        return True
+    symbols = set()
+    for operator in found.operators:
+        if operator:
+            symbols.add(operator[-1])
     if not _GROWING_OPERATORS.isdisjoint(symbols):
         return True
     types = {name[-1] for name in found.types}
     if not PADDED_TYPES.isdisjoint(types):
         return True
-    return _calls_grow(found) or _HUGE_NUMBER.search(text) is not None
+    if _calls_grow(found):
+        return True
+    return _HUGE_NUMBER.search(text) is not None
 
 
 def _calls_grow(found: Findings) -> bool:
@@ -134,7 +143,9 @@ def growth_of(select: Node, text: str, builtins: Collection[str] = ()) -> Growth
         raise refused(str(exc) or "||", texts.TOO_LONG) from exc
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
-    gathered = None if bounds.added_chars is None else int(bounds.added_chars)
+    gathered = None
+    if bounds.added_chars is not None:
+        gathered = int(bounds.added_chars)
     return Growth(gathered, frozenset(bounds.amounts))
 
 
@@ -338,7 +349,9 @@ class Bounds(Expressions):
             node = left
         for condition in conditions:
             self.anything(condition, Place(place, sources=found))
-        return [(alias, _all_of(found))] if alias else found
+        if alias:
+            return [(alias, _all_of(found))]
+        return found
 
     def _function_rows(self, node: Node, alias: str, place: Place) -> tuple[str, Rows]:
         """Return what functions in FROM give, and the name they go by."""

@@ -28,7 +28,9 @@ _SAMPLING = frozenset(("bernoulli", "system"))
 
 def is_system_schema(name: str) -> bool:
     """Tell whether `name` belongs to PostgreSQL itself."""
-    return name in _SYSTEM_SCHEMAS or name.startswith(("pg_toast", "pg_temp"))
+    if name in _SYSTEM_SCHEMAS:
+        return True
+    return name.startswith(("pg_toast", "pg_temp"))
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,16 @@ class ObjectRule:
 
     def _renames_tableoid(self, found: Findings) -> bool:
         """Tell whether another column may be meant by `tableoid`."""
-        return found.renames_tableoid or "tableoid" in self.facts.column_names
+        if found.renames_tableoid:
+            return True
+        return "tableoid" in self.facts.column_names
 
     def _is_system(self, relation: Relation) -> bool:
         schema, name = relation.schema, relation.name
         if schema is not None:
-            return is_system_schema(schema) or self._is_extension(schema, name)
+            if is_system_schema(schema):
+                return True
+            return self._is_extension(schema, name)
         if name in self.facts.system_relations:
             return True
         for visible in self.facts.search_path:
@@ -112,4 +118,6 @@ def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
 
 
 def _is_builtin_sampling(name: Name) -> bool:
-    return name[-1] in _SAMPLING and name[:-1] in ((), ("pg_catalog",))
+    if name[-1] not in _SAMPLING:
+        return False
+    return name[:-1] in ((), ("pg_catalog",))

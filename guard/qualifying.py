@@ -95,7 +95,10 @@ class Qualifier:
                 is_harmful = operator.oid in self._closure.operators
                 (harmful if is_harmful else harmless).append(operator)
             if harmful:
-                own_types = {key for key in _operands(harmless) if not _is_system(key)}
+                own_types = set()
+                for key in _operands(harmless):
+                    if not _is_system(key):
+                        own_types.add(key)
                 is_builtin = symbol in self._facts.builtin_operators
                 contested[symbol] = _Contested(is_builtin, frozenset(own_types), _operands(harmful))
         return contested
@@ -211,7 +214,10 @@ class Qualifier:
         """
         if not self._symbols and not self._names:
             return False
-        symbols = {symbol for symbol, each in self._symbols.items() if each.is_builtin}
+        symbols = set()
+        for symbol, each in self._symbols.items():
+            if each.is_builtin:
+                symbols.add(symbol)
         rewriting = _Rewriting(symbols, set(self._names), self._new_words())
         try:
             rewriting.visit(select)
@@ -224,7 +230,11 @@ class Qualifier:
         version = self._facts.version // 10_000
         if not version:
             return set()
-        return {word for word, since in SYNTAX_SINCE.items() if version < since}
+        found = set()
+        for word, since in SYNTAX_SINCE.items():
+            if version < since:
+                found.add(word)
+        return found
 
 
 def _operands(operators: list[UserOperator]) -> frozenset[Key]:
@@ -269,7 +279,9 @@ class _Rewriting:
         """Rewrite the nodes that `holder` holds; a rewriter changes its node or returns another."""
         for kind in list(holder):
             rewriter = _REWRITERS.get(kind)
-            if rewriter is None or not isinstance(holder[kind], dict):
+            if rewriter is None:
+                continue
+            if not isinstance(holder[kind], dict):
                 continue
             made = rewriter(self, holder[kind])
             if made is not None:
@@ -281,7 +293,9 @@ class _Rewriting:
         return not self._symbols.isdisjoint(symbols)
 
     def _qualified(self, name: list[Node]) -> list[Node]:
-        if len(name) != 1 or not self._is_contested(*strings(name)):
+        if len(name) != 1:
+            return name
+        if not self._is_contested(*strings(name)):
             return name
         self.changed = True
         return [_string(_SYSTEM), *name]
@@ -367,7 +381,9 @@ class _Rewriting:
             parts.append(self._operation(symbol, value, item))
         if len(parts) == 1:
             return parts[0]
-        operator = "OR_EXPR" if symbol == "=" else "AND_EXPR"
+        operator = "AND_EXPR"
+        if symbol == "=":
+            operator = "OR_EXPR"
         return _chain(operator, parts)
 
     def _distinct(self, one: Node, other: Node, *, is_equal: bool) -> Node | None:
@@ -383,7 +399,9 @@ class _Rewriting:
             parts.append(self._distinct_value(left_field, right_field, is_equal=is_equal))
         if len(parts) == 1:
             return parts[0]
-        operator = "AND_EXPR" if is_equal else "OR_EXPR"
+        operator = "OR_EXPR"
+        if is_equal:
+            operator = "AND_EXPR"
         return _chain(operator, parts)
 
     def _distinct_value(self, one: Node, other: Node, *, is_equal: bool) -> Node:
@@ -398,7 +416,9 @@ class _Rewriting:
 
     def case(self, node: Node) -> None:
         """Write `CASE x WHEN y` out as `CASE WHEN x = y`."""
-        if "arg" not in node or not self._is_contested("="):
+        if "arg" not in node:
+            return
+        if not self._is_contested("="):
             return
         value = node.pop("arg")
         for item in node["args"]:
@@ -437,7 +457,9 @@ _REWRITERS: Mapping[str, Any] = {
 
 def _size(value: Any) -> int:
     """Return how many nodes and lists there are in a part of a tree."""
-    children = value.values() if isinstance(value, dict) else value
+    children = value
+    if isinstance(value, dict):
+        children = value.values()
     size = 1
     for child in children:
         if isinstance(child, (dict, list)):

@@ -45,7 +45,11 @@ class ReadNames:
 
     @cached_property
     def _long(self) -> list[str]:
-        return [name for name in self.all if _may_be_cut(name)]
+        found = []
+        for name in self.all:
+            if _may_be_cut(name):
+                found.append(name)
+        return found
 
     def meant_by(self, written: str) -> frozenset[str]:
         """Return those that some server may read where a tree has `written`.
@@ -91,7 +95,9 @@ class ReadingRule:
         gets its name.
         """
         if not self._facts.is_complete:
-            return folded(name) != name or _may_be_cut(name)
+            if folded(name) != name:
+                return True
+            return _may_be_cut(name)
         return bool(self._relations.meant_by(name))
 
     def _is_misread(self, name: str, names: ReadNames, system: frozenset[str]) -> bool:
@@ -99,7 +105,9 @@ class ReadingRule:
         others = names.meant_by(name) - {name}
         if not others:
             return False
-        return name in names.all or not system.isdisjoint(others)
+        if name in names.all:
+            return True
+        return not system.isdisjoint(others)
 
     @cached_property
     def _relations(self) -> ReadNames:
@@ -124,4 +132,6 @@ def _may_be_cut(name: str) -> bool:
 
 def _is_cut(one: str, other: str) -> bool:
     """Tell whether both may be what is left of the same name."""
-    return one.startswith(other) or other.startswith(one)
+    if one.startswith(other):
+        return True
+    return other.startswith(one)

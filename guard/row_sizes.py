@@ -65,7 +65,9 @@ class Place:
     @property
     def most_rows(self) -> float:
         """How many rows there surely are at most."""
-        return math.inf if self.reads_tables else self.rows
+        if self.reads_tables:
+            return math.inf
+        return self.rows
 
     def outward(self) -> "Iterator[Place]":
         """This place, and those around it."""
@@ -88,7 +90,9 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
     It means a column, or a whole row by its alias.
     """
     name = parts[-1]
-    qualifier = parts[-2] if len(parts) > 1 else None
+    qualifier = None
+    if len(parts) > 1:
+        qualifier = parts[-2]
     for alias, rows in sources:
         is_meant = qualifier is None or alias == qualifier
         columns = rows.columns
@@ -118,7 +122,9 @@ def aggregates(select: Node) -> bool:
 def last_field(node: Node) -> str | None:
     """Return the last name of a column reference; None for any other expression."""
     fields = strings(node.get("ColumnRef", {}).get("fields", ()))
-    return fields[-1] if fields else None
+    if fields:
+        return fields[-1]
+    return None
 
 
 def name_of(node: Node) -> str:
@@ -129,12 +135,16 @@ def name_of(node: Node) -> str:
     if column:
         return column
     call = strings(node.get("FuncCall", {}).get("funcname", ()))
-    return call[-1] if call else ""
+    if call:
+        return call[-1]
+    return ""
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """Return the rows with their first columns called `names`."""
-    if not names or rows.columns is None:
+    if not names:
+        return rows
+    if rows.columns is None:
         return rows
     if isinstance(rows.columns, Everything):
         return rows

@@ -39,7 +39,9 @@ class Row:
     @property
     def is_sure(self) -> bool:
         """Whether all its columns are known by name."""
-        return not self.is_open and all(name is not None for name, _ in self.columns)
+        if self.is_open:
+            return False
+        return all((name is not None for name, _ in self.columns))
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
@@ -47,7 +49,9 @@ class Row:
         for column, row in self.columns:
             if column == name:
                 found.append(row)
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def renamed(self, names: Iterable[str]) -> "Row":
         """Return the row with its first columns called `names`."""
@@ -171,7 +175,9 @@ class FieldCheck:
 
     def _relation(self, node: Node, scope: Scope) -> Row:
         name = node["relname"]
-        found = scope.find(name) if "schemaname" not in node else None
+        found = None
+        if "schemaname" not in node:
+            found = scope.find(name)
         if found is not None:
             return self._cte(*found)
         return self._stored(self.facts.key(node.get("schemaname"), name))
@@ -182,7 +188,9 @@ class FieldCheck:
         Rows within its rows are followed down to `_MAX_ROW_DEPTH`.
         """
         columns = self.facts.attributes.get(key)
-        if columns is None or depth > _MAX_ROW_DEPTH:
+        if columns is None:
+            return _UNKNOWN
+        if depth > _MAX_ROW_DEPTH:
             return _UNKNOWN
         found: list[tuple[str | None, Row | None]] = []
         for column in columns:
@@ -236,7 +244,9 @@ class FieldCheck:
             return None
         if name in self.facts.row_results:
             return self._value(call) or _UNKNOWN
-        if not self.facts.is_complete or name in self.facts.types:
+        if not self.facts.is_complete:
+            return _UNKNOWN
+        if name in self.facts.types:
             return _UNKNOWN
         column = node.get("alias", {}).get("aliasname", name)
         return _scalars([column])
@@ -290,7 +300,9 @@ class FieldCheck:
         if names[-1:] == ("*",):
             return _all_columns(names, offered)
         fields = value.get("A_Indirection", {}).get("indirection", ())
-        if not fields or "A_Star" not in fields[-1]:
+        if not fields:
+            return None
+        if "A_Star" not in fields[-1]:
             return None
         inner = {"A_Indirection": {**value["A_Indirection"], "indirection": fields[:-1]}}
         return self._value(inner) or _UNKNOWN
@@ -308,7 +320,9 @@ class FieldCheck:
             return strings(node["indirection"])[-1]
         if kind in ("TypeCast", "CollateClause"):
             is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
-            return self._figured(node["arg"]) if is_plain else None
+            if is_plain:
+                return self._figured(node["arg"])
+            return None
         return None
 
     # --------------------------------------------------------------------------
@@ -348,7 +362,9 @@ class FieldCheck:
         name = strings(node["funcname"])[-1]
         if name in POPULATING:
             arguments = node.get("args")
-            return self._value(arguments[0]) if arguments else None
+            if arguments:
+                return self._value(arguments[0])
+            return None
         columns = self.facts.row_results.get(name)
         if not columns:
             return None
@@ -372,7 +388,9 @@ class FieldCheck:
 
     def _named(self, names: tuple[str, ...]) -> Row | None:
         """Return the row that a reference gives, if everything it may mean gives the same."""
-        if names[-1] == "*" or not self._is_gathered:
+        if names[-1] == "*":
+            return None
+        if not self._is_gathered:
             return None
         if len(names) > 1:
             found = self._meanings_of_field(names[-2], names[-1])
@@ -381,7 +399,9 @@ class FieldCheck:
         if not found:
             return None
         first, *others = found
-        return first if all(row == first for row in others) else None
+        if all(row == first for row in others):
+            return first
+        return None
 
     def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
         """Return what `table.name` may mean, for each part of a FROM of that name."""
@@ -422,11 +442,15 @@ class FieldCheck:
         if name == "*":
             return True
         rows = self.tables.get(table, [])
-        return bool(rows) and all(row.has(name) for row in rows)
+        if not bool(rows):
+            return False
+        return all(row.has(name) for row in rows)
 
 
 def _reference(value: Node) -> tuple[str, ...]:
-    return strings(value["ColumnRef"]["fields"]) if "ColumnRef" in value else ()
+    if "ColumnRef" in value:
+        return strings(value["ColumnRef"]["fields"])
+    return ()
 
 
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
@@ -471,10 +495,14 @@ def _fields(node: Node) -> tuple[str, ...]:
 
 def _stepped(row: Row | None, step: Node) -> Row | None:
     """Return what a field or a subscript of the row is."""
-    if row is None or "A_Star" in step:
+    if row is None:
+        return None
+    if "A_Star" in step:
         return None
     if "A_Indices" not in step:
-        return None if row.is_array else row.value(step["String"]["sval"])
+        if row.is_array:
+            return None
+        return row.value(step["String"]["sval"])
     if not row.is_array:
         return None
     is_slice = step["A_Indices"].get("is_slice", False)
@@ -492,7 +520,9 @@ def _default_name(kind: str, node: Node) -> str:
 def _called_function(value: Node) -> str:
     """Return the name of the function that the expression calls; empty for other expressions."""
     call = value.get("FuncCall")
-    return strings(call["funcname"])[-1] if call else ""
+    if call:
+        return strings(call["funcname"])[-1]
+    return ""
 
 
 def _json_columns(columns: Iterable[Node]) -> Iterator[str]:

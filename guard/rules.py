@@ -44,14 +44,18 @@ def _pattern(mask: str) -> re.Pattern[str]:
 
 
 def _is_match(mask: str, part: str) -> bool:
-    return mask == part if _ANY not in mask else _pattern(mask).fullmatch(part) is not None
+    if _ANY not in mask:
+        return mask == part
+    return _pattern(mask).fullmatch(part) is not None
 
 
 def _covers(rule: Name, name: Name) -> bool:
     """Tell whether each part of `rule` matches the part of `name` in its place; `name` may be
     longer.
     """
-    return len(rule) <= len(name) and all(map(_is_match, rule, name))
+    if len(rule) > len(name):
+        return False
+    return all(map(_is_match, rule, name))
 
 
 @dataclass(frozen=True)

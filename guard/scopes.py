@@ -43,7 +43,9 @@ class Scope:
         """Return the scope inside the CTE at the place: it sees the ones before it, or all if
         the WITH is RECURSIVE.
         """
-        return self if self.is_recursive else replace(self, seen=place)
+        if self.is_recursive:
+            return self
+        return replace(self, seen=place)
 
     def entered(self, clause: Node) -> "Scope":
         """Return the scope of the query that follows a WITH, which stands in this scope."""

@@ -105,7 +105,9 @@ class Size:
     @property
     def constant(self) -> float | None:
         """The number itself, where it is known."""
-        return self.low if self.low == self.high else None
+        if self.low == self.high:
+            return self.low
+        return None
 
     @property
     def is_long(self) -> bool:
@@ -115,7 +117,9 @@ class Size:
     @property
     def is_unknown(self) -> bool:
         """Whether the statement computes it, so that its text is not known."""
-        return self.text is None and not self.is_stored
+        if self.text is not None:
+            return False
+        return not self.is_stored
 
 
 STORED = Size(length=1, is_stored=True)
@@ -174,7 +178,9 @@ def together(sizes: Iterable[Size]) -> Size:
 
 def inexact(size: Size) -> Size:
     """Return the bound without the known text."""
-    return size if size.text is None else replace(size, text=None)
+    if size.text is None:
+        return size
+    return replace(size, text=None)
 
 
 def unnumbered(size: Size) -> Size:
@@ -231,11 +237,15 @@ def days_of(size: Size) -> Size:
     """Return the bound of a text that is read as a moment or a span of time; others are what
     they are.
     """
-    if size.text is None or _NUMBER.fullmatch(size.text.strip()):
+    if size.text is None:
+        return size
+    if _NUMBER.fullmatch(size.text.strip()):
         return size
     days = _days(size.text.strip())
     known = replace(size, text=None)
-    return unnumbered(size) if days is None else replace(known, low=days, high=days)
+    if days is None:
+        return unnumbered(size)
+    return replace(known, low=days, high=days)
 
 
 def _days(text: str) -> float | None:
@@ -261,7 +271,9 @@ def _days_of_date(year: int, month: int, day: int) -> float | None:
 def _days_of_span(text: str) -> float | None:
     """Return the length of `3 days 2 hours` in days; None if it is no span."""
     spans = _SPAN.findall(text)
-    if not spans or _SPAN.sub("", text).strip():
+    if not spans:
+        return None
+    if _SPAN.sub("", text).strip():
         return None
     days = 0.0
     for amount, unit in spans:
@@ -323,7 +335,9 @@ def _grown(values: list[float]) -> float:
 
 def product(left: float, right: float) -> float:
     """Return `left * right`, where nothing times infinity is nothing."""
-    if left == 0 or right == 0:
+    if left == 0:
+        return 0.0
+    if right == 0:
         return 0.0
     return left * right
 
@@ -399,7 +413,9 @@ def _raised(left: Size, right: Size) -> Size:
     base = left.magnitude
     if right.low < 0:
         has_zero = left.low <= 0 <= left.high
-        smallest = 0.0 if has_zero else min(abs(left.low), abs(left.high))
+        smallest = 0.0
+        if not has_zero:
+            smallest = min(abs(left.low), abs(left.high))
         base = max(base, 1 / smallest if smallest else math.inf)
     most = _power(base, right.magnitude)
     return between(-most, most, whole, length=max(whole.length, _digits(most)))
@@ -436,7 +452,9 @@ def constant_text(size: Size) -> str | None:
     if size.text is not None or number is None:
         return size.text
     is_exact = number.is_integer() and abs(number) < 1e15  # noqa: PLR2004 - of a float
-    return f"{number:.0f}" if is_exact else None
+    if is_exact:
+        return f"{number:.0f}"
+    return None
 
 
 OPERATORS: dict[str, Callable[[Size, Size], Size]] = {

@@ -189,7 +189,9 @@ class _Walk:
                 under_way.discard(query)
                 continue
             reads_itself = query in under_way
-            if reads_itself or levels.get(query, -1) >= level:
+            if reads_itself:
+                continue
+            if levels.get(query, -1) >= level:
                 continue
             if _is_too_much(level, self.width):
                 raise ValidationFailed(TOO_DEEP)
@@ -247,7 +249,9 @@ def _refuse_unlisted(key: str, child: Any) -> None:
     if key in FORBIDDEN_FIELDS:
         raise ForbiddenStatement(FORBIDDEN_FIELDS[key])
     if key not in QUERY_NODES and key not in QUERY_FIELDS:
-        fields = child if isinstance(child, dict) else {}
+        fields = {}
+        if isinstance(child, dict):
+            fields = child
         raise ForbiddenStatement(operation_of(key, fields))
 
 
@@ -266,7 +270,9 @@ def _adds_columns(select: Node) -> bool:
             break
     if not has_star:
         return False
-    return len(targets) > 1 or len(joined_items(select)) > 1
+    if len(targets) > 1:
+        return True
+    return len(joined_items(select)) > 1
 
 
 def joined_items(select: Node) -> list[Node]:
@@ -295,7 +301,9 @@ def _catalog_value(node: Node) -> str | None:
         return "pg_typeof"
     column = cast.get("arg", {}).get("ColumnRef", {}).get("fields", ())
     is_table = strings(column)[-1:] == ("tableoid",) and _type_name(cast) == ("regclass",)
-    return "tableoid::regclass" if is_table else None
+    if is_table:
+        return "tableoid::regclass"
+    return None
 
 
 def _type_name(cast: Node) -> Name:
@@ -326,7 +334,9 @@ def _compared_by(node: Node) -> Iterator[Node]:
     if node.get("kind") == "AEXPR_NULLIF":  # it gives its left side
         return
     left, right = node.get("lexpr"), node.get("rexpr")
-    if not left or not right:
+    if not left:
+        return
+    if not right:
         return
     if _catalog_value(left) and _catalog_value(right):
         yield left
@@ -361,7 +371,9 @@ def _cte_of(node: Node, scope: Scope) -> Node | None:
     if "schemaname" in node:
         return None
     found = scope.find(node["relname"])
-    return found[0] if found is not None else None
+    if found is not None:
+        return found[0]
+    return None
 
 
 def _relation(node: Node, scope: Scope, found: Findings) -> None:
@@ -418,7 +430,9 @@ def _cast_from(node: Node) -> str:
     constant = source.get("A_Const", {})
     is_text = "sval" in constant or "isnull" in constant
     has_modifiers = "typmods" in node.get("typeName", {})
-    return "text" if is_text and not has_modifiers else "value"
+    if is_text and (not has_modifiers):
+        return "text"
+    return "value"
 
 
 def _made(node: Node, _: Scope, found: Findings) -> None:
@@ -458,7 +472,8 @@ def _expression(node: Node, scope: Scope, found: Findings) -> None:
     if symbols is None:
         _operator(node.get("name", ()), scope, found)
     else:
-        found.operators.extend((symbol,) for symbol in symbols)
+        for symbol in symbols:
+            found.operators.append((symbol,))
 
 
 def _equal(node: Node, _: Scope, found: Findings) -> None:

@@ -38,7 +38,11 @@ class Days:
 def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
     """Return the days that the WHERE of `sql` restricts its rows to; None when that is not sure."""
     select = _select_of(sql)
-    if select is None or "larg" in select or "whereClause" not in select:
+    if select is None:
+        return None
+    if "larg" in select:
+        return None
+    if "whereClause" not in select:
         return None
     ctes = select.get("withClause", {}).get("ctes", ())
     named = {cte["CommonTableExpr"]["ctename"] for cte in ctes}
@@ -57,7 +61,9 @@ def _select_of(sql: str) -> Node | None:
         statements = parse(sql)
     except StatementRejected:
         return None
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    if len(statements) != 1:
+        return None
+    if statements[0].kind != "SelectStmt":
         return None
     return statements[0].node
 
@@ -192,7 +198,9 @@ class _Reading:
     def _is_time(self, node: Node) -> bool:
         """Tell whether it is a column of time; raises `_Untold` if it may be one."""
         column = self._column_of(node)
-        return column is not None and column.type.startswith(_TIMES)
+        if column is None:
+            return False
+        return column.type.startswith(_TIMES)
 
     def _column_of(self, node: Node) -> Column | None:
         parts = _texts(node.get("ColumnRef", {}).get("fields", ()))
@@ -206,7 +214,9 @@ class _Reading:
             if source.table is None:
                 raise _Untold  # it may be a time of a subquery or the like
             found += [column for column in source.table.columns if column.name == parts[-1]]
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     # --------------------------------------------------------------------------
     # days
@@ -234,7 +244,9 @@ class _Reading:
         if not name.startswith(_TIMES):
             raise _Untold
         argument = cast.get("arg", {})
-        return self._instant(argument) if name == "date" else self._day(argument)
+        if name == "date":
+            return self._instant(argument)
+        return self._day(argument)
 
     def _cut_day(self, call: Node) -> date:
         name = _texts(call.get("funcname", ()))[-1]
@@ -266,14 +278,18 @@ class _Reading:
         if "lexpr" not in node:
             raise _Untold
         day = self._instant(node["lexpr"]) if of_instant else self._day(node["lexpr"])
-        sign = 1 if operator == ("+",) else -1
+        sign = -1
+        if operator == ("+",):
+            sign = 1
         right = node["rexpr"]
         if "A_Const" in right:  # days
             return day + timedelta(days=sign * _whole(right))
         count, unit = _interval_of(right)
         if unit in _MONTHS:
             return _shifted(day, sign * count * _MONTHS[unit])
-        days = 7 * count if unit == "week" else count
+        days = count
+        if unit == "week":
+            days = 7 * count
         return day + timedelta(days=sign * days)
 
 
@@ -334,7 +350,11 @@ def _shifted(day: date, months: int) -> date:
 
 
 def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(node["String"]["sval"] for node in nodes if "String" in node)
+    found = []
+    for node in nodes:
+        if "String" in node:
+            found.append(node["String"]["sval"])
+    return tuple(found)
 
 
 def _string(node: Node) -> str:

@@ -98,7 +98,11 @@ def _plain_call(node: Node) -> str | None:
     call: Node = node.get("FuncCall", {})
     names = call.get("funcname", ())
     arguments = call.get("args", ())
-    if not call.keys() <= _CALL_KEYS or len(names) != 1 or len(arguments) > 1:
+    if not call.keys() <= _CALL_KEYS:
+        return None
+    if len(names) != 1:
+        return None
+    if len(arguments) > 1:
         return None
     if not all("ColumnRef" in argument for argument in arguments):
         return None

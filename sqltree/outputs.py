@@ -107,7 +107,9 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
         statements = parse(sql)
     except StatementRejected:
         return unknown
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    if len(statements) != 1:
+        return unknown
+    if statements[0].kind != "SelectStmt":
         return unknown
     found = _Reader(catalog).select(statements[0].node, _Names())
     if len(found) != len(columns):
@@ -136,8 +138,13 @@ class _Names:
             visible = self.sources.get(parts[-2], ())
         else:
             return None
-        found = [column for column in visible if column.name == parts[-1]]
-        return found[0] if len(found) == 1 else None
+        found = []
+        for column in visible:
+            if column.name == parts[-1]:
+                found.append(column)
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
         """Return the columns of `*` or `name.*`."""
@@ -271,7 +278,9 @@ class _Reader:
 
     def _aggregated(self, function: Aggregate, node: Node, names: _Names) -> OutputColumn:
         arguments = node.get("args", [])
-        ordered = node.get("agg_order", []) if node.get("agg_within_group") else []
+        ordered = []
+        if node.get("agg_within_group"):
+            ordered = node.get("agg_order", [])
         if ordered:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x)
             arguments = [ordered[0].get("SortBy", {}).get("node", {})]
         is_total = _adds_up(function, node)
@@ -302,12 +311,21 @@ class _Reader:
             return _multiple(sides[0], is_percent=operator == "*" and _has_hundred(node))
         if len(sides) == 2 and operator == "/":
             return _quotient(*sides)
-        return _sum(sides) if operator in _SIGNS else _mixture(sides)
+        if operator in _SIGNS:
+            return _sum(sides)
+        return _mixture(sides)
 
     def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
         """Describe the operands that aren't constants."""
-        operands = [node[side] for side in ("lexpr", "rexpr") if side in node]
-        return [self._described(each, names) for each in operands if not _is_constant(each)]
+        operands = []
+        for side in ("lexpr", "rexpr"):
+            if side in node:
+                operands.append(node[side])
+        found = []
+        for each in operands:
+            if not _is_constant(each):
+                found.append(self._described(each, names))
+        return found
 
 
 def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
@@ -379,7 +397,11 @@ def _adds_up(function: Aggregate, node: Node) -> bool:
 
     Distinct values and running totals would count twice.
     """
-    return function in ("sum", "count") and not node.get("agg_distinct") and "over" not in node
+    if function not in ("sum", "count"):
+        return False
+    if node.get("agg_distinct"):
+        return False
+    return "over" not in node
 
 
 def _tables_of(names: _Names) -> tuple[Table, ...]:
@@ -394,21 +416,29 @@ def _tables_of(names: _Names) -> tuple[Table, ...]:
 
 def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
     """Return the table whose rows these columns are; None for those of a subquery."""
-    table = columns[0].table if columns else None
-    if table is None or len(columns) != len(table.columns):
+    table = None
+    if columns:
+        table = columns[0].table
+    if table is None:
+        return None
+    if len(columns) != len(table.columns):
         return None
     return table
 
 
 def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[OutputColumn, ...]:
-    renamed = [
-        replace(one, name=name, is_named=True) for one, name in zip(columns, names, strict=False)
-    ]
+    renamed = []
+    for one, name in zip(columns, names, strict=False):
+        renamed.append(replace(one, name=name, is_named=True))
     return (*renamed, *columns[len(renamed) :])
 
 
 def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(node["String"]["sval"] for node in nodes if "String" in node)
+    found = []
+    for node in nodes:
+        if "String" in node:
+            found.append(node["String"]["sval"])
+    return tuple(found)
 
 
 def _text(node: Node) -> str:

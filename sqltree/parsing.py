@@ -255,7 +255,9 @@ def _json_tree(data: bytes) -> str:
 
 def _decoded(text: str) -> Node:
     """Decode the tree. Python's decoder is fast, but fails at a chain of 400 operators."""
-    hook = _Breaks().node if len(text) > _BIG_TREE_CHARS else None
+    hook = None
+    if len(text) > _BIG_TREE_CHARS:
+        hook = _Breaks().node
     try:
         tree: Node = json.loads(text, object_hook=hook)
     except RecursionError:
@@ -320,4 +322,6 @@ def _statement(raw: Node, data: bytes) -> ParsedStatement:
 
 def _first_line(message: str) -> str:
     """Return the first line of PostgreSQL's message, cut: it may quote the rest of the text."""
-    return message.splitlines()[0][:_MAX_MESSAGE_CHARS] if message else "syntax error"
+    if message:
+        return message.splitlines()[0][:_MAX_MESSAGE_CHARS]
+    return "syntax error"

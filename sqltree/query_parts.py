@@ -103,7 +103,11 @@ class _Reading:
         )
 
     def _all(self, kind: str) -> list[Node]:
-        return [node for each, node in self._nodes if each == kind]
+        found = []
+        for each, node in self._nodes:
+            if each == kind:
+                found.append(node)
+        return found
 
     def _conditions(self, selects: Iterable[Node]) -> Iterator[Node]:
         for select in selects:
@@ -140,11 +144,15 @@ class _Reading:
         for each in select.get("sortClause", ()):
             key = each["SortBy"]
             keys.append(self._said(_shown_as(key["node"], select)) + _direction(key))
-        limit = f" LIMIT {self._said(select['limitCount'])}" if "limitCount" in select else ""
+        limit = ""
+        if "limitCount" in select:
+            limit = f" LIMIT {self._said(select['limitCount'])}"
         return ", ".join(keys) + limit
 
     def _said(self, node: Node | None, depth: int = 0) -> str:
-        if not node or depth > _MAX_DEPTH:
+        if not node:
+            return _CUT
+        if depth > _MAX_DEPTH:
             return _CUT
         kind, value = next(iter(node.items()))
         if kind == "ColumnRef":
@@ -177,7 +185,9 @@ def _nodes(tree: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _conjuncts(condition: Node | None) -> Iterator[Node]:
-    pending = [condition] if condition else []
+    pending = []
+    if condition:
+        pending = [condition]
     while pending:
         each = pending.pop()
         inner = each.get("BoolExpr")
@@ -211,12 +221,16 @@ def _shown_as(key: Node, select: Node) -> Node:
 def _links(condition: Node) -> bool:
     """Tell whether the condition equates columns of two tables."""
     node = condition.get("A_Expr", {})
-    if node.get("kind") != "AEXPR_OP" or _operator(node) != "=":
+    if node.get("kind") != "AEXPR_OP":
+        return False
+    if _operator(node) != "=":
         return False
     left = _reference(node.get("lexpr"))
     right = _reference(node.get("rexpr"))
     are_qualified = len(left) > 1 and len(right) > 1
-    return are_qualified and left[0] != right[0]
+    if not are_qualified:
+        return False
+    return left[0] != right[0]
 
 
 def _reference(node: Node | None) -> list[str]:
@@ -229,11 +243,17 @@ def _operands(kind: str, value: Any) -> list[Node]:
     """Return the parts of an expression that its text shows."""
     match kind:
         case "A_Expr":
-            return [value[side] for side in ("lexpr", "rexpr") if side in value]
+            found = []
+            for side in ("lexpr", "rexpr"):
+                if side in value:
+                    found.append(value[side])
+            return found
         case "List":
             return list(value["items"])
         case "SubLink":
-            return [value["testexpr"]] if "testexpr" in value else []
+            if "testexpr" in value:
+                return [value["testexpr"]]
+            return []
         case "TypeCast" | "NullTest":
             return [value["arg"]]
         case "A_Const" | "SelectStmt":
@@ -245,12 +265,20 @@ def _operands(kind: str, value: Any) -> list[Node]:
 def _arguments(value: Any) -> list[Node]:
     if not isinstance(value, Mapping):
         return []
-    return [each for each in value.get("args", ()) if isinstance(each, Mapping)]
+    found = []
+    for each in value.get("args", ()):
+        if isinstance(each, Mapping):
+            found.append(each)
+    return found
 
 
 def _call(value: Node, arguments: Sequence[str]) -> str:
-    distinct = "DISTINCT " if value.get("agg_distinct") else ""
-    listed = "*" if value.get("agg_star") else ", ".join(arguments)
+    distinct = ""
+    if value.get("agg_distinct"):
+        distinct = "DISTINCT "
+    listed = "*"
+    if not value.get("agg_star"):
+        listed = ", ".join(arguments)
     return f"{_called(value)}({distinct}{listed})"
 
 
@@ -277,12 +305,16 @@ def _constant(value: Node) -> str:
 def _operator(value: Node) -> str:
     kind, name = value.get("kind", ""), _name(value["name"][-1])
     if kind == "AEXPR_IN":
-        return "IN" if name == "=" else "NOT IN"
+        if name == "=":
+            return "IN"
+        return "NOT IN"
     return name
 
 
 def _direction(key: Node) -> str:
-    return " DESC" if key.get("sortby_dir") == "SORTBY_DESC" else ""
+    if key.get("sortby_dir") == "SORTBY_DESC":
+        return " DESC"
+    return ""
 
 
 def _called(call: Node) -> str:
@@ -294,7 +326,9 @@ def _table(node: Node) -> str:
 
 
 def _name(field: Node) -> str:
-    return str(field["String"].get("sval", "")) if "String" in field else "*"
+    if "String" in field:
+        return str(field["String"].get("sval", ""))
+    return "*"
 
 
 def _texts(said: Iterable[str]) -> frozenset[str]:

@@ -150,7 +150,9 @@ class _Scope:
 def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Table, Column]]:
     found = []
     for table in tables:
-        column = table.column(name) if table else None
+        column = None
+        if table:
+            column = table.column(name)
         if table and column:
             found.append((table, column))
     return found
@@ -166,7 +168,9 @@ class _Place:
 
     @property
     def must_hold(self) -> bool:
-        return self.is_filter and not self.is_negated
+        if not self.is_filter:
+            return False
+        return not self.is_negated
 
 
 class _Reader:
@@ -184,7 +188,8 @@ class _Reader:
         while self._pending:
             value, place = self._pending.pop()
             if isinstance(value, list):
-                self._pending.extend((item, place) for item in value)
+                for item in value:
+                    self._pending.append((item, place))
             elif isinstance(value, dict):
                 for key, child in value.items():
                     self._enter(key, child, place)
@@ -238,7 +243,9 @@ class _Reader:
     def _base_table(self, node: Node, ctes: frozenset[str]) -> Table | None:
         parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
         is_cte = len(parts) == 1 and parts[0] in ctes
-        if is_cte or "colnames" in node.get("alias", {}):
+        if is_cte:
+            return None
+        if "colnames" in node.get("alias", {}):
             return None
         return table_named(parts, self._catalog)
 
@@ -251,7 +258,9 @@ class _Reader:
             left, right = right, left
         fields = left.get("ColumnRef", {}).get("fields", ())
         name = tuple(part["String"]["sval"] for part in fields if "String" in part)
-        found = scope.column(name) if name else None
+        found = None
+        if name:
+            found = scope.column(name)
         if found is None:
             return
         for item in _items(right):
@@ -267,7 +276,9 @@ class _Reader:
             return None
         start = len(self._data[: constant.get("location", 0)].decode("utf-8", "replace"))
         written = _LITERAL.match(self._sql, start)
-        if written is None or written.group()[1:-1].replace("''", "'") != value:
+        if written is None:
+            return None
+        if written.group()[1:-1].replace("''", "'") != value:
             return None
         return _Literal(value, start, written.end())
 
@@ -285,7 +296,9 @@ def _items(node: Node) -> list[Node]:
     """Return the members of a list or an array that a column is compared with, or the one value."""
     listed = node.get("List", {}).get("items")
     items = listed or node.get("A_ArrayExpr", {}).get("elements") or [node]
-    return items if isinstance(items, list) else []
+    if isinstance(items, list):
+        return items
+    return []
 
 
 def _comparison(
@@ -324,7 +337,7 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
 
 def _operator(node: Node) -> str:
     names = node.get("name", ())
-    return names[-1]["String"]["sval"] if names else ""
+    return str(names[-1]["String"]["sval"]) if names else ""
 
 
 def _bare(node: Node) -> Node:

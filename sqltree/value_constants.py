@@ -46,24 +46,32 @@ def holds_values(sql: str, said: str = "") -> bool:
         said: what the catalogue says, names and comments, in lower case.
     """
     constants = constants_of(sql)
-    if constants is None or any(map(_may_be_stored, constants)):
+    if constants is None:
+        return True
+    if any(map(_may_be_stored, constants)):
         return True
     return _is_annotated(sql, said)
 
 
 def _may_be_stored(constant: Constant) -> bool:
     if constant.kind == "text":
-        return constant.role != "interval" and not _is_unit(constant)
+        if constant.role == "interval":
+            return False
+        return not _is_unit(constant)
     if constant.role in _OTHER_ROLES:
         return False
     number = Decimal(constant.value)
     if number in _NO_NUMBERS:
         return False
-    return constant.role != "factor" or not _converts(number)
+    if constant.role != "factor":
+        return True
+    return not _converts(number)
 
 
 def _is_unit(text: Constant) -> bool:
-    return text.operator in _UNIT_FUNCTIONS and _UNITS.fullmatch(text.value) is not None
+    if text.operator not in _UNIT_FUNCTIONS:
+        return False
+    return _UNITS.fullmatch(text.value) is not None
 
 
 def _converts(number: Decimal) -> bool:
@@ -72,7 +80,9 @@ def _converts(number: Decimal) -> bool:
     `id / 900001 = 1` asks for one row.
     """
     is_power_of_ten = abs(number).normalize().as_tuple().digits == (1,)
-    return is_power_of_ten or abs(number) in _CONVERSIONS
+    if is_power_of_ten:
+        return True
+    return abs(number) in _CONVERSIONS
 
 
 def _is_annotated(sql: str, said: str) -> bool:

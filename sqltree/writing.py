@@ -51,7 +51,9 @@ def text_of(select: Node) -> str:
 
 def _is_same(text: str, select: Node) -> bool:
     statements = parse(text)
-    return len(statements) == 1 and is_equal(statements[0].node, select)
+    if len(statements) != 1:
+        return False
+    return is_equal(statements[0].node, select)
 
 
 def is_equal(one: Any, other: Any) -> bool:
@@ -60,7 +62,9 @@ def is_equal(one: Any, other: Any) -> bool:
         keys = (one.keys() | other.keys()) - _PLACES
         return all(is_equal(one.get(key), other.get(key)) for key in keys)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_equal, one, other))
+        if len(one) != len(other):
+            return False
+        return all(map(is_equal, one, other))
     return bool(one == other)
 
 

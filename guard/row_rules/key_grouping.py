@@ -26,7 +26,9 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
     """
     grouped = select.get("groupClause", [])
     has_sets = any("GroupingSet" in each for each in grouped)
-    if not grouped or has_sets:
+    if not grouped:
+        return
+    if has_sets:
         return
     names: set[tuple[str, ...]] = set()
     for each in grouped:
@@ -40,7 +42,9 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
 
 def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...]]) -> bool:
     """Tell whether all columns of the item's primary key are grouped by."""
-    if item.table is None or not key:
+    if item.table is None:
+        return False
+    if not key:
         return False
     for stored in key:
         column = item.columns[item.table.columns.index(stored)]
@@ -51,7 +55,9 @@ def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...
 
 def _is_in(names: Collection[tuple[str, ...]], item: FromItem, column: str) -> bool:
     """Tell whether the column is among the names, alone or behind the item's name."""
-    return (column,) in names or (item.called, column) in names
+    if (column,) in names:
+        return True
+    return (item.called, column) in names
 
 
 def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
@@ -65,7 +71,9 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
         name = _name(targets[place - 1].get("val", {}))
     if name:
         yield name
-    yield from (_name(target.get("val", {})) for target in targets if name == (target.get("name"),))
+    for target in targets:
+        if name == (target.get("name"),):
+            yield _name(target.get("val", {}))
 
 
 def _name(value: Node) -> tuple[str, ...]:

@@ -126,7 +126,10 @@ class BoundNames:
             if key == "fromClause":
                 continue
             if key in _NAMING_OUTPUTS:
-                others = [each for each in child if _plain_name(each) not in outputs]
+                others = []
+                for each in child:
+                    if _plain_name(each) not in outputs:
+                        others.append(each)
                 self._visit(others, inner)
             else:
                 self._visit(child, inner)
@@ -146,7 +149,9 @@ class BoundNames:
             self._visit(node.get("quals", {}), (tuple(items), *levels))
         elif kind in ("RangeSubselect", "RangeFunction") and has_alias:
             is_lateral = kind == "RangeFunction" or bool(node.get("lateral"))
-            visible = (tuple(items), *levels) if is_lateral else levels
+            visible = levels
+            if is_lateral:
+                visible = (tuple(items), *levels)
             self._visit(_without(node, "alias"), visible)
             items.append(BoundItem(node["alias"]["aliasname"], _columns_of(node)))
         else:
@@ -227,11 +232,17 @@ class BoundNames:
         if symbol not in _COMPARISONS:
             return
         left, right = expression.get("lexpr"), expression.get("rexpr")
-        columns = [node for kind, node in nodes(left) if kind == "ColumnRef"]
-        if not columns or not is_equal(left, right):
+        columns = []
+        for kind, node in nodes(left):
+            if kind == "ColumnRef":
+                columns.append(node)
+        if not columns:
+            return
+        if not is_equal(left, right):
             return
         table, name = strings(columns[0]["fields"])
-        called = self.table.called if table == self.table.name else table
+        is_own = table == self.table.name
+        called = self.table.called if is_own else table
         raise Unbound(
             f"it compares {called}.{name} with itself: write whose column the other one is"
         )
@@ -246,7 +257,11 @@ def _columns_of(node: Node) -> frozenset[str] | None:
         return frozenset(named) or None
     outputs = _output_names(node["subquery"]["SelectStmt"])
     names = (*named, *outputs[len(named) :])
-    return None if None in names or "*" in names else frozenset(filter(None, names))
+    if None in names:
+        return None
+    if "*" in names:
+        return None
+    return frozenset(filter(None, names))
 
 
 def _output_names(select: Node) -> tuple[str | None, ...]:
@@ -260,15 +275,21 @@ def _output_names(select: Node) -> tuple[str | None, ...]:
         target = item["ResTarget"]
         reference = target.get("val", {}).get("ColumnRef", {})
         parts = strings(reference.get("fields", ()))
-        own_name = parts[-1] if parts else None
+        own_name = None
+        if parts:
+            own_name = parts[-1]
         names.append(target.get("name") or own_name)
     return tuple(names)
 
 
 def _plain_name(node: Node) -> str:
-    value = node["SortBy"].get("node", {}) if "SortBy" in node else node
+    value = node
+    if "SortBy" in node:
+        value = node["SortBy"].get("node", {})
     names = strings(value.get("ColumnRef", {}).get("fields", ()))
-    return names[0] if len(names) == 1 else ""
+    if len(names) == 1:
+        return names[0]
+    return ""
 
 
 def _copied(tree: Any) -> Any:
@@ -281,4 +302,8 @@ def _copied(tree: Any) -> Any:
 
 def _without(node: Node, field: str) -> Node:
     """Return the node without one of its fields."""
-    return {key: child for key, child in node.items() if key != field}
+    found = {}
+    for key, child in node.items():
+        if key != field:
+            found[key] = child
+    return found

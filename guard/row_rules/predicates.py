@@ -84,7 +84,9 @@ def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any
         return tree
     if "ParamRef" in tree:
         is_user_id = tree["ParamRef"]["number"] == 1
-        return _constant(user_id) if is_user_id else _texts(groups)
+        if is_user_id:
+            return _constant(user_id)
+        return _texts(groups)
     return {key: with_constants(child, user_id, groups) for key, child in tree.items()}
 
 
@@ -96,7 +98,9 @@ def nodes(value: Any) -> Iterator[tuple[str, Node]]:
         if isinstance(each, list):
             pending.extend(each)
         elif isinstance(each, dict):
-            yield from ((key, child) for key, child in each.items() if isinstance(child, dict))
+            for key, child in each.items():
+                if isinstance(child, dict):
+                    yield (key, child)
             pending.extend(each.values())
 
 
@@ -172,7 +176,9 @@ def _parameter(placeholder: str) -> bytes:
 def _constant(text: str | None) -> Node:
     if text is None:
         return {"A_Const": {"isnull": True}}
-    value = {"sval": text} if text else {}
+    value = {}
+    if text:
+        value = {"sval": text}
     return {"A_Const": {"sval": value}}
 
 

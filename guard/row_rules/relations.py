@@ -58,7 +58,9 @@ class Relations:
         if not self.facts.is_followable:
             raise DatabaseUnavailable(texts.NOT_FOLLOWABLE)
         if read.key in self.tables or read.key in self.views:
-            return self.tables[read.key] if read.key in self.limited else None
+            if read.key in self.limited:
+                return self.tables[read.key]
+            return None
         relatives = self._relatives(read.key)
         if relatives:
             return self._inherited(read.key, relatives)

@@ -49,7 +49,9 @@ def rewrite(  # noqa: PLR0913 - what a statement is rewritten by
     except RecursionError as error:
         raise ValidationFailed(TOO_DEEP) from error
     is_finished = finish(parsed.node)
-    return text_of(parsed.node) if rewriting.replaced or is_finished else statement
+    if rewriting.replaced or is_finished:
+        return text_of(parsed.node)
+    return statement
 
 
 class _Rewriting:
@@ -124,7 +126,9 @@ class _Rewriting:
         relation = relation_of(node, scope)
         if relation is None:
             return FromItem(called)
-        key = None if alias else self._facts.key(relation.schema, relation.name)
+        key = None
+        if not alias:
+            key = self._facts.key(relation.schema, relation.name)
         table = self._rule(relation, not node.get("inh"))
         return FromItem(called, key, table, strings(alias.get("colnames", ())))
 

@@ -42,7 +42,9 @@ class FromItem:
     @property
     def columns(self) -> list[str]:
         """The names of the ruled table's columns as the statement calls them."""
-        stored = self.table.columns if self.table else ()
+        if not self.table:
+            return list(self.renamed)
+        stored = self.table.columns
         return [*self.renamed, *stored[len(self.renamed) :]]
 
 
@@ -90,10 +92,16 @@ class RowReferences:
             columns = list(table.columns)
         else:
             named = self._words & table.readable
-            columns = [column for column in table.columns if column in named]
+            columns = []
+            for column in table.columns:
+                if column in named:
+                    columns.append(column)
         if not table.readable.issuperset(columns):
             raise refused(".".join(table.key), texts.PART_OF_COLUMNS)
-        system = [name for name in SYSTEM_COLUMNS if self._names(item, name)]
+        system = []
+        for name in SYSTEM_COLUMNS:
+            if self._names(item, name):
+                system.append(name)
         if system and is_whole:
             raise refused(".".join(table.key), texts.SYSTEM_COLUMN)
         return [*columns, *system]
@@ -108,7 +116,9 @@ class RowReferences:
 
         That is `*`, `t.*`, `t` and NATURAL, or the same of a join around it.
         """
-        if item.is_starred or self._hides_names:
+        if item.is_starred:
+            return True
+        if self._hides_names:
             return True
         names = {item.called, *self._joined}
         for parts in self._columns:

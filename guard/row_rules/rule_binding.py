@@ -155,7 +155,9 @@ def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
 
 def _expressions(grant: Grant) -> list[OperatorSql]:
     masks = [mask for _, mask in grant.masks]
-    return masks if grant.rows is None else [grant.rows, *masks]
+    if grant.rows is None:
+        return masks
+    return [grant.rows, *masks]
 
 
 def _words(sql: OperatorSql) -> set[str]:
@@ -171,7 +173,9 @@ def _words(sql: OperatorSql) -> set[str]:
 
 def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:
     try:
-        rows = names.bound(grant.rows) if grant.rows else None
+        rows = None
+        if grant.rows:
+            rows = names.bound(grant.rows)
         masks = {column: names.bound(mask) for column, mask in grant.masks}
         for column in masks:
             names.table.surely_has(column)

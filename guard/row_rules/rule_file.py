@@ -1,6 +1,6 @@
 """The operator's file of row rules: YAML, read strictly, with the line of every mistake."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -51,7 +51,9 @@ class Grant:
 
     def is_for(self, groups: tuple[str, ...]) -> bool:
         """Tell whether it counts for an actor of these groups."""
-        return self.groups is None or not self.groups.isdisjoint(groups)
+        if self.groups is None:
+            return True
+        return not self.groups.isdisjoint(groups)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,11 @@ class TableRule:
 
     def places_for(self, groups: tuple[str, ...]) -> tuple[int, ...]:
         """Return the places of the grants that count for an actor of these groups."""
-        return tuple(place for place, grant in enumerate(self.grants) if grant.is_for(groups))
+        found = []
+        for place, grant in enumerate(self.grants):
+            if grant.is_for(groups):
+                found.append(place)
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ def read_text(data: bytes, name: str) -> RuleFile:
 
 
 def _listed(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
-    yield from (f"{name}:{line}: {text}" for line, text in sorted(mistakes)[:_SHOWN])
+    for line, text in sorted(mistakes)[:_SHOWN]:
+        yield f"{name}:{line}: {text}"
     if len(mistakes) > _SHOWN:
         yield f"… and {len(mistakes) - _SHOWN} more"
 
@@ -169,12 +176,15 @@ class _Reading:
             self._wrong(
                 masks.line, "masks must be a mapping of columns: phone: left(phone, 3) || '****'"
             )
-        columns = masks.nodes.items() if isinstance(masks, YamlFields) else ()
-        found = [
-            (column, self._sql(mask, f"the mask of {column}", value)) for column, mask in columns
-        ]
-        masked = tuple((column, mask) for column, mask in found if mask is not None)
-        return Grant(node.line, self._groups(fields.get("groups")), rows, masked)
+        columns: Mapping[str, Tree] = {}
+        if isinstance(masks, YamlFields):
+            columns = masks.nodes
+        masked = []
+        for column, written in columns.items():
+            mask = self._sql(written, f"the mask of {column}", value)
+            if mask is not None:
+                masked.append((column, mask))
+        return Grant(node.line, self._groups(fields.get("groups")), rows, tuple(masked))
 
     def _groups(self, node: Tree | None) -> frozenset[str] | None:
         if isinstance(node, Scalar) and node.text == EVERYONE:
@@ -188,7 +198,9 @@ class _Reading:
         texts = [each.text for each in self._texts(node, "groups")]
         if node is not None and not texts:
             self._wrong(node.line, f"groups is empty: name the groups, or write {EVERYONE}")
-        return None if EVERYONE in texts else frozenset(texts)
+        if EVERYONE in texts:
+            return None
+        return frozenset(texts)
 
     def _sql(
         self, node: Tree | None, name: str, read: Callable[[str], OperatorSql]

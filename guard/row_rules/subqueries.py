@@ -86,7 +86,9 @@ def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Nod
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
     clear = [grant for grant in grants if column not in grant.masks]
-    cases = [(_any_of(clear), plain)] if clear else []
+    cases = []
+    if clear:
+        cases = [(_any_of(clear), plain)]
     type_name = _type_name(table.types.get(column, "text"))
     for grant in grants:
         if column in grant.masks:
@@ -117,7 +119,9 @@ def _any_of(grants: Sequence[BoundGrant]) -> Node:
         is_or = rows.get("BoolExpr", {}).get("boolop") == "OR_EXPR"
         conditions += rows["BoolExpr"]["args"] if is_or else [rows]
     if len(conditions) < 2:
-        return conditions[0] if conditions else _NO_ROWS
+        if conditions:
+            return conditions[0]
+        return _NO_ROWS
     return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
 
 
