@@ -172,7 +172,8 @@ class Guard:
             DatabaseUnavailable: the server does not tell what views read, so the operator's rules
                 can't be enforced.
         """
-        if self.access and not facts.is_followable:
+        is_blind = self.access and not facts.is_followable
+        if is_blind:
             raise DatabaseUnavailable(_NOT_FOLLOWABLE)
         check = self._check_of(facts)
         idle = frozenset(check.idle_denials())
@@ -278,7 +279,8 @@ class Guard:
     def _sent(self, statement: ParsedStatement, found: Findings, amounts: Collection[int]) -> str:
         """Return the text to send; it is parsed again only if something may have to change."""
         may_change = bool(amounts) or self._qualifier.concerns(found)
-        if not self._forbidden_check or not may_change:
+        is_as_written = not self._forbidden_check or not may_change
+        if is_as_written:
             return statement.text
         tree = parse(statement.text)[0].node
         is_changed = self.qualify(tree, amounts)
@@ -288,7 +290,8 @@ class Guard:
 
     def _growth_of(self, found: Findings, statement: ParsedStatement) -> lengths.Growth:
         """Return what the query builds; refuses too much."""
-        if not self._forbidden_check or not lengths.may_grow(found, statement.text):
+        is_short = not self._forbidden_check or not lengths.may_grow(found, statement.text)
+        if is_short:
             return lengths.Growth()
         return lengths.growth_of(statement.node, statement.text, self._facts.builtins)
 

@@ -59,7 +59,8 @@ class AccessCheck(ColumnCheck):
         key = read.key
         name = _dotted(key)
         parents = self.facts.parents.get(key, ())
-        if not self.rules.may_read(key) or any(map(self.rules.denies, parents)):
+        is_denied = not self.rules.may_read(key) or any(map(self.rules.denies, parents))
+        if is_denied:
             return refused(name, texts.DENIED_TABLE)
         if self._is_closed_view(key):
             return refused(name, texts.CLOSED_VIEW)
@@ -152,7 +153,8 @@ class AccessCheck(ColumnCheck):
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
-            if any(reads_unseen(call, self.facts) for call in found.calls):
+            is_unseen = any(reads_unseen(call, self.facts) for call in found.calls)
+            if is_unseen:
                 return False
             refusals = chain(self._readings.refusals(found), check.refusals(found))
             return next(refusals, None) is None
@@ -186,9 +188,9 @@ class AccessCheck(ColumnCheck):
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
         yield from self.column_refusals(found, blocks)
-        yield from (
-            missing(relation, place) for block in blocks for relation, place in block.unknown
-        )
+        for block in blocks:
+            for relation, place in block.unknown:
+                yield missing(relation, place)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
         return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
@@ -219,7 +221,8 @@ class AccessCheck(ColumnCheck):
             if key not in self.facts.relations:
                 continue
             read = Read(key)
-            if self.refusal(read) or self.has_secrets(read):
+            is_closed = self.refusal(read) or self.has_secrets(read)
+            if is_closed:
                 yield refused(_dotted(key), texts.ROW_TYPE)
 
     def idle_denials(self) -> Iterator[Name]:
@@ -232,7 +235,8 @@ class AccessCheck(ColumnCheck):
             column_rule = AccessRules(denied=[rule[2:] or ("*",)])
             has_relation = any(map(relation_rule.denies, relations))
             has_column = any(column_rule.denies((name,)) for name in self.facts.column_names)
-            if not has_relation or not has_column:
+            is_idle = not has_relation or not has_column
+            if is_idle:
                 yield rule
 
 

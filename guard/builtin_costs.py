@@ -46,9 +46,11 @@ def operator_ns(symbol: str, left: Size, right: Size) -> float:
 
 
 def _ns(sizes: Sequence[Size], is_linear: bool, pair_ns: float | None) -> float:
-    if not any(size.is_long for size in sizes):
+    has_long = any(size.is_long for size in sizes)
+    if not has_long:
         return 0.0
-    copied = _COPIED_NS * sum(size.length for size in sizes)
+    length = sum(size.length for size in sizes)
+    copied = _COPIED_NS * length
     if is_linear:
         return copied
     if pair_ns is None:

@@ -11,7 +11,7 @@ one, which may read them; views are then judged by `access`.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from common.errors import ForbiddenObject, StatementRejected
@@ -79,7 +79,9 @@ class Closure:
         pending: list[tuple[CodeNode, str]] = []
         for node, own_kind in self._graph.functions.items():
             name = self._graph.names.get(node, ())
-            if own_kind == kind and self._counts(kind, name):
+            if own_kind != kind:
+                continue
+            if self._counts(kind, name):
                 pending.append((node, ".".join(name)))
         while pending:
             node, function = pending.pop()
@@ -175,7 +177,8 @@ class ClosureRule:
                 self._system_columns.add(column)
 
     def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
-        if self._types or self._targets or self._catalog_types:
+        has_types = self._types or self._targets or self._catalog_types
+        if has_types:
             yield from self._type_refusals(found)
         if self._closure.casts:
             yield from self._builtin_cast_refusals(found)
@@ -214,15 +217,19 @@ class ClosureRule:
     def _builtin_cast_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse casts between built-in types where a value of the first may be at hand."""
         used = {call.name for call in found.calls}
-        used.update(name[-1] for name in found.operators if name)
+        for name in found.operators:
+            if name:
+                used.add(name[-1])
         at_hand = types_at_hand(found, self._facts)
-        at_hand.update((_SYSTEM, name) for name in _builtin_types_at_hand(found))
+        for name_at_hand in _builtin_types_at_hand(found):
+            at_hand.add((_SYSTEM, name_at_hand))
         targets = _cast_targets(found)
         for (source, target), makers in self._closure.casts.items():
             if target not in targets:
                 continue
             is_made = not makers.isdisjoint(used)
-            if is_made or (_SYSTEM, source) in at_hand:
+            is_at_hand = is_made or (_SYSTEM, source) in at_hand
+            if is_at_hand:
                 yield refused(target, texts.RISKY_CAST)
 
     def _named(self, name: Name) -> ForbiddenObject | None:
@@ -246,7 +253,9 @@ class ClosureRule:
         if not name:
             return False
         # A row is cast field by field.
-        targets = self._row_targets if source == "row" else self._targets
+        targets = self._targets
+        if source == "row":
+            targets = self._row_targets
         return name[-1] in targets
 
     def judge_call(self, name: Name) -> ForbiddenObject | None:
@@ -302,8 +311,11 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
             if column.row:
                 types.add(column.row)
     for name in found.types:
-        schemas = (name[-2],) if len(name) > 1 else (_SYSTEM, *facts.search_path)
-        types.update((schema, name[-1]) for schema in schemas)
+        schemas: Sequence[str] = (_SYSTEM, *facts.search_path)
+        if len(name) > 1:
+            schemas = [name[-2]]
+        for schema in schemas:
+            types.add((schema, name[-1]))
     # Arrays of a type hold it, too.
     elements = {(schema, name.removeprefix("_")) for schema, name in types}
     return types | elements
@@ -319,7 +331,9 @@ def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
     targets = {call.name for call in found.calls}
     for name, source in found.casts:
-        if name and source != "text":
+        if not name:
+            continue
+        if source != "text":
             targets.add(name[-1])
     return targets
 

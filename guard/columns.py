@@ -7,7 +7,7 @@ which table an unqualified name belongs to, the closed one is assumed.
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -116,7 +116,8 @@ class ColumnCheck(ABC):
 
     def _block_refusals(self, block: Block, read: Read) -> Iterator[ForbiddenObject]:
         is_renamed = block.hides_names or read in block.renamed
-        if is_renamed or self.shows_star(block, read):
+        may_show = is_renamed or self.shows_star(block, read)
+        if may_show:
             yield self.closed_row(read)
         for name in block.merged:
             if not self._may_mean(read, name):
@@ -152,7 +153,8 @@ class ColumnCheck(ABC):
                 yield self.closed_column(read, last)
         for read in sorted(exposed.get(folded(last), ())):
             is_row = qualifier is None and last not in self.columns_of(read.key)
-            if is_row or qualifier == read.key[0]:
+            may_be_row = is_row or qualifier == read.key[0]
+            if may_be_row:
                 yield self.closed_row(read)
 
     def _may_mean(self, read: Read, column: str) -> bool:
@@ -197,10 +199,9 @@ class ColumnCheck(ABC):
                 _add_join(block, node)
             else:
                 block.has_others = True
-        block.has_star = any(
-            _is_star(target.get("ResTarget", {}).get("val", {}))
-            for target in select.get("targetList", ())
-        )
+        targets = select.get("targetList", ())
+        values = [target.get("ResTarget", {}).get("val", {}) for target in targets]
+        block.has_star = any(map(_is_star, values))
         return block
 
     def _add_table(self, block: Block, node: Node, scope: Scope) -> None:
@@ -221,11 +222,14 @@ class ColumnCheck(ABC):
 
         What a later view reads is not known.
         """
-        if not self.facts.is_complete and not self.facts.relations:
+        is_unknown = not self.facts.is_complete and not self.facts.relations
+        if is_unknown:
             return True
         if key in self.facts.relations:
             return True
-        schemas = self.facts.search_path if relation.schema is None else (relation.schema,)
+        schemas: Sequence[str] = self.facts.search_path
+        if relation.schema is not None:
+            schemas = (relation.schema,)
         keys = {(schema, relation.name) for schema in schemas}
         return not keys.isdisjoint(self.facts.extension_relations)
 

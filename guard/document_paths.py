@@ -50,7 +50,8 @@ def is_plain_xpath(path: str) -> bool:
         return False
     if not _XPATH.fullmatch(path):
         return False
-    return all(part.count("//") <= 1 for part in _XPATH_QUOTED.sub("''", path).split("|"))
+    paths = _XPATH_QUOTED.sub("''", path).split("|")
+    return all(one.count("//") <= 1 for one in paths)
 
 
 # ------------------------------------------------------------------------------
@@ -94,7 +95,9 @@ class _JsonPath:
         """Look at one mark after another."""
         if mark in ("(", "["):
             is_filter = before == "?"
-            self.brackets.append("?" if is_filter else mark)
+            if is_filter:
+                mark = "?"
+            self.brackets.append(mark)
         elif mark in (")", "]"):
             if self.brackets:
                 self.brackets.pop()
@@ -133,7 +136,9 @@ def json_path_degree(path: str) -> int | None:
     for place in range(1, len(marks) - 2):
         found.read(marks[place - 1], marks[place])
         is_comparison = marks[place] in _JSON_COMPARISONS
-        if is_comparison and not _has_constant_side(marks, place):
+        if not is_comparison:
+            continue
+        if not _has_constant_side(marks, place):
             found.pairs += 1
     return found.degree
 
@@ -142,7 +147,10 @@ def _has_constant_side(marks: list[str], place: int) -> bool:
     """Tell whether one side of the comparison at `place` is a single value: a constant ends or
     begins it.
     """
-    after = place + 2 if marks[place + 1] in ("-", "+") else place + 1
+    after = place + 1
+    is_signed = marks[after] in ("-", "+")
+    if is_signed:
+        after += 1
     if _is_constant(marks[after]):
         return True
     if not _is_constant(marks[place - 1]):

@@ -149,7 +149,8 @@ class Expressions(ABC):
         most = MAX_LENGTH
         if size.is_gathered:
             most = _MAX_GATHERED
-        if not size.length <= most or self._built_chars > _MAX_BUILT:
+        is_too_long = not size.length <= most or self._built_chars > _MAX_BUILT
+        if is_too_long:
             raise TooLong(name)
         return size
 
@@ -180,12 +181,15 @@ class Expressions(ABC):
         """Refuse a JSON path that may take too long on the document."""
         if path.text is None:
             is_short = not document.is_long and not path.is_long
-            if path.is_stored and is_short:
+            is_plain = path.is_stored and is_short
+            if is_plain:
                 return
             raise TooLong(name)
         degree = json_path_degree(path.text)
         has_long = any(size.is_long for size in others)
-        if degree is None or has_long:
+        if degree is None:
+            raise TooLong(name)
+        if has_long:
             raise TooLong(name)
         read = math.pow(max(document.length, 1.0), degree)
         times = max(1.0, len(path.text) / _SHORT_PATH)
@@ -237,10 +241,12 @@ class Expressions(ABC):
         type_name = node.get("typeName", {})
         name = (strings(type_name.get("names", ())) or ("",))[-1]
         modifiers = self.each(type_name.get("typmods", ()), place)
-        if name in PADDED_TYPES and modifiers:
+        is_padded = name in PADDED_TYPES and modifiers
+        if is_padded:
             padded = max(size.length, modifiers[0].high)
             return self._built(name, replace(inexact(size), length=padded))
-        if size.is_long and name not in LINEAR_TYPES:
+        is_unlisted = size.is_long and name not in LINEAR_TYPES
+        if is_unlisted:
             raise TooLong(name)
         if "arrayBounds" in type_name:
             array = replace(size, item=size.item or size.length)
@@ -251,9 +257,11 @@ class Expressions(ABC):
 
     def _converted(self, size: Size, name: str, *, is_column: bool) -> Size:
         """Return the bound of a value that is cast to a type without modifiers."""
-        if name == "xml" and size.is_long:
+        is_parsed = name == "xml" and size.is_long
+        if is_parsed:
             _parse(name, size)
-        if name == "jsonpath" and size.is_unknown:
+        is_any_path = name == "jsonpath" and size.is_unknown
+        if is_any_path:
             raise TooLong(name)
         found = _as_type(size, name)
         is_computed = size.text is None and not is_column
@@ -264,11 +272,13 @@ class Expressions(ABC):
     def _respelled(self, size: Size, found: Size, name: str) -> Size:
         """Return the bound of a computed value whose text may be longer once it is converted."""
         may_spell = size.is_unknown and not size.is_number
-        if name in _SPELLED_TYPES and may_spell:
+        is_spelled = name in _SPELLED_TYPES and may_spell
+        if is_spelled:
             # A text that nobody knows may be `1e130000`.
             found = self._built(name, _expanded(found, name))
             found = replace(found, length=max(found.length, MOST_DIGITS))
-        if name in _TEXT_TYPES and size.is_long:
+        is_quoted = name in _TEXT_TYPES and size.is_long
+        if is_quoted:
             # `\x6162`, or quotes doubled
             return self._built(name, replace(found, length=2 * found.length))
         return found
@@ -296,7 +306,8 @@ class Expressions(ABC):
         kind = node.get("kind", "AEXPR_OP")
         if kind == "AEXPR_NULLIF":
             return left
-        if symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right):
+        is_path = symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right)
+        if is_path:
             self.json_path(symbol, left, right)
         elif kind not in _EQUALITIES:
             self._spend(symbol, operator_ns(symbol, left, right))
@@ -335,7 +346,8 @@ class Expressions(ABC):
     def _case(self, node: Node, place: Place) -> Size:
         branches = [branch["CaseWhen"] for branch in node.get("args", ())]
         self.anything(node.get("arg"), place)
-        self.anything([branch["expr"] for branch in branches], place)
+        conditions = [branch["expr"] for branch in branches]
+        self.anything(conditions, place)
         results = [branch["result"] for branch in branches]
         last = []
         if "defresult" in node:
@@ -402,7 +414,8 @@ class Expressions(ABC):
     def _element(self, node: Node, place: Place) -> Size:
         self.anything(node.get("indirection"), place)
         size = self.value(node["arg"], place)
-        is_element = all(_is_index(item) for item in node.get("indirection", ()))
+        steps = node.get("indirection", ())
+        is_element = all(map(_is_index, steps))
         if is_element:
             return element_of(size)
         return inexact(size)
@@ -420,11 +433,13 @@ class Expressions(ABC):
             sizes = [self.anything(node["agg_order"], place), *sizes]
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
-        if name in AMOUNT_FUNCTIONS and len(sizes) > 1:
+        has_amount = name in AMOUNT_FUNCTIONS and len(sizes) > 1
+        if has_amount:
             sizes[1] = self._amount(node, sizes)
         if name == "generate_series":
             place.series = max(place.series, self.series(arguments, sizes, place))
-        if name == "array_fill" and len(sizes) > 1:
+        has_dimensions = name == "array_fill" and len(sizes) > 1
+        if has_dimensions:
             cells = self._cells(arguments[1], sizes[1], place)
             length = product(sizes[0].length + QUOTES, cells)
             return self._built(name, replace(unnumbered(sizes[0]), length=length))
@@ -460,7 +475,9 @@ class Expressions(ABC):
         if strings(call.get("funcname", ()))[-1:] not in _LENGTHS:
             return math.inf
         # Each element that is stored together makes a row.
-        return max(1.0, *(size.length for size in self.each(call["args"], place)))
+        sizes_of_call = self.each(call["args"], place)
+        longest = max(size.length for size in sizes_of_call)
+        return max(1.0, longest)
 
     def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
         """Return the bound of what the function gives; `shown` is its name in a refusal."""
@@ -473,7 +490,8 @@ class Expressions(ABC):
             nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
             self._spend(name, nanoseconds)
         found = result_of(name, sizes, place)
-        if found.is_gathered and is_gathering(name):
+        is_gathered = found.is_gathered and is_gathering(name)
+        if is_gathered:
             self._gathers(name, sizes)
         return self._built(shown or name, found)
 
@@ -483,10 +501,12 @@ class Expressions(ABC):
             node = node["TypeCast"]["arg"]
         if "A_ArrayExpr" in node:
             sizes = self.each(node["A_ArrayExpr"].get("elements", ()), place)
-            return math.prod(max(1.0, one.high) for one in sizes)
+            cells = [max(1.0, one.high) for one in sizes]
+            return math.prod(cells)
         if size.text is not None:
             numbers = re.findall(r"\d+", size.text)[:10]
-            return math.prod(max(1.0, float(number)) for number in numbers)
+            cells = [max(1.0, float(number)) for number in numbers]
+            return math.prod(cells)
         return math.inf
 
 
@@ -500,7 +520,8 @@ def _as_type(size: Size, name: str) -> Size:
     """Return the bound of the value once it is of the type."""
     if name in _TIME_TYPES:
         return replace(days_of(size), length=_CHARS_OF_TIME, is_gathered=False)
-    if name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath":
+    is_text = name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath"
+    if is_text:
         return replace(size, is_number=False, is_float=False)
     if name == "numeric":
         return _number_of(size)

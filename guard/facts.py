@@ -172,7 +172,10 @@ class ServerFacts:
     @cached_property
     def column_names(self) -> frozenset[str]:
         """Every column's name, in whatever relation or composite type."""
-        return frozenset(column.name for columns in self.attributes.values() for column in columns)
+        names: set[str] = set()
+        for columns in self.attributes.values():
+            names.update(column.name for column in columns)
+        return frozenset(names)
 
     @property
     def reads_as_parsed(self) -> bool:

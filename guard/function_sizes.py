@@ -51,12 +51,15 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
         if name in _BUILDERS:
             return _BUILDERS[name](sizes)
         if name == "unnest":
-            return one_of([element_of(size) for size in sizes])
+            elements = [element_of(size) for size in sizes]
+            return one_of(elements)
         if name == "random":
             return one_of([Size(0, 1), *sizes])
         if name == "sum":
             return _summed(sizes[0], place)
-    joined = together(sizes) if sizes else Size()
+    joined = Size()
+    if sizes:
+        joined = together(sizes)
     length = joined.length
     if name in EXPANSION and not joined.is_gathered:  # what is stored is no text of quotes
         length = EXPANSION[name] * length + QUOTES * len(sizes)
@@ -81,7 +84,8 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
             added = product(max(each.length, 1.0), place.rows - 1)
         length = max(GATHERED_CHARS, each.length) + added
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
-    if name in NUMBERS_OF["all"] and sizes:
+    holds_arguments = name in NUMBERS_OF["all"] and sizes
+    if holds_arguments:
         return replace(between(sizes[0].low, sizes[0].high, like), item=sizes[0].length)
     return like
 
@@ -121,7 +125,9 @@ def _length(sizes: Sequence[Size], like: Size) -> Size:
     if not sizes:
         return like
     is_of_tables = like.is_stored or like.is_gathered
-    most = math.inf if is_of_tables else max(size.length for size in sizes)
+    most = math.inf
+    if not is_of_tables:
+        most = max(size.length for size in sizes)
     number = replace(like, is_stored=is_of_tables, is_gathered=False)
     return between(0, max(most, 1.0), number, length=TEXT_OF_NUMBER)
 
@@ -138,7 +144,10 @@ def _padded(sizes: list[Size]) -> Size:
         return _text_of(sizes, sizes[0].length)
     width = sizes[1]
     length = max(width.high, 0.0)
-    return _text_of(sizes, length if width.constant is not None else max(length, sizes[0].length))
+    is_known = width.constant is not None
+    if not is_known:
+        length = max(length, sizes[0].length)
+    return _text_of(sizes, length)
 
 
 def _text_of(sizes: list[Size], length: float) -> Size:
@@ -164,7 +173,8 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     groups = 0.0
     if new.text is not None:
         groups = new.text.count("\\")
-    if new.text is None and not new.is_stored:
+    may_have_groups = new.text is None and not new.is_stored
+    if may_have_groups:
         groups = new.length
     return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
 
@@ -259,18 +269,22 @@ def _rounded(sizes: list[Size]) -> Size:
         low = -most
     found = between(low, most, inexact(together(sizes)))
     places = 0.0
-    if len(sizes) > 1 and not sizes[1].is_stored:
+    has_places = len(sizes) > 1 and not sizes[1].is_stored
+    if has_places:
         places = max(sizes[1].high, 0.0)
     return replace(found, length=found.length + min(places, _MOST_SCALE))
 
 
 def _series(sizes: list[Size]) -> Size:
-    limits = one_of([days_of(size) for size in sizes[:2]])
+    moments = [days_of(size) for size in sizes[:2]]
+    limits = one_of(moments)
     whole = between(limits.low, limits.high, inexact(together(sizes)))
     is_of_numbers = all(size.text is None for size in sizes)
-    if not is_of_numbers or math.isinf(limits.magnitude):
+    is_of_any_length = not is_of_numbers or math.isinf(limits.magnitude)
+    if is_of_any_length:
         return replace(whole, length=TEXT_OF_NUMBER)
-    digits = max(len(f"{end:.0f}") for end in (limits.low, limits.high))
+    ends = [f"{end:.0f}" for end in (limits.low, limits.high)]
+    digits = max(map(len, ends))
     return replace(whole, length=digits)
 
 
@@ -288,7 +302,9 @@ def _field_of(sizes: list[Size]) -> Size:
     """`extract`: a field of a moment, or of a span of so many days."""
     moment = sizes[-1]
     like = replace(inexact(moment), length=TEXT_OF_NUMBER)
-    if sizes[0].text is None or sizes[0].text.lower() not in FIELDS:
+    if sizes[0].text is None:
+        return unnumbered(like)
+    if sizes[0].text.lower() not in FIELDS:
         return unnumbered(like)
     largest, in_a_day = FIELDS[sizes[0].text.lower()]
     days = days_of(moment).magnitude
@@ -298,7 +314,9 @@ def _field_of(sizes: list[Size]) -> Size:
 
 def _truncated(sizes: list[Size]) -> Size:
     """`date_trunc`: a moment of the same year."""
-    moment = days_of(sizes[1]) if len(sizes) > 1 else sizes[0]
+    moment = sizes[0]
+    if len(sizes) > 1:
+        moment = days_of(sizes[1])
     return between(moment.low - _MONTHS_DAYS, moment.high, inexact(moment))
 
 
@@ -369,7 +387,8 @@ def series_rows(sizes: Sequence[Size]) -> float:
     step = days_of(sizes[2]) if len(sizes) > 2 else of_number(1)  # noqa: PLR2004 - and a step
     distance = max(last.high - first.low, first.high - last.low)
     has_zero = step.low <= 0 <= step.high
-    if has_zero or not math.isfinite(distance):
+    is_endless = has_zero or not math.isfinite(distance)
+    if is_endless:
         return math.inf
     by = min(abs(step.low), abs(step.high))
     return max(distance, 0.0) / by + 1

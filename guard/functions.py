@@ -143,7 +143,9 @@ class FunctionRule:
         found = []
         for call in calls:
             is_newer = _is_newer(call.name, version)
-            found.append(_as_written(call) if is_newer else call)
+            if is_newer:
+                call = _as_written(call)
+            found.append(call)
         for call in syntax:
             if _is_newer(call.name, version):
                 found.append(call)
@@ -154,7 +156,8 @@ class FunctionRule:
         if self._is_builtin(call):
             return self._judge_builtin(call)
         schemas = self._schemas(call)
-        if not schemas and self.facts.is_complete:
+        is_builtin = not schemas and self.facts.is_complete
+        if is_builtin:
             reason = denial(call)
             if reason:
                 return _forbidden(call, reason)
@@ -198,7 +201,9 @@ class FunctionRule:
         """Return the refusal of a function in one of the schemas that the operator doesn't list."""
         for schema in schemas:
             is_harmless = (schema, call.name) in self.facts.range_constructors
-            if not is_harmless and not self._is_configured(schema, call):
+            if is_harmless:
+                continue
+            if not self._is_configured(schema, call):
                 return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
         return None
 
@@ -243,7 +248,8 @@ class FunctionRule:
         if call.schema is None:
             return self._visible_schemas(call.name)
         existing = self.facts.routines.get(call.name, frozenset())
-        if call.schema in existing or not self.facts.is_complete:
+        is_named = call.schema in existing or not self.facts.is_complete
+        if is_named:
             return (call.schema,)
         return ()
 
@@ -272,10 +278,12 @@ def _is_newer(name: str, version: int) -> bool:
 def denial(call: Call) -> Text | None:
     """Return why a built-in is refused in which PostgreSQL sees no side effects; None: it isn't."""
     is_probe = call.name.startswith("pg_input_")
-    if is_probe and not _is_harmless_probe(call):
+    is_refused = is_probe and not _is_harmless_probe(call)
+    if is_refused:
         return _CATALOG
     # With two arguments, the second is SQL that it runs.
-    if call.name == "ts_rewrite" and len(call.arguments) != 3:
+    runs_text = call.name == "ts_rewrite" and len(call.arguments) != 3
+    if runs_text:
         return _SQL_TEXT
     name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
     for pattern, reason in DENIED:
@@ -286,12 +294,16 @@ def denial(call: Call) -> Text | None:
 
 def probed_types(call: Call) -> list[str]:
     """Return the names in the type that `pg_input_is_valid(text, type)` is given."""
-    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
+    is_other = not call.name.startswith("pg_input_") or len(call.arguments) != 2
+    if is_other:
         return []
     names = []
     for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
         quoted = found["quoted"]
-        names.append(quoted.replace('""', '"') if quoted else found[0].lower())
+        name = found[0].lower()
+        if quoted:
+            name = quoted.replace('""', '"')
+        names.append(name)
     return names
 
 

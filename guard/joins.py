@@ -62,9 +62,11 @@ class JoinRule:
             return False
         if found.cte_names:
             return False
-        if self._facts.view_definitions and any(map(self._is_view, found.relations)):
+        has_view = self._facts.view_definitions and any(map(self._is_view, found.relations))
+        if has_view:
             return False
-        return sum(len(joined_items(select)) for select, _ in found.selects) <= MAX_JOINED
+        widths = [len(joined_items(select)) for select, _ in found.selects]
+        return sum(widths) <= MAX_JOINED
 
     def _is_view(self, relation: Relation) -> bool:
         return self._key_of(relation) in self._facts.view_definitions
@@ -136,8 +138,9 @@ class _Count:
 
     def _sum(self, select: Node) -> int:
         scope = self._scopes.get(id(select), NOWHERE)
-        items = sum(self._of_item(item, scope) for item in joined_items(select))
-        return items + sum(map(self.of_query, _joined_subqueries(select)))
+        items = [self._of_item(item, scope) for item in joined_items(select)]
+        subqueries = [self.of_query(query) for query in _joined_subqueries(select)]
+        return sum(items) + sum(subqueries)
 
     def _of_item(self, item: Node, scope: Scope) -> int:
         if "RangeSubselect" in item:

@@ -120,7 +120,8 @@ def _calls_grow(found: Findings) -> bool:
     names = {call.name for call in found.calls}
     if not _GROWTH.isdisjoint(names):
         return True
-    if "generate_series" in names and len(names) > 1:
+    uses_series = "generate_series" in names and len(names) > 1
+    if uses_series:
         return True
     return any(map(is_gathering, names))
 
@@ -182,18 +183,21 @@ class Bounds(Expressions):
         if most is None:
             return found
         rows = min(found.rows, most)
-        if found.is_open and most <= LONG_CHARS:
+        is_cut = found.is_open and most <= LONG_CHARS
+        if is_cut:
             return Rows(found.columns, max(rows, most))
         return Rows(found.columns, rows, found.is_open)
 
     def _plain(self, select: Node, place: Place) -> Rows:
         for item in select.get("fromClause", ()):
             place.sources.extend(self._source(item, place))
-        place.rows = math.prod(max(1.0, rows.rows) for _, rows in place.sources)
+        counts = [max(1.0, rows.rows) for _, rows in place.sources]
+        place.rows = math.prod(counts)
         columns: dict[str, Size] = {}
         for number, target in enumerate(select.get("targetList", ())):
             self._target(target["ResTarget"], number, columns, place)
-        if "groupClause" not in select and aggregates(select):
+        is_one_row = "groupClause" not in select and aggregates(select)
+        if is_one_row:
             return Rows(columns)
         return Rows(columns, place.rows * place.series, place.reads_tables)
 
@@ -233,7 +237,8 @@ class Bounds(Expressions):
             parts.append(self.query(select["rarg"], place))
             select = select["larg"]
             is_chained = "larg" in select
-            if is_chained and not _APART.isdisjoint(select):
+            is_apart = is_chained and not _APART.isdisjoint(select)
+            if is_apart:
                 break
         parts.append(self.query(select, place))
         return union(parts[::-1])
@@ -259,7 +264,8 @@ class Bounds(Expressions):
         cte, may_recur = place.pending.pop(name)
         query = cte["ctequery"].get("SelectStmt", {})
         names = strings(cte.get("aliascolnames", ()))
-        if may_recur and "larg" in query:
+        is_recursive = may_recur and "larg" in query
+        if is_recursive:
             found = self._recursive(name, query, names, place)
         else:
             found = self.query(query, place)
@@ -316,7 +322,8 @@ class Bounds(Expressions):
         if is_xml:
             self.documents("xmltable", [node["docexpr"]], place)
         read = self.anything(node, place)
-        if is_xml and not read.is_stored:
+        is_computed = is_xml and not read.is_stored
+        if is_computed:
             return unnumbered(read)
         return inexact(read)
 
@@ -370,7 +377,8 @@ class Bounds(Expressions):
         if node.get("ordinality"):
             size = one_of([size, _ordinal(found)])
         columns: dict[str, Size] = Everything(inexact(size))
-        if called in _OF_ONE_COLUMN and len(calls) == 1:
+        is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
+        if is_one_column:
             columns = {alias or called: inexact(size), "ordinality": _ordinal(found)}
         return (alias or called, replace(found, columns=columns))
 
@@ -382,7 +390,8 @@ class Bounds(Expressions):
         is_stored = any(size.is_stored for size in given)
         if name == "generate_series":
             return Rows({}, self.series(arguments, given, place), is_stored)
-        if name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]:
+        is_of_array = name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]
+        if is_of_array:
             elements = arguments[0]["A_ArrayExpr"].get("elements", ())
             return Rows({}, len(elements))
         if is_stored:
@@ -393,7 +402,9 @@ class Bounds(Expressions):
 
 def _ordinal(rows: Rows) -> Size:
     """Return the bound of a row's number among the rows."""
-    most = math.inf if rows.is_open else rows.rows
+    most = rows.rows
+    if rows.is_open:
+        most = math.inf
     return Size(0, most, is_stored=rows.is_open)
 
 
@@ -403,6 +414,7 @@ def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
     for _, rows in sources:
         stored = {"": STORED}
         columns += (rows.columns or stored).values()
-    count = math.prod(max(1.0, rows.rows) for _, rows in sources)
+    counts = [max(1.0, rows.rows) for _, rows in sources]
+    count = math.prod(counts)
     is_open = any(rows.is_open for _, rows in sources)
     return Rows(Everything(one_of(columns)), count, is_open)

@@ -57,7 +57,8 @@ class ObjectRule:
                 yield texts.CATALOG_TYPE, type_name[-1]
         for value in found.mixed_values:
             yield texts.MIXED_VALUE, value
-        if found.has_table_names and self._renames_tableoid(found):
+        is_other_name = found.has_table_names and self._renames_tableoid(found)
+        if is_other_name:
             yield texts.RISKY_VALUE, "tableoid::regclass"
         yield from _refused_methods(found)
 
@@ -97,7 +98,8 @@ class ObjectRule:
 
     def _is_catalog_type(self, name: Name) -> bool:
         is_qualified = len(name) > 1
-        if is_qualified and name[-2] != "pg_catalog":
+        is_elsewhere = is_qualified and name[-2] != "pg_catalog"
+        if is_elsewhere:
             return is_system_schema(name[-2])
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
         is_plain = not element.startswith("pg_") or element in _PG_TYPES

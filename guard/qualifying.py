@@ -12,7 +12,7 @@ Where a harmless operator or function of the user's shares the contested name, f
 statement reads or names, nobody can tell which is meant: that is refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -105,11 +105,15 @@ class Qualifier:
 
     def _contested_names(self, *, hides_data: bool) -> Mapping[str, _Contested]:
         facts = self._facts
-        harmful = facts.reading_routines if hides_data else facts.risky_routines
+        harmful = facts.risky_routines
+        if hides_data:
+            harmful = facts.reading_routines
         contested = {}
         for schema, name in harmful:
             is_shared = schema in facts.search_path and name in facts.builtins
-            if is_shared and not self._functions.is_configured((schema, name)):
+            if not is_shared:
+                continue
+            if not self._functions.is_configured((schema, name)):
                 own_arguments = facts.own_arguments.get(name, frozenset())
                 contested[name] = _Contested(is_builtin=True, harmless=own_arguments)
         return contested
@@ -121,7 +125,9 @@ class Qualifier:
         """Tell whether the statement uses a contested name."""
         if self._symbols:
             for name in found.operators:
-                if name and name[-1] in self._symbols:
+                if not name:
+                    continue
+                if name[-1] in self._symbols:
                     return True
         if self._names:
             for call in found.calls:
@@ -139,7 +145,9 @@ class Qualifier:
         for symbol in symbols:
             yield from self._symbol_refusals(symbol, at_hand)
         yield from self._call_refusals(found, at_hand)
-        if "=" in self._symbols and "=" in symbols:
+        if "=" not in self._symbols:
+            return
+        if "=" in symbols:
             yield from self._merging_refusals(columns.blocks(found))
 
     def _call_refusals(self, found: Findings, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
@@ -147,7 +155,9 @@ class Qualifier:
             if call.schema is not None:
                 continue
             contested = self._names.get(call.name)
-            if contested is not None and contested.is_ambiguous(at_hand):
+            if contested is None:
+                continue
+            if contested.is_ambiguous(at_hand):
                 yield refused(call.name, texts.RISKY_CALL_HERE)
 
     def _symbol_refusals(self, symbol: str, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
@@ -164,12 +174,15 @@ class Qualifier:
         if not name:
             return
         symbol = name[-1]
-        if symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,)):
+        is_systems = symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,))
+        if is_systems:
             yield refused(".".join(name), texts.RISKY_OPERATOR)
         if len(name) == 1:
             return
         for operator in self._facts.operators.get(symbol, ()):
-            if operator.schema == name[-2] and operator.oid in self._closure.operators:
+            if operator.schema != name[-2]:
+                continue
+            if operator.oid in self._closure.operators:
                 yield refused(".".join(name), texts.RISKY_OPERATOR)
                 return
 
@@ -177,7 +190,9 @@ class Qualifier:
         """Refuse joins by USING and NATURAL that may compare by an operator of the user's."""
         for block in blocks:
             is_merging = bool(block.merged) or block.hides_names
-            if is_merging and not self._merges_surely(block):
+            if not is_merging:
+                continue
+            if not self._merges_surely(block):
                 yield refused("=", texts.RISKY_OPERATOR_HERE)
 
     def _merges_surely(self, block: Block) -> bool:
@@ -191,7 +206,9 @@ class Qualifier:
                 return False
             for column in columns:
                 types.setdefault(column.name, set()).add(column.type)
-        names = types.keys() if block.hides_names else block.merged
+        names: Collection[str] = block.merged
+        if block.hides_names:
+            names = types.keys()
         return all(self._is_settled(types.get(name, set())) for name in names)
 
     def _is_settled(self, types: set[Key]) -> bool:
@@ -199,7 +216,8 @@ class Qualifier:
         if len(types) != 1:
             return False
         (key,) = types
-        if _is_system(key) and key[1] in self._facts.equal_types:
+        is_compared = _is_system(key) and key[1] in self._facts.equal_types
+        if is_compared:
             return True
         return key not in self._symbols["="].harmful
 
@@ -212,7 +230,8 @@ class Qualifier:
         Raises:
             ValidationFailed: it is too deep, or would grow too much.
         """
-        if not self._symbols and not self._names:
+        is_uncontested = not self._symbols and not self._names
+        if is_uncontested:
             return False
         symbols = set()
         for symbol, each in self._symbols.items():
@@ -238,7 +257,10 @@ class Qualifier:
 
 
 def _operands(operators: list[UserOperator]) -> frozenset[Key]:
-    return frozenset(key for each in operators for key in each.operands)
+    found: set[Key] = set()
+    for each in operators:
+        found.update(each.operands)
+    return frozenset(found)
 
 
 def _is_system(key: Key) -> bool:
@@ -307,13 +329,15 @@ class _Rewriting:
             return
         # `unnest(a, b)` is a syntax of its own, for built-in calls; qualified, it is none.
         has_several = len(node.get("args", ())) > 1
-        if name == ("unnest",) and has_several:
+        is_syntax = name == ("unnest",) and has_several
+        if is_syntax:
             return
         is_unqualified = len(name) == 1
         if is_unqualified:
             node["funcname"] = [_string(_SYSTEM), *node["funcname"]]
         # Our grammar qualifies what has a syntax of its own; to an older server it is a plain call.
-        if is_unqualified or name[-1] in self._new_words:
+        is_changed = is_unqualified or name[-1] in self._new_words
+        if is_changed:
             self.changed = True
 
     def sublink(self, node: Node) -> None:
@@ -347,13 +371,16 @@ class _Rewriting:
         """Qualify an operator that is written as its symbol or a word such as LIKE."""
         name = self._qualified(node["name"])
         is_qualified = name is not node["name"]
-        if is_qualified and node["kind"] not in _SPELLED_KINDS:
+        is_word = is_qualified and node["kind"] not in _SPELLED_KINDS
+        if is_word:
             node["kind"] = "AEXPR_OP"
         node["name"] = name
 
     def _between(self, node: Node) -> Node | None:
         is_not = "NOT" in node["kind"]
-        symbols = ("<", ">") if is_not else (">=", "<=")
+        symbols = (">=", "<=")
+        if is_not:
+            symbols = ("<", ">")
         if not self._is_contested(*symbols):
             return None
         value = node["lexpr"]
@@ -363,10 +390,15 @@ class _Rewriting:
             return found
         swapped = [self._copy(part) for part in (value, high, low)]
         other = self._within(*swapped, is_not=is_not)
-        return _chain("AND_EXPR" if is_not else "OR_EXPR", [found, other])
+        operator = "OR_EXPR"
+        if is_not:
+            operator = "AND_EXPR"
+        return _chain(operator, [found, other])
 
     def _within(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
-        first, second, chain = ("<", ">", "OR_EXPR") if is_not else (">=", "<=", "AND_EXPR")
+        first, second, chain = ">=", "<=", "AND_EXPR"
+        if is_not:
+            first, second, chain = "<", ">", "OR_EXPR"
         parts = [
             self._operation(first, value, low),
             self._operation(second, self._copy(value), high),
@@ -388,11 +420,13 @@ class _Rewriting:
 
     def _distinct(self, one: Node, other: Node, *, is_equal: bool) -> Node | None:
         """Compare two values, NULL being one of them; rows are compared field by field."""
-        if _is_null(one) or _is_null(other):
+        has_null = _is_null(one) or _is_null(other)
+        if has_null:
             return None  # PostgreSQL makes IS NULL of it
         left = one.get("RowExpr", {}).get("args", ())
         right = other.get("RowExpr", {}).get("args", ())
-        if not left or len(left) != len(right):
+        is_one_value = not left or len(left) != len(right)
+        if is_one_value:
             return self._distinct_value(one, other, is_equal=is_equal)
         parts = []
         for left_field, right_field in zip(left, right, strict=True):
@@ -472,7 +506,8 @@ def _string(text: str) -> Node:
 
 
 def _number(number: int) -> Node:
-    return {"A_Const": {"ival": {"ival": number} if number else {}}}
+    value = {"ival": number} if number else {}
+    return {"A_Const": {"ival": value}}
 
 
 def _null() -> Node:
@@ -491,11 +526,13 @@ def _call(name: str, arguments: list[Node]) -> Node:
 
 
 def _case(whens: list[Node], otherwise: Node) -> Node:
-    return {"CaseExpr": {"args": [{"CaseWhen": when} for when in whens], "defresult": otherwise}}
+    branches = [{"CaseWhen": when} for when in whens]
+    return {"CaseExpr": {"args": branches, "defresult": otherwise}}
 
 
 def _chain(operator: str, parts: list[Node]) -> Node:
     first = parts[0].get("BoolExpr", {})
-    if operator != "NOT_EXPR" and first.get("boolop") == operator:
+    is_chained = operator != "NOT_EXPR" and first.get("boolop") == operator
+    if is_chained:
         parts = [*first["args"], *parts[1:]]
     return {"BoolExpr": {"boolop": operator, "args": parts}}

@@ -33,7 +33,9 @@ def folded(name: str) -> str:
         return name
     chars = []
     for char in name:
-        chars.append(char if char.isascii() else char.lower()[0])
+        if not char.isascii():
+            char = char.lower()[0]
+        chars.append(char)
     return "".join(chars)
 
 
@@ -58,12 +60,14 @@ class ReadNames:
         """
         spellings = {written, folded(written)}
         is_cut = _may_be_cut(written)
-        if len(spellings) == 1 and not is_cut:
+        is_read_alike = len(spellings) == 1 and not is_cut
+        if is_read_alike:
             return frozenset()
         found = set(self.all & spellings)
         if is_cut:
             for name in self._long:
-                if any(_is_cut(name, spelling) for spelling in spellings):
+                is_cut_apart = any(_is_cut(name, spelling) for spelling in spellings)
+                if is_cut_apart:
                     found.add(name)
         return frozenset(found)
 
@@ -111,15 +115,18 @@ class ReadingRule:
 
     @cached_property
     def _relations(self) -> ReadNames:
-        return ReadNames({name for _, name in self._facts.relations} | self._system_names)
+        names = {name for _, name in self._facts.relations}
+        return ReadNames(names | self._system_names)
 
     @cached_property
     def _schemas(self) -> ReadNames:
-        return ReadNames({schema for schema, _ in self._facts.relations} | _SYSTEM_SCHEMAS)
+        names = {schema for schema, _ in self._facts.relations}
+        return ReadNames(names | _SYSTEM_SCHEMAS)
 
     @cached_property
     def _system_names(self) -> frozenset[str]:
-        return self._facts.system_relations | {name for _, name in self._facts.extension_relations}
+        names = {name for _, name in self._facts.extension_relations}
+        return self._facts.system_relations | names
 
 
 def _may_be_cut(name: str) -> bool:

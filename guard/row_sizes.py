@@ -114,7 +114,9 @@ def aggregates(select: Node) -> bool:
     targets = select.get("targetList", ())
     for target in targets:
         name = name_of(target["ResTarget"].get("val", {}))
-        if name not in _AGGREGATES and not is_gathering(name):
+        if name in _AGGREGATES:
+            continue
+        if not is_gathering(name):
             return False
     return bool(targets)
 
@@ -151,7 +153,9 @@ def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     columns = {}
     for place, (name, size) in enumerate(rows.columns.items()):
         is_renamed = place < len(names)
-        columns[names[place] if is_renamed else name] = size
+        if is_renamed:
+            name = names[place]
+        columns[name] = size
     return Rows(columns, rows.rows, rows.is_open)
 
 

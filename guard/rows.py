@@ -58,7 +58,10 @@ class Row:
         columns: list[tuple[str | None, Row | None]] = []
         for place, name in enumerate(names):
             is_known = not self.is_open and place < len(self.columns)
-            columns.append((name, self.columns[place][1] if is_known else None))
+            row = None
+            if is_known:
+                row = self.columns[place][1]
+            columns.append((name, row))
         if not self.is_open:
             columns += self.columns[len(columns) :]
         return Row(tuple(columns), self.is_open)
@@ -139,7 +142,8 @@ class FieldCheck:
         if kind == "JoinExpr":
             sides = [*self._exposed(node["larg"], scope), *self._exposed(node["rarg"], scope)]
             yield from sides
-            yield from self._joined(node, [row for _, row in sides])
+            rows = [row for _, row in sides]
+            yield from self._joined(node, rows)
             return
         alias = node.get("alias", {})
         row = self._row_of(kind, node, scope)
@@ -168,7 +172,8 @@ class FieldCheck:
             return self._function_row(node)
         columns = node.get("columns", ())
         if kind == "RangeTableFunc":
-            return _scalars([column["RangeTableFuncCol"]["colname"] for column in columns])
+            names = [column["RangeTableFuncCol"]["colname"] for column in columns]
+            return _scalars(names)
         if kind == "JsonTable":
             return _scalars(list(_json_columns(columns)))
         return _UNKNOWN
@@ -267,7 +272,8 @@ class FieldCheck:
             return self._output(select["larg"], scope)
         if "valuesLists" in select:
             width = len(select["valuesLists"][0]["List"]["items"])
-            return _scalars([f"column{number}" for number in range(1, width + 1)])
+            names = [f"column{number}" for number in range(1, width + 1)]
+            return _scalars(names)
         return self._targets(select, scope)
 
     def _targets(self, select: Node, scope: Scope) -> Row:
@@ -316,7 +322,8 @@ class FieldCheck:
             return strings(node["fields"])[-1]
         if kind == "FuncCall":
             return strings(node["funcname"])[-1]
-        if kind == "A_Indirection" and "String" in node["indirection"][-1]:
+        is_field = kind == "A_Indirection" and "String" in node["indirection"][-1]
+        if is_field:
             return strings(node["indirection"])[-1]
         if kind in ("TypeCast", "CollateClause"):
             is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
@@ -399,7 +406,8 @@ class FieldCheck:
         if not found:
             return None
         first, *others = found
-        if all(row == first for row in others):
+        are_equal = all(row == first for row in others)
+        if are_equal:
             return first
         return None
 
@@ -425,7 +433,8 @@ class FieldCheck:
         """Yield the fields of a reference or an indirection that may be no columns."""
         if "ColumnRef" in node:
             names = strings(node["ColumnRef"]["fields"])
-            if len(names) > 1 and not self._is_column(names[-2], names[-1]):
+            is_doubtful = len(names) > 1 and not self._is_column(names[-2], names[-1])
+            if is_doubtful:
                 yield names[-1]
             return
         row = self._value(node["A_Indirection"]["arg"])
@@ -455,14 +464,16 @@ def _reference(value: Node) -> tuple[str, ...]:
 
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
-    return Row(tuple((name, None) for name in names), is_open)
+    columns = [(name, None) for name in names]
+    return Row(tuple(columns), is_open)
 
 
 def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
     """Return what `*` or `t.*` stands for."""
     rows = []
     for name, row in offered:
-        if len(names) == 1 or name == names[-2]:
+        is_meant = len(names) == 1 or name == names[-2]
+        if is_meant:
             rows.append(row)
     # Joins merge columns, so the order of columns is not known.
     is_open = len(rows) != 1 or rows[0].is_open

@@ -28,8 +28,12 @@ def parse_rule(text: str) -> Name:
     parts: list[str] = []
     match = _PART.match(text)
     while match is not None:
-        parts.append(match[1].replace('""', '"') if match[1] is not None else match[2])
-        if not match[3] and len(parts) <= 3:
+        part = match[2]
+        if match[1] is not None:
+            part = match[1].replace('""', '"')
+        parts.append(part)
+        is_plain = not match[3] and len(parts) <= 3
+        if is_plain:
             return tuple(parts)
         match = _PART.match(text, match.end()) if match[3] else None
     form = "schema, schema.table or schema.table.column"
@@ -93,7 +97,9 @@ class AccessRules:
         """Tell whether the readable relation may have columns that may not be read."""
         for rule in self.denied:
             is_of_column = len(rule) == 3
-            if is_of_column and _covers(rule[:2], key):
+            if not is_of_column:
+                continue
+            if _covers(rule[:2], key):
                 return True
         if not self.allowed:
             return False
@@ -107,7 +113,12 @@ class AccessRules:
 
     def names_columns(self, key: Key) -> bool:
         """Tell whether the operator opens columns of exactly this relation."""
-        return any(len(rule) == 3 and rule[:2] == key for rule in self.allowed)
+        for rule in self.allowed:
+            if len(rule) != 3:  # noqa: PLR2004
+                continue
+            if rule[:2] == key:
+                return True
+        return False
 
     def without_allowed(self) -> "AccessRules":
         """Return the denials alone."""

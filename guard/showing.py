@@ -70,7 +70,8 @@ def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
             tables.append(table)
         elif columns:
             tables.append(replace(table, columns=columns))
-    if len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables)):
+    is_whole = len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables))
+    if is_whole:
         return catalog
     return replace(catalog, tables=tuple(tables)).coherent()
 
@@ -128,7 +129,8 @@ _Meaning = TypeVar("_Meaning", TableMeaning, ColumnMeaning, Metric)
 
 
 def _without_names(table: Table, names: _Names) -> Table:
-    if not names.words and not names.others:
+    hides_none = not names.words and not names.others
+    if hides_none:
         return table
     return replace(
         table,
@@ -139,7 +141,8 @@ def _without_names(table: Table, names: _Names) -> Table:
 
 
 def _with_comment(column: Column, names: _Names) -> Column:
-    if not column.comment and not column.meaning:
+    says_nothing = not column.comment and not column.meaning
+    if says_nothing:
         return column
     return replace(
         column,

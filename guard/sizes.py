@@ -171,9 +171,8 @@ def together(sizes: Iterable[Size]) -> Size:
         return found[0]
     length = sum(size.length for size in found)
     is_gathered = any(size.is_gathered for size in found)
-    return Size(
-        length=length, is_stored=any(size.is_stored for size in found), is_gathered=is_gathered
-    )
+    is_stored = any(size.is_stored for size in found)
+    return Size(length=length, is_stored=is_stored, is_gathered=is_gathered)
 
 
 def inexact(size: Size) -> Size:
@@ -191,7 +190,8 @@ def unnumbered(size: Size) -> Size:
 def between(low: float, high: float, like: Size, *, length: float | None = None) -> Size:
     """Return the bound of a number from `low` to `high` that comes from where `like` does."""
     has_no_end = math.isnan(low) or math.isnan(high)
-    if has_no_end or low == math.inf or high == -math.inf:
+    is_endless = has_no_end or low == math.inf or high == -math.inf
+    if is_endless:
         low, high = -math.inf, math.inf
     if length is None:
         length = like.length
@@ -214,10 +214,13 @@ def of_text(value: str) -> Size:
     is_number = len(plain) < LONG_CHARS and _NUMBER.fullmatch(plain) is not None
     if is_number:
         number = _float(plain)
-        length = len(value) if abs(number) < _LARGEST_FLOAT else _digits_spelled(plain)
+        length = len(value)
+        if abs(number) >= _LARGEST_FLOAT:
+            length = _digits_spelled(plain)
         return between(number, number, Size(length=length, text=value))
     may_spell_others = "\\" in value or "&" in value
-    if may_spell_others or len(value) > _MOST_TEXT:
+    is_unread = may_spell_others or len(value) > _MOST_TEXT
+    if is_unread:
         return Size(length=len(value), text=value)
     numbers = [_float(number) for number in _NUMBERS.findall(value)]
     most = max((*numbers, 1.0))
@@ -309,9 +312,12 @@ def outgrown(history: list[Size]) -> Size:
     no bound: only numbers may.
     """
     last = history[-1]
-    low = -_grown([-size.low for size in history])
-    high = _grown([size.high for size in history])
-    length = _grown([size.length for size in history])
+    lows = [-size.low for size in history]
+    low = -_grown(lows)
+    highs = [size.high for size in history]
+    high = _grown(highs)
+    lengths = [size.length for size in history]
+    length = _grown(lengths)
     if last.is_float:
         length = last.length
     elif last.is_number:
@@ -324,7 +330,8 @@ def outgrown(history: list[Size]) -> Size:
 
 def _grown(values: list[float]) -> float:
     before, after = values[-2] - values[-3], values[-1] - values[-2]
-    if not math.isfinite(values[-1]) or after > before * 1.01 + 1e-9:
+    is_faster = not math.isfinite(values[-1]) or after > before * 1.01 + 1e-09
+    if is_faster:
         return math.inf
     return values[-1] + max(after, 0) * _ROUNDS
 
@@ -395,7 +402,8 @@ def _divided(left: Size, right: Size) -> Size:
     if right.low <= 0 <= right.high:
         return between(-math.inf, math.inf, whole, length=length)
     smallest = min(abs(right.low), abs(right.high))
-    if left.low >= 0 and right.low > 0:
+    is_positive = left.low >= 0 and right.low > 0
+    if is_positive:
         return between(0.0, left.high / smallest, whole, length=length)
     most = left.magnitude / smallest
     return between(-most, most, whole, length=length)
@@ -403,7 +411,10 @@ def _divided(left: Size, right: Size) -> Size:
 
 def _remainder(left: Size, right: Size) -> Size:
     most = min(left.magnitude, right.magnitude)
-    return between(0.0 if left.low >= 0 else -most, most, _numeric(left, right))
+    low = 0.0
+    if left.low < 0:
+        low = -most
+    return between(low, most, _numeric(left, right))
 
 
 def _raised(left: Size, right: Size) -> Size:
@@ -449,7 +460,9 @@ def concatenated(left: Size, right: Size) -> Size:
 def constant_text(size: Size) -> str | None:
     """Return the text of a known text or whole number; None where it is not known."""
     number = size.constant
-    if size.text is not None or number is None:
+    if size.text is not None:
+        return size.text
+    if number is None:
         return size.text
     is_exact = number.is_integer() and abs(number) < 1e15  # noqa: PLR2004 - of a float
     if is_exact:

@@ -137,13 +137,16 @@ class _Walk:
                 self.pending.append((item, scope, depth + 1, query))
             return
         for key, child in value.items():
-            if isinstance(child, (dict, list)) and id(child) not in self.entered:
+            if not isinstance(child, (dict, list)):
+                continue
+            if id(child) not in self.entered:
                 self.child(key, child, scope, depth, query)
 
     def child(self, key: str, child: Any, scope: Scope, depth: int, query: int) -> None:
         """Look at a field of a node, in whose SELECT, scope and depth it stands."""
         _refuse_unlisted(key, child)
-        if key in _SELECT_KEYS and isinstance(child, dict) and "op" in child:
+        is_select = key in _SELECT_KEYS and isinstance(child, dict) and "op" in child
+        if is_select:
             if key == "SelectStmt":
                 self.inner[query].add(id(child))
                 query = id(child)
@@ -154,7 +157,9 @@ class _Walk:
                 self.inner[query].add(id(cte["ctequery"].get("SelectStmt")))
         self.look_at_value(key, child)
         self.note(key, child, scope)
-        inner_depth = depth - 1 if key in _CHAIN_STARTS else depth + 1
+        inner_depth = depth + 1
+        if key in _CHAIN_STARTS:
+            inner_depth = depth - 1
         self.pending.append((child, scope, inner_depth, query))
 
     def enter_select(self, select: Node, scope: Scope, depth: int) -> Scope:
@@ -210,11 +215,15 @@ class _Walk:
         if not isinstance(node, dict):
             return
         is_shown = id(node) in self.shown
-        if key == "ColumnRef" and not is_shown:
+        is_used = key == "ColumnRef" and not is_shown
+        if is_used:
             self.findings.used_columns.append(strings(node["fields"]))
-        if key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node):
+        may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
+        if may_show:
             self.show(_shown_by(key, node))
-        if key in _VALUE_NODES and not is_shown:
+        if key not in _VALUE_NODES:
+            return
+        if not is_shown:
             name = _catalog_value({key: node})
             if name is not None:
                 self.findings.mixed_values.append(name)
@@ -248,7 +257,9 @@ def _refuse_unlisted(key: str, child: Any) -> None:
         raise ForbiddenStatement(lock_of(child))
     if key in FORBIDDEN_FIELDS:
         raise ForbiddenStatement(FORBIDDEN_FIELDS[key])
-    if key not in QUERY_NODES and key not in QUERY_FIELDS:
+    if key in QUERY_NODES:
+        return
+    if key not in QUERY_FIELDS:
         fields = {}
         if isinstance(child, dict):
             fields = child
@@ -265,7 +276,9 @@ def _adds_columns(select: Node) -> bool:
     has_star = False
     for target in targets:
         column = target["ResTarget"].get("val", {}).get("ColumnRef")
-        if column and "A_Star" in column["fields"][-1]:
+        if not column:
+            continue
+        if "A_Star" in column["fields"][-1]:
             has_star = True
             break
     if not has_star:
@@ -338,7 +351,9 @@ def _compared_by(node: Node) -> Iterator[Node]:
         return
     if not right:
         return
-    if _catalog_value(left) and _catalog_value(right):
+    if not _catalog_value(left):
+        return
+    if _catalog_value(right):
         yield left
         yield right
 
@@ -361,7 +376,8 @@ def relation_of(node: Node, scope: Scope) -> Relation | None:
     """Return the table a RangeVar names, or None when it is a CTE."""
     parts = tuple(node[key] for key in _NAME_FIELDS if key in node)
     is_qualified = len(parts) > 1
-    if not is_qualified and parts[0] in scope:
+    is_cte = not is_qualified and parts[0] in scope
+    if is_cte:
         return None
     return Relation(parts)
 
@@ -402,7 +418,8 @@ def _column(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    found.fields.extend(strings(item for item in node["indirection"] if "String" in item))
+    names = [item for item in node["indirection"] if "String" in item]
+    found.fields.extend(strings(names))
 
 
 def _cast(node: Node, _: Scope, found: Findings) -> None:
@@ -430,7 +447,8 @@ def _cast_from(node: Node) -> str:
     constant = source.get("A_Const", {})
     is_text = "sval" in constant or "isnull" in constant
     has_modifiers = "typmods" in node.get("typeName", {})
-    if is_text and (not has_modifiers):
+    is_constant = is_text and not has_modifiers
+    if is_constant:
         return "text"
     return "value"
 

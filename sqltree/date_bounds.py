@@ -84,7 +84,8 @@ def _sources(nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]) -> 
     for wrapped in nodes:
         ((kind, node),) = wrapped.items()
         name = node.get("alias", {}).get("aliasname") or node.get("relname", "")
-        if kind == "JoinExpr" and "alias" not in node:
+        is_join = kind == "JoinExpr" and "alias" not in node
+        if is_join:
             yield from _sources([node["larg"], node["rarg"]], catalog, ctes)
         elif kind == "RangeVar":
             yield _Source(name, _stored_table(node, catalog, ctes))
@@ -96,7 +97,8 @@ def _stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table 
     if "colnames" in node.get("alias", {}):
         return None
     parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-    if len(parts) == 1 and parts[0] in ctes:
+    is_cte = len(parts) == 1 and parts[0] in ctes
+    if is_cte:
         return None
     return table_named(parts, catalog)
 
@@ -139,7 +141,8 @@ class _Reading:
             self._bound(column, ">=", self._day(low))
             self._bound(column, "<=", self._day(high))
             return
-        if kind != "AEXPR_OP" or operator[0] not in _TURNED:
+        is_untold = kind != "AEXPR_OP" or operator[0] not in _TURNED
+        if is_untold:
             raise _Untold
         if "ColumnRef" in right:
             self._bound(self._time(right), _TURNED[operator[0]], self._day(left))
@@ -150,7 +153,8 @@ class _Reading:
 
     def _bound(self, column: Column, operator: str, day: date) -> None:
         """Take one bound; of timestamps only those that hold for whole days are read."""
-        if operator not in (">=", "<") and column.type != "date":
+        is_rounded = operator not in (">=", "<") and column.type != "date"
+        if is_rounded:
             raise _Untold
         self._of(column)
         day_after = day + timedelta(days=1)
@@ -169,7 +173,8 @@ class _Reading:
         if len(arguments) != 2:
             raise _Untold
         unit, column = _string(arguments[0]).lower(), self._time(arguments[1])
-        if name in ("extract", "date_part") and unit == "year":
+        is_year = name in ("extract", "date_part") and unit == "year"
+        if is_year:
             start = date(_whole(value), 1, 1)
         elif name == "date_trunc" and unit in _MONTHS:
             start = self._day(value)
@@ -191,7 +196,9 @@ class _Reading:
 
     def _time(self, node: Node) -> Column:
         column = self._column_of(node)
-        if column is None or not column.type.startswith(_TIMES):
+        if column is None:
+            raise _Untold
+        if not column.type.startswith(_TIMES):
             raise _Untold
         return column
 
@@ -235,7 +242,8 @@ class _Reading:
                 return self._cut_day(value)
             case "A_Expr":
                 return self._moved_day(value)
-        if kind == "SQLValueFunction" and value.get("op") == "SVFOP_CURRENT_DATE":
+        is_today = kind == "SQLValueFunction" and value.get("op") == "SVFOP_CURRENT_DATE"
+        if is_today:
             return self._today
         raise _Untold
 
@@ -251,7 +259,8 @@ class _Reading:
     def _cut_day(self, call: Node) -> date:
         name = _texts(call.get("funcname", ()))[-1]
         arguments = call.get("args", ())
-        if name != "date_trunc" or len(arguments) != 2:
+        is_other = name != "date_trunc" or len(arguments) != 2
+        if is_other:
             raise _Untold
         unit = _string(arguments[0]).lower()
         if unit not in ("day", *_MONTHS):
@@ -265,7 +274,8 @@ class _Reading:
         if node.get("SQLValueFunction", {}).get("op") in _NOW:
             return self._today
         called = _texts(node.get("FuncCall", {}).get("funcname", ()))
-        if called and called[-1] in _INSTANTS:
+        is_instant = called and called[-1] in _INSTANTS
+        if is_instant:
             return self._today
         if "A_Expr" in node:
             return self._moved_day(node["A_Expr"], of_instant=True)
@@ -273,7 +283,8 @@ class _Reading:
 
     def _moved_day(self, node: Node, *, of_instant: bool = False) -> date:
         operator = _texts(node.get("name", ()))[-1:]
-        if node.get("kind") != "AEXPR_OP" or operator not in (("+",), ("-",)):
+        is_no_sum = node.get("kind") != "AEXPR_OP" or operator not in (("+",), ("-",))
+        if is_no_sum:
             raise _Untold
         if "lexpr" not in node:
             raise _Untold

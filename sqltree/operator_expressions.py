@@ -83,8 +83,10 @@ def expression(text: str) -> Expression:
     columns: dict[int, str] = {}
     calls = False
     for kind, node in _nodes(alone):
-        if kind in _REFUSED or (kind == "FuncCall" and "over" in node):
-            raise NotAnExpression(_REFUSED.get(kind, _REFUSED["WindowDef"]))
+        if kind in _REFUSED:
+            raise NotAnExpression(_REFUSED[kind])
+        if kind == "FuncCall" and "over" in node:
+            raise NotAnExpression(_REFUSED["WindowDef"])
         calls = calls or kind == "FuncCall"
         if kind == "ColumnRef":
             place = len(data[: node.get("location", 0)].decode("utf-8", "replace")) - begin
@@ -117,15 +119,18 @@ def _only_value(text: str, before: str, after: str) -> Node:
         raise NotAnExpression(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotAnExpression(str(error).rstrip(".")) from None
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
+    if is_no_query:
         raise NotAnExpression("it is not one SQL expression")
     select = statements[0].node
     targets = select.get("targetList", ())
     is_union = select.get("op", "SETOP_NONE") != "SETOP_NONE"
-    if len(targets) != 1 or is_union or not select.keys() <= _SELECT_KEYS:
+    is_more = len(targets) != 1 or is_union or not select.keys() <= _SELECT_KEYS
+    if is_more:
         raise NotAnExpression("it is not one SQL expression")
     target: Node = targets[0].get("ResTarget", {})
-    if not target.keys() <= _TARGET_KEYS or "val" not in target:
+    is_named = not target.keys() <= _TARGET_KEYS or "val" not in target
+    if is_named:
         raise NotAnExpression("it is not one SQL expression: it gives itself a name")
     value: Node = target["val"]
     return value
@@ -147,7 +152,8 @@ def _nodes(value: Any) -> Iterator[tuple[str, Node]]:
 
 def _column_name(node: Node) -> str:
     fields = node.get("fields", ())
-    if len(fields) != 1 or "String" not in fields[0]:
+    is_qualified = len(fields) != 1 or "String" not in fields[0]
+    if is_qualified:
         raise NotAnExpression("write its columns as plain names, without the table's")
     return str(fields[0]["String"].get("sval", ""))
 

@@ -170,7 +170,8 @@ class _Reader:
             node = target.get("ResTarget", {})
             value = node.get("val", {})
             fields = value.get("ColumnRef", {}).get("fields", ())
-            if fields and "A_Star" in fields[-1]:
+            is_star = fields and "A_Star" in fields[-1]
+            if is_star:
                 found += names.all(_texts(fields))
                 continue
             described = self._described(value, names)
@@ -206,7 +207,8 @@ class _Reader:
 
     def _columns_of(self, node: Node, names: _Names) -> tuple[OutputColumn, ...]:
         parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-        if len(parts) == 1 and parts[0] in names.ctes:
+        is_cte = len(parts) == 1 and parts[0] in names.ctes
+        if is_cte:
             return names.ctes[parts[0]]
         table = table_named(parts, self._catalog)
         if table is None:
@@ -254,7 +256,8 @@ class _Reader:
         aggregate = _AGGREGATES.get(function)
         if aggregate is not None:
             return self._aggregated(aggregate, node, names)
-        if function in _PASSING and arguments:
+        is_passed = function in _PASSING and arguments
+        if is_passed:
             return replace(self._described(arguments[0], names), name=function)
         inners = [self._described(argument, names) for argument in arguments]
         return OutputColumn(function, function=_first_function(inners), is_computed=True)
@@ -305,11 +308,14 @@ class _Reader:
             return self._described(node.get("lexpr", {}), names)
         operator = "".join(_texts(node.get("name", ()))[-1:])
         sides = self._sides(node, names)
-        if len(sides) == 1 and operator in _SIGNS:
+        has_sign = len(sides) == 1 and operator in _SIGNS
+        if has_sign:
             return replace(sides[0], is_total=False)
-        if len(sides) == 1 and operator in _FACTORS:
+        is_multiple = len(sides) == 1 and operator in _FACTORS
+        if is_multiple:
             return _multiple(sides[0], is_percent=operator == "*" and _has_hundred(node))
-        if len(sides) == 2 and operator == "/":
+        is_quotient = len(sides) == 2 and operator == "/"
+        if is_quotient:
             return _quotient(*sides)
         if operator in _SIGNS:
             return _sum(sides)
@@ -361,7 +367,9 @@ def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
     is_total = bool(sides) and all(side.is_total for side in sides)
     sources = set()
     for side in sides:
-        if side.table and side.column:
+        if not side.table:
+            continue
+        if side.column:
             sources.add((side.table.key, side.column))
     if len(sources) == 1:
         return replace(sides[0], name="", is_computed=True, is_total=is_total)

@@ -142,7 +142,9 @@ def _refuse_deep(sql: str) -> None:
         tokens = scan(sql).tokens
     except PgQueryError as exc:
         raise InvalidSql(_first_line(exc.message), sqlstate="42601") from exc
-    if tokens and _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
+    if not tokens:
+        return
+    if _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
         raise ValidationFailed(TOO_DEEP)
 
 
@@ -190,7 +192,9 @@ class _DepthBound:
             return
         is_name = self.is_name and name in _CASE_WORDS
         self.is_name = name in _BEFORE_NAMES
-        if not is_name and name not in _FLAT_TOKENS:
+        if is_name:
+            return
+        if name not in _FLAT_TOKENS:
             self.count(name)
 
     def count(self, name: str) -> None:

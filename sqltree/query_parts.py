@@ -179,7 +179,9 @@ def _nodes(tree: Node) -> Iterator[tuple[str, Node]]:
             pending.extend(reversed(each))
         elif isinstance(each, Mapping):
             for kind, value in each.items():
-                if kind[0].isupper() and isinstance(value, Mapping):
+                if not kind[0].isupper():
+                    continue
+                if isinstance(value, Mapping):
                     yield kind, value
             pending.extend(reversed(list(each.values())))
 
@@ -190,8 +192,8 @@ def _conjuncts(condition: Node | None) -> Iterator[Node]:
         pending = [condition]
     while pending:
         each = pending.pop()
-        inner = each.get("BoolExpr")
-        if inner and inner["boolop"] == "AND_EXPR":
+        inner = each.get("BoolExpr", {})
+        if inner.get("boolop") == "AND_EXPR":
             pending.extend(reversed(inner["args"]))
         else:
             yield each

@@ -56,7 +56,8 @@ class ColumnComparison:
         text = self.text
         if self.folds_case:
             text, value = text.casefold(), value.casefold()
-        if self.before and self.after:
+        is_within = self.before and self.after
+        if is_within:
             return text in value
         if self.before:
             return value.endswith(text)
@@ -133,7 +134,8 @@ class _Scope:
             if len(found) == 1:
                 return found[0]
             is_ended = bool(found) or None in tables or len(name) > 1
-            if tables and is_ended:
+            is_other = tables and is_ended
+            if is_other:
                 return None
             scope = scope.outer
         return None
@@ -153,7 +155,9 @@ def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Tabl
         column = None
         if table:
             column = table.column(name)
-        if table and column:
+        if not table:
+            continue
+        if column:
             found.append((table, column))
     return found
 
@@ -202,10 +206,12 @@ class _Reader:
 
     def _enter_node(self, key: str, node: Node, place: _Place) -> None:
         is_part_of_union = key in ("larg", "rarg") and "op" in node
-        if key == "SelectStmt" or is_part_of_union:
+        is_query = key == "SelectStmt" or is_part_of_union
+        if is_query:
             self._enter_select(node, place)
             return
-        if key == "A_Expr" and place.must_hold:
+        is_compared = key == "A_Expr" and place.must_hold
+        if is_compared:
             self.comparisons.extend(self._compared(node, place.scope))
         elif key == "ResTarget" and "name" in node:
             self.labels.add(node["name"])
@@ -254,7 +260,8 @@ class _Reader:
         if operator not in _COMPARING:
             return
         left, right = _bare(node.get("lexpr", {})), _bare(node.get("rexpr", {}))
-        if operator == _EQUALS and "ColumnRef" not in left:
+        is_turned = operator == _EQUALS and "ColumnRef" not in left
+        if is_turned:
             left, right = right, left
         fields = left.get("ColumnRef", {}).get("fields", ())
         name = tuple(part["String"]["sval"] for part in fields if "String" in part)
@@ -330,7 +337,9 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
         return replace(place, is_filter=False)
     is_not = key == "BoolExpr" and node.get("boolop") == "NOT_EXPR"
     is_all = key == "SubLink" and node.get("subLinkType") == "ALL_SUBLINK"
-    if is_not or is_all:
+    if is_not:
+        return replace(place, is_negated=True)
+    if is_all:
         return replace(place, is_negated=True)
     return place
 

@@ -93,7 +93,9 @@ def _is_annotated(sql: str, said: str) -> bool:
         if kind in COMMENTS:
             return True
         text = data[token.start : token.end].decode("utf-8", "replace")
-        if kind in _NAMES and not _is_plain(text, said):
+        if kind not in _NAMES:
+            continue
+        if not _is_plain(text, said):
             return True
     return False
 

@@ -148,7 +148,8 @@ class RowRules:
             is_ruled = all(grant.rows is not None for grant in grants)
             if is_ruled:
                 ruled.add(rule.key)
-            if is_ruled or columns:
+            is_limited = is_ruled or columns
+            if is_limited:
                 counting[rule.key] = places
                 for column in columns:
                     masked.add((*rule.key, column))
@@ -203,7 +204,8 @@ class RowRules:
                 closed.add(key)
                 continue
             if table is not None:
-                ruled.update([key] if table.rule in rows.ruled else [])
+                if table.rule in rows.ruled:
+                    ruled.add(key)
                 for *rule, column in rows.masked:
                     if tuple(rule) == table.rule:
                         masked.add((*key, column))
@@ -264,7 +266,9 @@ def _values_of(actor: Actor, used: set[str]) -> ActorValues:
 
 def _placeholders(grant: Grant) -> frozenset[str]:
     """Return the names of the placeholders in the grant's SQL."""
-    found = set(grant.rows.placeholders) if grant.rows is not None else set()
+    found: set[str] = set()
+    if grant.rows is not None:
+        found.update(grant.rows.placeholders)
     for _, mask in grant.masks:
         found |= mask.placeholders
     return frozenset(found)

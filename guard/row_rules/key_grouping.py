@@ -91,9 +91,13 @@ def _read_columns(
     is_all = ("*",) in read or (item.called, "*") in read
     for column in item.columns:
         is_read = is_all or _is_in(read, item, column)
-        if is_read and not _is_in(names, item, column):
+        if not is_read:
+            continue
+        if not _is_in(names, item, column):
             yield column
-    if (item.called,) in read and item.called not in item.columns:
+    if (item.called,) not in read:
+        return
+    if item.called not in item.columns:
         yield None
 
 
@@ -106,5 +110,8 @@ def _references(select: Node) -> Iterator[Node]:
 
 
 def _reference(name: str, column: str | None) -> Node:
-    parts = (name,) if column is None else (name, column)
-    return {"ColumnRef": {"fields": [{"String": {"sval": part}} for part in parts]}}
+    parts = [name]
+    if column is not None:
+        parts.append(column)
+    fields = [{"String": {"sval": part}} for part in parts]
+    return {"ColumnRef": {"fields": fields}}

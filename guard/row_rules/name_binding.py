@@ -53,7 +53,9 @@ class BoundItem:
         """
         if self.columns is None:
             return
-        if column not in self.columns and column not in SYSTEM_COLUMNS:
+        if column in self.columns:
+            return
+        if column not in SYSTEM_COLUMNS:
             raise Unbound(f"{self.called or self.name} has no column {column}")
 
 
@@ -161,13 +163,16 @@ class BoundNames:
         """Return the table; its node gets the schema."""
         key = self._facts.key(node.get("schemaname"), node["relname"])
         columns = self._facts.attributes.get(key)
-        if key not in self._facts.relations or columns is None:
+        if key not in self._facts.relations:
+            raise Unbound(f"there is no table {'.'.join(key)}")
+        if columns is None:
             raise Unbound(f"there is no table {'.'.join(key)}")
         node.pop("catalogname", None)
         node["schemaname"] = key[0]
         alias = node.get("alias", {})
         named = strings(alias.get("colnames", ()))
-        names = frozenset((*named, *(column.name for column in columns[len(named) :])))
+        unnamed = columns[len(named) :]
+        names = frozenset(named).union(column.name for column in unnamed)
         if not alias:
             node["alias"] = {"aliasname": key[1]}
         return BoundItem(alias.get("aliasname", key[1]), names, None if alias else key)
@@ -189,7 +194,9 @@ class BoundNames:
         if column == "*":
             raise Unbound("name its columns one by one, whole rows are not allowed in it")
         is_column = column in (self.table.columns or ())
-        if is_column and column not in self._readable:
+        if not is_column:
+            return
+        if column not in self._readable:
             raise Unbound(f"the role may not read the column {column}")
 
     def _named(self, parts: tuple[str, ...], levels: _Levels) -> BoundItem:
@@ -209,8 +216,10 @@ class BoundNames:
         for level in levels:
             owners = self._owners(column, level)
             is_open = any(item.columns is None for item in level)
-            if len(owners) > 1 or is_open:
-                choices = " or ".join(f"{item.called or item.name}.{column}" for item in level)
+            is_ambiguous = len(owners) > 1 or is_open
+            if is_ambiguous:
+                owners_called = [f"{item.called or item.name}.{column}" for item in level]
+                choices = " or ".join(owners_called)
                 raise Unbound(f"write whose column {column} is: {choices}")
             if owners:
                 return owners[0]
@@ -218,11 +227,14 @@ class BoundNames:
 
     def _owners(self, column: str, level: tuple[BoundItem, ...]) -> list[BoundItem]:
         """Return the items of one query that surely have the column."""
-        if level[-1:] == (self.table,) and column in SYSTEM_COLUMNS:
+        is_of_system = level[-1:] == (self.table,) and column in SYSTEM_COLUMNS
+        if is_of_system:
             return [self.table]
         owners = []
         for item in level:
-            if item.columns is not None and column in item.columns:
+            if item.columns is None:
+                continue
+            if column in item.columns:
                 owners.append(item)
         return owners
 

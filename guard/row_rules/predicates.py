@@ -53,7 +53,8 @@ def condition(text: str) -> OperatorSql:
     """
     sql = _parsed(text)
     constant = sql.tree.get("A_Const", {})
-    if constant and "boolval" not in constant:
+    is_value = constant and "boolval" not in constant
+    if is_value:
         raise NotASql("it is no condition: write a comparison of columns, or all for all rows")
     return sql
 
@@ -69,9 +70,12 @@ def value(text: str) -> OperatorSql:
         sql = _parsed(text)
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
-    if any(kind == "SubLink" for kind, _ in nodes(sql.tree)):
+    kinds = {kind for kind, _ in nodes(sql.tree)}
+    if "SubLink" in kinds:
         raise NotASql("a mask may not have subqueries")
-    if any("over" in node for kind, node in nodes(sql.tree) if kind == "FuncCall"):
+    calls = [node for kind, node in nodes(sql.tree) if kind == "FuncCall"]
+    has_window = any("over" in call for call in calls)
+    if has_window:
         raise NotASql("a mask may not have window functions (OVER)")
     return sql
 
@@ -123,15 +127,18 @@ def _parsed(text: str) -> OperatorSql:
 def _only_value(sql: str) -> Node:
     """Return the value of a SELECT whose tree must have exactly that shape."""
     statements = parse(sql)
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
+    if is_no_query:
         raise NotASql(_NOT_ONE)
     select = statements[0].node
     targets = select.get("targetList", ())
     has_more = not select.keys() <= _SELECT_KEYS or select.get("op") != "SETOP_NONE"
-    if has_more or len(targets) != 1:
+    is_more = has_more or len(targets) != 1
+    if is_more:
         raise NotASql(_NOT_ONE)
     target: Node = targets[0].get("ResTarget", {})
-    if "name" in target or "indirection" in target or "val" not in target:
+    is_named = "name" in target or "indirection" in target or "val" not in target
+    if is_named:
         raise NotASql(f"{_NOT_ONE}: it gives itself a name")
     tree: Node = target["val"]
     return tree

@@ -57,7 +57,8 @@ class Relations:
         """
         if not self.facts.is_followable:
             raise DatabaseUnavailable(texts.NOT_FOLLOWABLE)
-        if read.key in self.tables or read.key in self.views:
+        is_opened = read.key in self.tables or read.key in self.views
+        if is_opened:
             if read.key in self.limited:
                 return self.tables[read.key]
             return None
@@ -65,11 +66,9 @@ class Relations:
         if relatives:
             return self._inherited(read.key, relatives)
         if self._access.refusal(read) is not None:
-            text = (
-                texts.FOLLOWS_RULED
-                if read.key in self.facts.view_definitions
-                else texts.RELATIVE_OF_RULED
-            )
+            text = texts.RELATIVE_OF_RULED
+            if read.key in self.facts.view_definitions:
+                text = texts.FOLLOWS_RULED
             raise refused(".".join(read.key), text)
         return None
 
@@ -82,7 +81,8 @@ class Relations:
         relatives = set()
         for limited in self.limited:
             its_tops = self.facts.parents.get(limited, frozenset())
-            if limited in tops or tops & its_tops:
+            is_relative = limited in tops or tops & its_tops
+            if is_relative:
                 relatives.add(limited)
         return frozenset(relatives)
 
@@ -92,7 +92,8 @@ class Relations:
         is_whole = set(table.columns).issubset(columns) and not self._sees_through(
             table, key, columns
         )
-        if others or table.key not in self.facts.parents[key] or not is_whole:
+        is_partial = others or table.key not in self.facts.parents[key] or not is_whole
+        if is_partial:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
         return replace(
             table, key=key, columns=columns, readable=readable_columns(key, columns, self.facts)

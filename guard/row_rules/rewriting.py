@@ -49,7 +49,9 @@ def rewrite(  # noqa: PLR0913 - what a statement is rewritten by
     except RecursionError as error:
         raise ValidationFailed(TOO_DEEP) from error
     is_finished = finish(parsed.node)
-    if rewriting.replaced or is_finished:
+    if rewriting.replaced:
+        return text_of(parsed.node)
+    if is_finished:
         return text_of(parsed.node)
     return statement
 
@@ -81,7 +83,8 @@ class _Rewriting:
         found = self._items_of(select, scope)
         items = list(found.values())
         self._references.tell_apart(items)
-        group_by_all(select, items, [self._primary_key(item) for item in items])
+        keys = [self._primary_key(item) for item in items]
+        group_by_all(select, items, keys)
         inner = (items, *levels)
         for key, child in select.items():
             if key in ("larg", "rarg"):
@@ -150,9 +153,8 @@ class _Rewriting:
         """Return what stands in an item's place of a FROM."""
         ((kind, inner),) = node.items()
         if kind == "RangeTableSample":
-            self._visit(
-                {key: child for key, child in inner.items() if key != "relation"}, scope, levels
-            )
+            others = {key: child for key, child in inner.items() if key != "relation"}
+            self._visit(others, scope, levels)
             return self._subquery(node, inner["relation"]["RangeVar"], found)
         if kind == "RangeVar":
             return self._subquery(node, inner, found)
@@ -161,11 +163,10 @@ class _Rewriting:
                 inner[side] = self._replaced(inner[side], scope, levels, found)
             self._visit(inner.get("quals", {}), scope, levels)
         elif kind == "RangeSubselect":
-            self.select(
-                inner["subquery"]["SelectStmt"],
-                scope,
-                levels if inner.get("lateral") else levels[1:],
-            )
+            around = levels[1:]
+            if inner.get("lateral"):
+                around = levels
+            self.select(inner["subquery"]["SelectStmt"], scope, around)
         else:
             self._visit(inner, scope, levels)
         return node

@@ -88,7 +88,8 @@ class RowReferences:
                 columns besides.
         """
         is_whole = self._reads_whole(item)
-        if is_whole or item.renamed:
+        needs_all = is_whole or item.renamed
+        if needs_all:
             columns = list(table.columns)
         else:
             named = self._words & table.readable
@@ -102,14 +103,20 @@ class RowReferences:
         for name in SYSTEM_COLUMNS:
             if self._names(item, name):
                 system.append(name)
-        if system and is_whole:
+        shows_system = system and is_whole
+        if shows_system:
             raise refused(".".join(table.key), texts.SYSTEM_COLUMN)
         return [*columns, *system]
 
     def _names(self, item: FromItem, column: str) -> bool:
         """Tell whether the item's column of that name may be meant somewhere."""
         qualifiers = ((), (item.called,))
-        return any(parts[-1] == column and parts[-2:-1] in qualifiers for parts in self._columns)
+        for parts in self._columns:
+            if parts[-1] != column:
+                continue
+            if parts[-2:-1] in qualifiers:
+                return True
+        return False
 
     def _reads_whole(self, item: FromItem) -> bool:
         """Tell whether all its columns may be meant at once.
@@ -123,9 +130,12 @@ class RowReferences:
         names = {item.called, *self._joined}
         for parts in self._columns:
             is_star = parts[-1] == "*" and len(parts) > 1
-            if is_star and parts[-2] in names:
+            is_its_star = is_star and parts[-2] in names
+            if is_its_star:
                 return True
-            if len(parts) == 1 and parts[0] in names:
+            if len(parts) != 1:
+                continue
+            if parts[0] in names:
                 return True
         return False
 
@@ -189,7 +199,8 @@ def requalify(reference: Node, levels: Levels) -> None:
             is_hidden = is_hidden or any(item.name == key[1] for item in level)
             continue
         if owner.table:
-            if is_hidden and owner.name == owner.called:
+            is_taken = is_hidden and owner.name == owner.called
+            if is_taken:
                 raise refused(key[1], texts.SAME_NAME)
             reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
         return

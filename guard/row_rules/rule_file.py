@@ -211,10 +211,15 @@ class _Reading:
         if not isinstance(node, Scalar):
             self._wrong(node.line, f"{name} must be a text with an SQL expression")
             return None
-        if read is condition and node.text == _ALL_ROWS:
+        is_all = read is condition and node.text == _ALL_ROWS
+        if is_all:
             return None
         try:
-            return read("NULL" if node.value is None and read is value else node.text)
+            text = node.text
+            is_null = node.value is None and read is value
+            if is_null:
+                text = "NULL"
+            return read(text)
         except NotASql as error:
             self._wrong(node.line, f"{name}: {error}")
             return None
@@ -224,7 +229,8 @@ class _Reading:
             parts = parse_rule(text)
         except AccessRuleError:
             parts = ()
-        if len(parts) != 2 or any("*" in part for part in parts):
+        is_misspelled = len(parts) != 2 or any("*" in part for part in parts)
+        if is_misspelled:
             self._wrong(
                 line, f"{text!r} is no name with its schema: write public.orders, for example"
             )
@@ -240,9 +246,12 @@ class _Reading:
         for each in nodes:
             if not isinstance(each, Scalar):
                 continue
-            if isinstance(each.value, str | float) and each.text:
+            if not isinstance(each.value, str | float):
+                continue
+            if each.text:
                 texts.append(each)
-        if not is_list or len(texts) < len(nodes):
+        is_mixed = not is_list or len(texts) < len(nodes)
+        if is_mixed:
             self._wrong(node.line, f"{name} must be a list of texts")
         return texts
 

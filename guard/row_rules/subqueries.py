@@ -50,7 +50,8 @@ def subquery(
         ForbiddenObject: one of the grants does not fit the server.
     """
     found = [table.grants[place] for place in grants]
-    if any(grant.problem is not None for grant in found):
+    has_problem = any(grant.problem is not None for grant in found)
+    if has_problem:
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
     select = {
         "targetList": [_target(table, found, column) for column in columns],
@@ -58,7 +59,8 @@ def subquery(
         "limitOption": "LIMIT_OPTION_COUNT",
         "op": "SETOP_NONE",
     }
-    if not any(grant.rows is None for grant in found):
+    shows_all = any(grant.rows is None for grant in found)
+    if not shows_all:
         select["whereClause"] = _any_of(found)
     if not columns:
         del select["targetList"]
@@ -117,7 +119,10 @@ def _any_of(grants: Sequence[BoundGrant]) -> Node:
     for grant in grants:
         rows = grant.rows or _NO_ROWS
         is_or = rows.get("BoolExpr", {}).get("boolop") == "OR_EXPR"
-        conditions += rows["BoolExpr"]["args"] if is_or else [rows]
+        parts = [rows]
+        if is_or:
+            parts = rows["BoolExpr"]["args"]
+        conditions += parts
     if len(conditions) < 2:
         if conditions:
             return conditions[0]
