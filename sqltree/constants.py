@@ -220,8 +220,10 @@ def _arguments(node: Node) -> Iterator[tuple[str, Any, _Place]]:
     for name, child in node.items():
         if name == "args":
             for number, item in enumerate(child):
-                counts_digits = function in _DIGITS_ARGUMENTS and number == 1
-                yield "", item, _Place("neutral" if counts_digits else "argument", function)
+                role: Role = "argument"
+                if function in _DIGITS_ARGUMENTS and number == 1:
+                    role = "neutral"
+                yield "", item, _Place(role, function)
         elif name != "funcname":
             yield name, child, _ANYWHERE
 
@@ -263,14 +265,18 @@ class _Places:
         start = node.get("location", 0)
         end = self.ends.get(start)
         if end is not None and self.data[start:end] == b"-":  # the sign belongs to the number
-            after = min((one for one in self.ends if one >= end), default=end)
-            end = self.ends.get(after)
+            later = [one for one in self.ends if one >= end]
+            end = self.ends.get(min(later, default=end))
         if end is None:
             return None
         if kind is None:
             return None
-        first, last = (len(self.data[:at].decode("utf-8", "replace")) for at in (start, end))
+        first, last = self._chars_before(start), self._chars_before(end)
         return Constant(kind, value, first, last, place.role, place.operator, place.column)
+
+    def _chars_before(self, place: int) -> int:
+        before = self.data[:place]
+        return len(before.decode("utf-8", "replace"))
 
 
 def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] | None, str]:
@@ -278,7 +284,10 @@ def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] |
         return "integer", str(node["ival"].get("ival", 0))
     if "fval" in node:
         value = str(node["fval"]["fval"])
-        return ("integer" if value.lstrip("-").isdigit() else "decimal"), value
+        is_whole = value.lstrip("-").isdigit()
+        if is_whole:
+            return "integer", value
+        return "decimal", value
     if "sval" in node:
         return "text", str(node["sval"].get("sval", ""))
     return None, ""
@@ -299,4 +308,8 @@ def _without_values(value: Any) -> Any:
         kind, _ = _kind_and_value(value["A_Const"])
         if kind is not None:
             return kind
-    return {key: _without_values(item) for key, item in value.items() if key != "location"}
+    fields = {}
+    for key, item in value.items():
+        if key != "location":
+            fields[key] = _without_values(item)
+    return fields

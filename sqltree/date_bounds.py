@@ -14,7 +14,7 @@ from typing import Any
 from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 from sqltree.parsing import Node, parse
-from sqltree.references import table_named
+from sqltree.references import stored_table
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _DAY = re.compile(r"\A\s*+(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?\s*")
@@ -88,19 +88,9 @@ def _sources(nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]) -> 
         if is_join:
             yield from _sources([node["larg"], node["rarg"]], catalog, ctes)
         elif kind == "RangeVar":
-            yield _Source(name, _stored_table(node, catalog, ctes))
+            yield _Source(name, stored_table(node, catalog, ctes))
         else:
             yield _Source(name, None)
-
-
-def _stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table | None:
-    if "colnames" in node.get("alias", {}):
-        return None
-    parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-    is_cte = len(parts) == 1 and parts[0] in ctes
-    if is_cte:
-        return None
-    return table_named(parts, catalog)
 
 
 class _Reading:
@@ -116,13 +106,15 @@ class _Reading:
     def days(self, where: Node) -> Days | None:
         """Return the days, if all conditions on times are about one column."""
         for condition in _conjuncts(where):
-            if any(self._is_time(node) for node in _references(condition)):
+            references = _references(condition)
+            if any(map(self._is_time, references)):
                 self._read(condition)
         if self._column is None:
             return None
         start = max(self._starts, default=None)
         end = min(self._ends, default=None)
-        if start is not None and end is not None and start >= end:
+        is_open = start is None or end is None
+        if not is_open and min(self._ends) <= max(self._starts):
             return None
         return Days(self._column, start, end)
 
@@ -220,7 +212,9 @@ class _Reading:
         for source in sources:
             if source.table is None:
                 raise _Untold  # it may be a time of a subquery or the like
-            found += [column for column in source.table.columns if column.name == parts[-1]]
+            for column in source.table.columns:
+                if column.name == parts[-1]:
+                    found.append(column)
         if len(found) == 1:
             return found[0]
         return None

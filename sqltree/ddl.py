@@ -9,6 +9,7 @@ from postgast import PgQueryError, split
 
 from common.errors import InvalidSql, StatementRejected
 from sqltree.parsing import NOT_TEXT, ParsedStatement, parse
+from sqltree.references import relation_parts
 
 Node = Mapping[str, Any]
 _COMMAND_OF_PSQL = re.compile(r"^\\\S.*$", re.MULTILINE)  # such as \connect, which dumps hold
@@ -101,4 +102,4 @@ def _table_of(statement: ParsedStatement) -> str | None:
 
 
 def _name(relation: Node) -> str:
-    return ".".join(relation[part] for part in ("schemaname", "relname") if part in relation)
+    return ".".join(relation_parts(relation))

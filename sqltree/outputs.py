@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 from sqltree.parsing import Node, parse
-from sqltree.references import table_named
+from sqltree.references import relation_parts, table_named
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _MAX_DEPTH = 20  # of queries in queries
@@ -206,14 +206,17 @@ class _Reader:
                 yield alias.get("aliasname", ""), _renamed(columns, renamed)
 
     def _columns_of(self, node: Node, names: _Names) -> tuple[OutputColumn, ...]:
-        parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
+        parts = relation_parts(node)
         is_cte = len(parts) == 1 and parts[0] in names.ctes
         if is_cte:
             return names.ctes[parts[0]]
         table = table_named(parts, self._catalog)
         if table is None:
             return ()
-        return tuple(OutputColumn(one.name, table=table, column=one) for one in table.columns)
+        columns = []
+        for one in table.columns:
+            columns.append(OutputColumn(one.name, table=table, column=one))
+        return tuple(columns)
 
     def _described(self, value: Node, names: _Names) -> OutputColumn:
         """Describe what the expression gives, without its name in the result."""
@@ -313,7 +316,8 @@ class _Reader:
             return replace(sides[0], is_total=False)
         is_multiple = len(sides) == 1 and operator in _FACTORS
         if is_multiple:
-            return _multiple(sides[0], is_percent=operator == "*" and _has_hundred(node))
+            is_percent = operator == "*" and _has_hundred(node)
+            return _multiple(sides[0], is_percent=is_percent)
         is_quotient = len(sides) == 2 and operator == "/"
         if is_quotient:
             return _quotient(*sides)
@@ -396,8 +400,13 @@ def _written_period(form: str, cut_to: Unit | None) -> Unit | None:
         form: the format of `to_char`.
         cut_to: the unit that the times are cut to before they are written.
     """
-    is_in_order = _IN_ORDER.fullmatch(_BETWEEN.sub("", form.upper())) is not None
-    return _FORMATS.get(form, cut_to if is_in_order else None)
+    if form in _FORMATS:
+        return _FORMATS[form]
+    units = _BETWEEN.sub("", form.upper())
+    is_in_order = _IN_ORDER.fullmatch(units) is not None
+    if is_in_order:
+        return cut_to
+    return None
 
 
 def _adds_up(function: Aggregate, node: Node) -> bool:

@@ -132,7 +132,9 @@ def _encoded(sql: str) -> bytes:
 
 
 def _refuse_long_runs(sql: str) -> None:
-    if sum(len(run) ** 2 for run in _OPERATOR_RUN.findall(sql)) > _MAX_RUN_SQUARES:
+    runs = _OPERATOR_RUN.findall(sql)
+    squares = sum(len(run) ** 2 for run in runs)
+    if squares > _MAX_RUN_SQUARES:
         raise ValidationFailed(_RUN_TOO_LONG)
 
 
@@ -153,7 +155,11 @@ def token_names(tokens: Any) -> list[str]:
     if not tokens:
         return []
     names = tokens[0].DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    return [names[token.token].name if token.token in names else "" for token in tokens]
+    found = []
+    for token in tokens:
+        is_known = token.token in names
+        found.append(names[token.token].name if is_known else "")
+    return found
 
 
 @dataclass
@@ -228,7 +234,8 @@ class _DepthBound:
         self.levels[-1].inner = max(self.levels[-1].inner, depth)
 
     def total(self) -> int:
-        return sum(level.depth() for level in self.levels)
+        depths = [level.depth() for level in self.levels]
+        return sum(depths)
 
 
 def _depth_bound(names: list[str]) -> int:

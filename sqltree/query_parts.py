@@ -11,6 +11,7 @@ from typing import Any
 from common.errors import StatementRejected
 from common.word_files import words
 from sqltree.parsing import parse
+from sqltree.references import relation_parts
 
 _MAX_DEPTH = 12
 _MAX_CHARS = 80  # of one text
@@ -80,18 +81,26 @@ class _Reading:
 
     def __init__(self, tree: Node) -> None:
         self._nodes = list(_nodes(tree))
-        self._names = {
-            table["alias"]["aliasname"]: table["relname"]
-            for kind, table in self._nodes
-            if kind == "RangeVar" and "alias" in table
-        }
+        self._names: dict[str, str] = {}
+        for table in self._all("RangeVar"):
+            if "alias" in table:
+                alias = table["alias"]["aliasname"]
+                self._names[alias] = table["relname"]
 
     def parts(self) -> QueryParts:
         selects = self._all("SelectStmt")
-        conditions = list(self._conditions(selects))
-        links = [self._link(each) for each in conditions if _links(each)]
-        filters = [self._said(each) for each in conditions if not _links(each)]
-        orders = [each for each in selects if "sortClause" in each or "limitCount" in each]
+        links = []
+        filters = []
+        for condition in self._conditions(selects):
+            if _links(condition):
+                links.append(self._link(condition))
+            else:
+                filters.append(self._said(condition))
+        orders = []
+        for select in selects:
+            is_ordered = "sortClause" in select or "limitCount" in select
+            if is_ordered:
+                orders.append(select)
         return QueryParts(
             tables=frozenset(map(_table, self._all("RangeVar"))),
             joins=_texts([*links, *self._using()]),
@@ -237,8 +246,10 @@ def _links(condition: Node) -> bool:
 
 def _reference(node: Node | None) -> list[str]:
     """Return the parts of a column's name; empty for any other expression."""
-    column = (node or {}).get("ColumnRef", {})
-    return [_name(field) for field in column.get("fields", ())]
+    if node is None:
+        return []
+    fields = node.get("ColumnRef", {}).get("fields", ())
+    return list(map(_name, fields))
 
 
 def _operands(kind: str, value: Any) -> list[Node]:
@@ -300,7 +311,7 @@ def _constant(value: Node) -> str:
             inner = held.get(kind, held.get("boolval", ""))
             if kind == "sval":
                 return f"'{inner}'"
-            return "0" if inner == "" else str(inner)  # the tree leaves out what is zero
+            return str(inner) or "0"  # the tree leaves out what is zero
     return "0"
 
 
@@ -324,7 +335,7 @@ def _called(call: Node) -> str:
 
 
 def _table(node: Node) -> str:
-    return ".".join(node[part] for part in ("schemaname", "relname") if part in node)
+    return ".".join(relation_parts(node))
 
 
 def _name(field: Node) -> str:
@@ -334,8 +345,9 @@ def _name(field: Node) -> str:
 
 
 def _texts(said: Iterable[str]) -> frozenset[str]:
-    texts = sorted({_shortened(text) for text in said})
-    return frozenset(texts[:_MAX_TEXTS])
+    shortened = set(map(_shortened, said))
+    first = sorted(shortened)[:_MAX_TEXTS]
+    return frozenset(first)
 
 
 def _shortened(text: str) -> str:

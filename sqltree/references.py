@@ -6,7 +6,7 @@ PostgreSQL does. Columns of subqueries, CTEs and functions are left out.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,6 +98,24 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
         frozenset(reader.labels),
         tuple(sorted(reader.comparisons, key=lambda found: found.start)),
     )
+
+
+def relation_parts(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the name of a relation as it is written: with its schema, or alone."""
+    if "schemaname" in node:
+        return (node["schemaname"], node["relname"])
+    return (node["relname"],)
+
+
+def stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table | None:
+    """Return the table that an item of a FROM reads under its own columns' names."""
+    parts = relation_parts(node)
+    is_cte = len(parts) == 1 and parts[0] in ctes
+    if is_cte:
+        return None
+    if "colnames" in node.get("alias", {}):
+        return None
+    return table_named(parts, catalog)
 
 
 def table_named(parts: tuple[str, ...], catalog: Catalog) -> Table | None:
@@ -238,22 +256,13 @@ class _Reader:
             ((kind, node),) = pending.pop().items()
             alias = node.get("alias", {}).get("aliasname")
             if kind == "RangeVar":
-                yield alias or node["relname"], self._base_table(node, ctes)
+                yield alias or node["relname"], stored_table(node, self._catalog, ctes)
             elif kind == "JoinExpr" and alias is None:
                 pending += [node["larg"], node["rarg"]]
             elif kind == "RangeTableSample":
                 pending.append(node["relation"])
             elif alias is not None:
                 yield alias, None
-
-    def _base_table(self, node: Node, ctes: frozenset[str]) -> Table | None:
-        parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-        is_cte = len(parts) == 1 and parts[0] in ctes
-        if is_cte:
-            return None
-        if "colnames" in node.get("alias", {}):
-            return None
-        return table_named(parts, self._catalog)
 
     def _compared(self, node: Node, scope: _Scope) -> Iterator[ColumnComparison]:
         operator = (node.get("kind"), _operator(node))
@@ -264,7 +273,11 @@ class _Reader:
         if is_turned:
             left, right = right, left
         fields = left.get("ColumnRef", {}).get("fields", ())
-        name = tuple(part["String"]["sval"] for part in fields if "String" in part)
+        names = []
+        for part in fields:
+            if "String" in part:
+                names.append(part["String"]["sval"])
+        name = tuple(names)
         found = None
         if name:
             found = scope.column(name)
@@ -301,11 +314,11 @@ class _Literal:
 
 def _items(node: Node) -> list[Node]:
     """Return the members of a list or an array that a column is compared with, or the one value."""
-    listed = node.get("List", {}).get("items")
-    items = listed or node.get("A_ArrayExpr", {}).get("elements") or [node]
-    if isinstance(items, list):
-        return items
-    return []
+    for kind, key in (("List", "items"), ("A_ArrayExpr", "elements")):
+        members: list[Node] = node.get(kind, {}).get(key, [])
+        if members:
+            return members
+    return [node]
 
 
 def _comparison(
@@ -337,16 +350,17 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
         return replace(place, is_filter=False)
     is_not = key == "BoolExpr" and node.get("boolop") == "NOT_EXPR"
     is_all = key == "SubLink" and node.get("subLinkType") == "ALL_SUBLINK"
-    if is_not:
-        return replace(place, is_negated=True)
-    if is_all:
+    is_negating = is_not or is_all
+    if is_negating:
         return replace(place, is_negated=True)
     return place
 
 
 def _operator(node: Node) -> str:
     names = node.get("name", ())
-    return str(names[-1]["String"]["sval"]) if names else ""
+    if not names:
+        return ""
+    return str(names[-1]["String"]["sval"])
 
 
 def _bare(node: Node) -> Node:

@@ -101,8 +101,10 @@ def _is_annotated(sql: str, said: str) -> bool:
 
 
 def _is_plain(name: str, said: str) -> bool:
-    is_quoted = name.startswith('"')
-    plain = name[1:-1].replace('""', '"') if is_quoted else name.lower()
+    plain = name.lower()
+    if name.startswith('"'):
+        plain = name[1:-1].replace('""', '"')
     if _LABEL.fullmatch(plain):
         return True
-    return all(part in said for part in _FIGURES.split(plain.lower()))
+    parts = _FIGURES.split(plain.lower())
+    return all(part in said for part in parts)

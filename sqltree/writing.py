@@ -95,4 +95,7 @@ def _fill(message: Any, node: Node) -> None:
 @cache
 def _fields(descriptor: Any) -> dict[str, Any]:
     """Return the fields of a kind of message, by their names in libpg_query's JSON."""
-    return {field.json_name: field for field in descriptor.fields}
+    fields = {}
+    for field in descriptor.fields:
+        fields[field.json_name] = field
+    return fields
