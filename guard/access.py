@@ -86,8 +86,8 @@ class AccessCheck(ColumnCheck):
         """Tell whether the rules open the column, and deny it in no relation of the family."""
         if not self.rules.may_read_column(key, column):
             return False
-        others = [relative for relative in family if relative != key]
-        return not any(self.rules.denies((*relative, column)) for relative in others)
+        others = [(*relative, column) for relative in family if relative != key]
+        return not any(map(self.rules.denies, others))
 
     def has_secrets(self, read: Read) -> bool:
         """Tell whether there are columns of the readable relation that may not be read."""
@@ -184,7 +184,9 @@ class AccessCheck(ColumnCheck):
         if not self.rules:
             return
         blocks = self.blocks(found)
-        reads = {read for block in blocks for _, read in block.tables}
+        reads: set[Read] = set()
+        for block in blocks:
+            reads.update(read for _, read in block.tables)
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
         yield from self.column_refusals(found, blocks)

@@ -141,7 +141,10 @@ class Closure:
         for key, columns in sorted(self.columns.items()):
             for column, function in sorted(columns.items()):
                 closed[function].append(".".join((*key, column)))
-        return {function: names[:_EXAMPLES] for function, names in closed.items()}
+        examples = {}
+        for function, names in closed.items():
+            examples[function] = names[:_EXAMPLES]
+        return examples
 
 
 def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
@@ -198,12 +201,9 @@ class ClosureRule:
         """Refuse types that are named, cast to or called like a function."""
         named = list(found.types)
         for call in found.calls:
-            for word in probed_types(call):
-                named.append((word,))
-        for name in named:
-            refusal = self._named(name)
-            if refusal is not None:
-                yield refusal
+            words = probed_types(call)
+            named += [(word,) for word in words]
+        yield from filter(None, map(self._named, named))
         for name, source in found.casts:
             if self._is_risky_cast(name, source):
                 yield refused(name[-1], texts.RISKY_CAST)
@@ -216,13 +216,10 @@ class ClosureRule:
 
     def _builtin_cast_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse casts between built-in types where a value of the first may be at hand."""
-        used = {call.name for call in found.calls}
-        for name in found.operators:
-            if name:
-                used.add(name[-1])
+        used = _used_names(found)
         at_hand = types_at_hand(found, self._facts)
-        for name_at_hand in _builtin_types_at_hand(found):
-            at_hand.add((_SYSTEM, name_at_hand))
+        for name in _builtin_types_at_hand(found):
+            at_hand.add((_SYSTEM, name))
         targets = _cast_targets(found)
         for (source, target), makers in self._closure.casts.items():
             if target not in targets:
@@ -327,6 +324,15 @@ def _builtin_types_at_hand(found: Findings) -> set[str]:
     return {*_CONSTANTS, *columns, *found.made_types}
 
 
+def _used_names(found: Findings) -> set[str]:
+    """Return the names of the functions and operators that are used."""
+    names = {call.name for call in found.calls}
+    for operator in found.operators:
+        if operator:
+            names.add(operator[-1])
+    return names
+
+
 def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
     targets = {call.name for call in found.calls}
@@ -356,26 +362,28 @@ class RunningColumns(ColumnCheck):
     @property
     def is_needed(self) -> bool:
         """Whether it refuses anything."""
-        if self._has_system_types:
-            return True
-        if self.rows:
-            return True
-        return bool(self._closure.relations or self._closure.columns)
+        reasons = (
+            self._has_system_types,
+            self.rows,
+            self._closure.relations,
+            self._closure.columns,
+        )
+        return any(reasons)
 
     def refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Return every refusal of what the statement reads."""
         for block in blocks:
-            for _, read in block.tables:
-                refusal = self.refusal(read)
-                if refusal is not None:
-                    yield refusal
+            reads = [read for _, read in block.tables]
+            yield from filter(None, map(self.refusal, reads))
         yield from self.column_refusals(found, blocks)
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Return why nothing of the relation may be read, or None."""
-        if read.key not in self._closure.relations and not self._is_closed_view(read.key):
-            return None
-        return refused(".".join(read.key), texts.RISKY_RELATION)
+        key = read.key
+        is_closed = key in self._closure.relations or self._is_closed_view(key)
+        if is_closed:
+            return refused(".".join(key), texts.RISKY_RELATION)
+        return None
 
     def _is_closed_view(self, key: Key) -> bool:
         """Tell whether a view's query uses built-in types that may not be named: the server
@@ -468,4 +476,7 @@ def log_closed(closure: Closure, said: set[str]) -> None:
 
 
 def _last_parts(keys: Iterable[Key]) -> set[str]:
-    return {name for _, name in keys}
+    names = set()
+    for _, name in keys:
+        names.add(name)
+    return names

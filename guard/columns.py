@@ -144,10 +144,11 @@ class ColumnCheck(ABC):
         qualifier = None
         if len(column) > 1:
             qualifier = folded(column[-2])
+        owners: set[Read] = set()
         if qualifier is None:
-            owners = set().union(*exposed.values())
+            owners = owners.union(*exposed.values())
         else:
-            owners = exposed.get(qualifier, set())
+            owners = exposed.get(qualifier, owners)
         for read in sorted(owners):
             if not self._may_mean(read, last):
                 yield self.closed_column(read, last)
@@ -162,7 +163,8 @@ class ColumnCheck(ABC):
         names = {column, folded(column)}
         if not self.facts.reads_as_parsed:
             names |= ReadNames(self.columns_of(read.key)).meant_by(column)
-        return all(self.may_read_column(read, name) for name in names)
+        readable = [self.may_read_column(read, name) for name in names]
+        return all(readable)
 
     def columns_of(self, key: Key) -> Collection[str]:
         """Return the relation's columns; for a partition, which the catalogue leaves out, those
@@ -178,8 +180,12 @@ class ColumnCheck(ABC):
         columns = self.facts.columns
         found = {}
         for key, parents in self.facts.parents.items():
-            if key not in columns:
-                found[key] = frozenset().union(*(columns.get(parent, ()) for parent in parents))
+            if key in columns:
+                continue
+            above: set[str] = set()
+            for parent in parents:
+                above.update(columns.get(parent, ()))
+            found[key] = frozenset(above)
         return found
 
     # --------------------------------------------------------------------------

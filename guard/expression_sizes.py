@@ -161,11 +161,9 @@ class Expressions(ABC):
 
     def _gathers(self, name: str, sizes: Iterable[Size]) -> None:
         """Note what the statement itself adds to each row that is gathered."""
-        added = 0.0
-        for size in sizes:
-            if not size.is_gathered:
-                added += size.length
-        self.added_chars = max(self.added_chars or 0.0, added)
+        lengths = [size.length for size in sizes if not size.is_gathered]
+        before = self.added_chars or 0.0
+        self.added_chars = max(before, sum(lengths))
         if self.added_chars > MAX_LENGTH:
             raise TooLong(name)
 
@@ -330,14 +328,15 @@ class Expressions(ABC):
     # one of several
 
     def _select(self, node: Node, place: Place) -> Size:
-        return one_of((self.query(node, place).columns or {"": STORED}).values())
+        rows = self.query(node, place)
+        return _value_of(rows)
 
     def _subquery(self, node: Node, place: Place) -> Size:
         found = self.query(node["subselect"]["SelectStmt"], place)
         self.anything(node.get("testexpr"), place)
         if node["subLinkType"] not in ("EXPR_SUBLINK", "ARRAY_SUBLINK"):
             return TRUTH
-        size = one_of((found.columns or {"": STORED}).values())
+        size = _value_of(found)
         if node["subLinkType"] == "ARRAY_SUBLINK":
             rows = Place(place, sources=[("", found)], rows=found.rows)
             return self._called("array_agg", [size], rows, shown="array")
@@ -355,7 +354,9 @@ class Expressions(ABC):
         return one_of(self.each([*results, *last], place))
 
     def _coalesce(self, node: Node, place: Place) -> Size:
-        return one_of(self.each(node.get("args", ()), place))
+        arguments = node.get("args", ())
+        sizes = self.each(arguments, place)
+        return one_of(sizes)
 
     def _extreme(self, node: Node, place: Place) -> Size:
         """Return the bound of GREATEST or LEAST. Both pass over what may be NULL, so that only
@@ -407,7 +408,7 @@ class Expressions(ABC):
     def _json_list(self, node: Node, place: Place) -> Size:
         """Return the bound of `JSON_ARRAY(SELECT …)`."""
         found = self.query(node["query"]["SelectStmt"], place)
-        size = one_of((found.columns or {"": STORED}).values())
+        size = _value_of(found)
         rows = Place(place, sources=[("", found)], rows=found.rows)
         return self._called("json_agg", [size], rows)
 
@@ -508,6 +509,12 @@ class Expressions(ABC):
             cells = [max(1.0, float(number)) for number in numbers]
             return math.prod(cells)
         return math.inf
+
+
+def _value_of(rows: Rows) -> Size:
+    """Return the bound of any of the columns."""
+    columns = rows.columns or {"": STORED}
+    return one_of(columns.values())
 
 
 def _parse(name: str, document: Size) -> None:

@@ -222,7 +222,8 @@ def _separated(sizes: list[Size]) -> Size:
 
 def _cut(sizes: list[Size]) -> Size:
     wanted = sizes[-1].constant
-    if len(sizes) < 2 or wanted is None or wanted < 0:  # noqa: PLR2004 - the text and how much
+    has_amount = len(sizes) > 1
+    if not has_amount or wanted is None or wanted < 0:
         return _text_of(sizes, sizes[0].length)
     found = _text_of(sizes, min(sizes[0].length, wanted))
     if found.length < GATHERED_CHARS:

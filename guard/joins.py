@@ -127,11 +127,10 @@ class _Count:
 
     def of_query(self, query: Node | None) -> int:
         """Return how many relations stand in the place of a query."""
-        is_own_plan = (
-            query is None or query["op"] != "SETOP_NONE" or not _OWN_PLAN.isdisjoint(query)
-        )
         if query is None:
             return 1
+        is_union = query["op"] != "SETOP_NONE"
+        is_own_plan = is_union or not _OWN_PLAN.isdisjoint(query)
         if is_own_plan:
             return 1
         return self.of(query)

@@ -46,9 +46,8 @@ class ObjectRule:
 
     def _refused(self, found: Findings) -> Iterator[tuple[Text, str]]:
         """Yield the name of everything that is refused, with the text that says why."""
-        for relation in found.relations:
-            if self._is_system(relation):
-                yield texts.SYSTEM_RELATION, ".".join(relation.parts)
+        for relation in filter(self._is_system, found.relations):
+            yield texts.SYSTEM_RELATION, ".".join(relation.parts)
         for name in found.value_functions:
             if name not in _CLOCK:
                 yield texts.SPECIAL_VALUE, name.upper()

@@ -131,10 +131,9 @@ class ReadingRule:
 
 def _may_be_cut(name: str) -> bool:
     """Tell whether the parser or some server may have cut a longer name to this one, or cuts it."""
-    most_bytes = 0
-    for char in name:
-        most_bytes += 1 if char.isascii() else _MOST_CHAR_BYTES
-    return most_bytes >= _CUT_BYTES
+    ascii_bytes = sum(map(str.isascii, name))
+    other_bytes = (len(name) - ascii_bytes) * _MOST_CHAR_BYTES
+    return ascii_bytes + other_bytes >= _CUT_BYTES
 
 
 def _is_cut(one: str, other: str) -> bool:

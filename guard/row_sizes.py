@@ -169,12 +169,10 @@ def union(parts: Sequence[Rows]) -> Rows:
     if not known:
         return Rows(None, is_open=is_open)
     lists = [list(columns.values()) for columns in known]
+    names = parts[0].columns or known[0]
     columns = {}
-    for place, name in enumerate(parts[0].columns or known[0]):
-        columns[name] = _largest_at(place, lists)
+    for place, name in enumerate(names):
+        sizes = [each[place] for each in lists if place < len(each)]
+        columns[name] = one_of(sizes)
     count = sum(part.rows for part in parts)
     return Rows(columns, count, is_open)
-
-
-def _largest_at(place: int, lists: list[list[Size]]) -> Size:
-    return one_of(sizes[place] for sizes in lists if place < len(sizes))

@@ -34,14 +34,16 @@ class Row:
 
     def has(self, name: str) -> bool:
         """Tell whether it surely has the column."""
-        return any(column == name for column, _ in self.columns)
+        names = [column for column, _ in self.columns]
+        return name in names
 
     @property
     def is_sure(self) -> bool:
         """Whether all its columns are known by name."""
         if self.is_open:
             return False
-        return all((name is not None for name, _ in self.columns))
+        names = [name for name, _ in self.columns]
+        return None not in names
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
@@ -157,7 +159,7 @@ class FieldCheck:
         if alias:
             columns: Sequence[str | None] = strings(alias.get("colnames", ()))
             if not columns:
-                columns = [name for row in sides for name, _ in row.columns]
+                columns = _names_of(sides)
             yield alias["aliasname"], _scalars(columns, is_open=True)
         if "join_using_alias" in node:
             merged = strings(node.get("usingClause", ()))
@@ -322,14 +324,14 @@ class FieldCheck:
             return strings(node["fields"])[-1]
         if kind == "FuncCall":
             return strings(node["funcname"])[-1]
-        is_field = kind == "A_Indirection" and "String" in node["indirection"][-1]
-        if is_field:
-            return strings(node["indirection"])[-1]
-        if kind in ("TypeCast", "CollateClause"):
-            is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
-            if is_plain:
-                return self._figured(node["arg"])
+        if kind == "A_Indirection":
+            last = node["indirection"][-1]
+            return strings([last])[0] if "String" in last else None
+        if kind not in ("TypeCast", "CollateClause"):
             return None
+        is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
+        if is_plain:
+            return self._figured(node["arg"])
         return None
 
     # --------------------------------------------------------------------------
@@ -441,8 +443,7 @@ class FieldCheck:
         for step in node["A_Indirection"]["indirection"]:
             if "String" in step:
                 name = step["String"]["sval"]
-                is_column = row is not None and not row.is_array and row.has(name)
-                if not is_column:
+                if not _has_field(row, name):
                     yield name
             row = _stepped(row, step)
 
@@ -451,7 +452,7 @@ class FieldCheck:
         if name == "*":
             return True
         rows = self.tables.get(table, [])
-        if not bool(rows):
+        if not rows:
             return False
         return all(row.has(name) for row in rows)
 
@@ -462,10 +463,27 @@ def _reference(value: Node) -> tuple[str, ...]:
     return ()
 
 
+def _names_of(rows: Iterable[Row]) -> list[str | None]:
+    names: list[str | None] = []
+    for row in rows:
+        for name, _ in row.columns:
+            names.append(name)
+    return names
+
+
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
     columns = [(name, None) for name in names]
     return Row(tuple(columns), is_open)
+
+
+def _has_field(row: Row | None, name: str) -> bool:
+    """Tell whether a value of that row surely has the field."""
+    if row is None:
+        return False
+    if row.is_array:
+        return False
+    return row.has(name)
 
 
 def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
@@ -477,7 +495,9 @@ def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
             rows.append(row)
     # Joins merge columns, so the order of columns is not known.
     is_open = len(rows) != 1 or rows[0].is_open
-    columns = [column for row in rows for column in row.columns]
+    columns: list[tuple[str | None, Row | None]] = []
+    for row in rows:
+        columns += row.columns
     return Row(tuple(columns), is_open)
 
 
@@ -501,7 +521,8 @@ def _fields(node: Node) -> tuple[str, ...]:
     if "ColumnRef" in node:
         return strings(node["ColumnRef"]["fields"])[1:]
     steps = node["A_Indirection"]["indirection"]
-    return strings(step for step in steps if "String" in step)
+    names = [step for step in steps if "String" in step]
+    return strings(names)
 
 
 def _stepped(row: Row | None, step: Node) -> Row | None:

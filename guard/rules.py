@@ -5,7 +5,7 @@ where `*` stands for any characters.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -53,6 +53,10 @@ def _is_match(mask: str, part: str) -> bool:
     return _pattern(mask).fullmatch(part) is not None
 
 
+def _is_covered(name: Name, rules: Iterable[Name]) -> bool:
+    return any(_covers(rule, name) for rule in rules)
+
+
 def _covers(rule: Name, name: Name) -> bool:
     """Tell whether each part of `rule` matches the part of `name` in its place; `name` may be
     longer.
@@ -70,11 +74,12 @@ class AccessRules:
     denied: Collection[Name] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.allowed or self.denied)
+        rules = (*self.allowed, *self.denied)
+        return bool(rules)
 
     def denies(self, name: Name) -> bool:
         """Tell whether a denial covers the relation or column."""
-        return any(_covers(rule, name) for rule in self.denied)
+        return _is_covered(name, self.denied)
 
     def may_read(self, key: Key) -> bool:
         """Tell whether at least some columns of the relation may be read."""
@@ -91,19 +96,17 @@ class AccessRules:
             return False
         if not self.allowed:
             return True
-        return any(_covers(rule, name) for rule in self.allowed)
+        return _is_covered(name, self.allowed)
 
     def has_secrets(self, key: Key) -> bool:
         """Tell whether the readable relation may have columns that may not be read."""
         for rule in self.denied:
             is_of_column = len(rule) == 3
-            if not is_of_column:
-                continue
-            if _covers(rule[:2], key):
+            if is_of_column and _covers(rule[:2], key):
                 return True
         if not self.allowed:
             return False
-        return not any(_covers(rule, key) for rule in self.allowed)
+        return not _is_covered(key, self.allowed)
 
     def names(self, name: Name) -> bool:
         """Tell whether the operator opens exactly this relation or column, by its full name."""
@@ -113,12 +116,9 @@ class AccessRules:
 
     def names_columns(self, key: Key) -> bool:
         """Tell whether the operator opens columns of exactly this relation."""
-        for rule in self.allowed:
-            if len(rule) != 3:  # noqa: PLR2004
-                continue
-            if rule[:2] == key:
-                return True
-        return False
+        column_rules = [rule for rule in self.allowed if len(rule) == 3]
+        tables = [rule[:2] for rule in column_rules]
+        return key in tables
 
     def without_allowed(self) -> "AccessRules":
         """Return the denials alone."""

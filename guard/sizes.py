@@ -135,14 +135,17 @@ def one_of(sizes: Iterable[Size]) -> Size:
         return found[0]
     if not found:
         return EMPTY
+    lows = [size.low for size in found]
+    highs = [size.high for size in found]
+    lengths = [size.length for size in found]
     return Size(
-        min(size.low for size in found),
-        max(size.high for size in found),
-        max(size.length for size in found),
-        any(size.is_stored for size in found),
-        any(size.is_gathered for size in found),
-        all(size.is_number for size in found),
-        all(size.is_float for size in found),
+        min(lows),
+        max(highs),
+        max(lengths),
+        is_stored=any(size.is_stored for size in found),
+        is_gathered=any(size.is_gathered for size in found),
+        is_number=all(size.is_number for size in found),
+        is_float=all(size.is_float for size in found),
         item=_longest_item(found),
     )
 
@@ -213,11 +216,7 @@ def of_text(value: str) -> Size:
     plain = value.strip().replace("_", "")
     is_number = len(plain) < LONG_CHARS and _NUMBER.fullmatch(plain) is not None
     if is_number:
-        number = _float(plain)
-        length = len(value)
-        if abs(number) >= _LARGEST_FLOAT:
-            length = _digits_spelled(plain)
-        return between(number, number, Size(length=length, text=value))
+        return _of_spelled_number(value, plain)
     may_spell_others = "\\" in value or "&" in value
     is_unread = may_spell_others or len(value) > _MOST_TEXT
     if is_unread:
@@ -226,6 +225,15 @@ def of_text(value: str) -> Size:
     most = max((*numbers, 1.0))
     huge = [number for number in numbers if number > _LARGEST_FLOAT]
     return Size(-most, most, len(value) + MOST_DIGITS * len(huge), text=value)
+
+
+def _of_spelled_number(value: str, plain: str) -> Size:
+    number = _float(plain)
+    length = len(value)
+    if abs(number) >= _LARGEST_FLOAT:
+        length = _digits_spelled(plain)
+    spelled = Size(length=length, text=value)
+    return between(number, number, spelled)
 
 
 def of_digits(value: str) -> Size:
@@ -366,11 +374,15 @@ def _digits(number: float) -> float:
 
 
 def _sum(left: Size, right: Size) -> Size:
-    return between(left.low + right.low, left.high + right.high, _added(left, right))
+    low = left.low + right.low
+    high = left.high + right.high
+    return between(low, high, _added(left, right))
 
 
 def _difference(left: Size, right: Size) -> Size:
-    return between(left.low - right.high, left.high - right.low, _added(left, right))
+    low = left.low - right.high
+    high = left.high - right.low
+    return between(low, high, _added(left, right))
 
 
 def _added(left: Size, right: Size) -> Size:
@@ -392,7 +404,12 @@ def _numeric(left: Size, right: Size) -> Size:
 
 
 def _times(left: Size, right: Size) -> Size:
-    ends = [product(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    ends = [
+        product(left.low, right.low),
+        product(left.low, right.high),
+        product(left.high, right.low),
+        product(left.high, right.high),
+    ]
     return between(min(ends), max(ends), _numeric(left, right))
 
 

@@ -5,7 +5,7 @@ are visible there.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -330,16 +330,26 @@ def _shown_by(key: str, node: Node) -> Iterator[Node | None]:
     for clause in _ORDERINGS:
         for item in node.get(clause, ()):
             yield item.get("SortBy", {}).get("node")
-    if key == "NullTest":
+    shown_by_kind = _SHOWN_BY_KIND.get(key)
+    if shown_by_kind is not None:
+        yield from shown_by_kind(node)
+
+
+def _tested_by(node: Node) -> Iterator[Node | None]:
+    yield node.get("arg")
+
+
+def _cast_by(node: Node) -> Iterator[Node | None]:
+    """Yield what is cast to a text."""
+    target = _type_name(node)[-1:]
+    if not _TEXT_TYPES.isdisjoint(target):
         yield node.get("arg")
-    elif key == "TypeCast":
-        if not _TEXT_TYPES.isdisjoint(_type_name(node)[-1:]):
-            yield node.get("arg")
-    elif key == "FuncCall":
-        if strings(node["funcname"])[-1] in SHOWING_FUNCTIONS:
-            yield from node.get("args", ())
-    elif key == "A_Expr":
-        yield from _compared_by(node)
+
+
+def _shown_by_call(node: Node) -> Iterator[Node | None]:
+    function = strings(node["funcname"])[-1]
+    if function in SHOWING_FUNCTIONS:
+        yield from node.get("args", ())
 
 
 def _compared_by(node: Node) -> Iterator[Node]:
@@ -358,6 +368,14 @@ def _compared_by(node: Node) -> Iterator[Node]:
         yield right
 
 
+_SHOWN_BY_KIND: Mapping[str, Callable[[Node], Iterator[Node | None]]] = {
+    "NullTest": _tested_by,
+    "TypeCast": _cast_by,
+    "FuncCall": _shown_by_call,
+    "A_Expr": _compared_by,
+}
+
+
 def _subquery(node: Node, scope: Scope, found: Findings) -> None:
     found.gathers_rows |= node.get("subLinkType") == "ARRAY_SUBLINK"
     _equal(node, scope, found)
@@ -369,17 +387,19 @@ def _json_syntax(_node: Node, _: Scope, found: Findings) -> None:
 
 def strings(items: Any) -> Name:
     """Return the strings of a list of String nodes; a star (`t.*`) becomes `*`."""
-    return tuple(item["String"]["sval"] if "String" in item else "*" for item in items)
+    names = []
+    for item in items:
+        names.append(item["String"]["sval"] if "String" in item else "*")
+    return tuple(names)
 
 
 def relation_of(node: Node, scope: Scope) -> Relation | None:
     """Return the table a RangeVar names, or None when it is a CTE."""
-    parts = tuple(node[key] for key in _NAME_FIELDS if key in node)
+    parts = [node[key] for key in _NAME_FIELDS if key in node]
     is_qualified = len(parts) > 1
-    is_cte = not is_qualified and parts[0] in scope
-    if is_cte:
+    if not is_qualified and parts[0] in scope:
         return None
-    return Relation(parts)
+    return Relation(tuple(parts))
 
 
 def _cte_of(node: Node, scope: Scope) -> Node | None:

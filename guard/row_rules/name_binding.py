@@ -89,8 +89,10 @@ class BoundNames:
     def refuse_computed(self, masked: frozenset[str], facts: ServerFacts) -> None:
         """Refuse masks that a generated column would see through."""
         key = self.table.key or ("", "")
-        for column in sorted((self.table.columns or frozenset()) - masked):
-            sources = masked.intersection(facts.column_sources.get((*key, column), ()))
+        columns = self.table.columns or frozenset()
+        for column in sorted(columns - masked):
+            computed_from = facts.column_sources.get((*key, column), ())
+            sources = masked.intersection(computed_from)
             if sources:
                 raise Unbound(
                     f"{column} is computed from {min(sources)}, which is masked: mask {column}, too"
@@ -308,7 +310,10 @@ def _copied(tree: Any) -> Any:
     if isinstance(tree, list):
         return [_copied(each) for each in tree]
     if isinstance(tree, dict):
-        return {key: _copied(child) for key, child in tree.items()}
+        fields = {}
+        for key, child in tree.items():
+            fields[key] = _copied(child)
+        return fields
     return tree
 
 

@@ -162,12 +162,15 @@ class RowReferences:
 
     def _is_called_briefly(self, item: FromItem) -> bool:
         """Tell whether a reference names the item, or its column, without a schema."""
-        return any(len(parts) < 3 and parts[0] == item.called for parts in self._columns)
+        brief = [parts for parts in self._columns if len(parts) < 3]
+        tables = [parts[0] for parts in brief]
+        return item.called in tables
 
     def _is_called_in_full(self, item: FromItem) -> bool:
         if item.key is None:
             return False
-        return any(parts[-3:-1] == item.key for parts in self._columns)
+        tables = [parts[-3:-1] for parts in self._columns]
+        return item.key in tables
 
     def _fresh(self, name: str) -> str:
         """Return a name that occurs nowhere in the statement."""
@@ -196,7 +199,9 @@ def requalify(reference: Node, levels: Levels) -> None:
     for level in levels:
         owner = _owner(key, level)
         if owner is None:
-            is_hidden = is_hidden or any(item.name == key[1] for item in level)
+            names = [item.name for item in level]
+            if key[1] in names:
+                is_hidden = True
             continue
         if owner.table:
             is_taken = is_hidden and owner.name == owner.called
