@@ -324,7 +324,8 @@ class Guard:
         """
         refusals: dict[str, StatementRejected] = {}
         for name in found.fields:
-            refusal = self._functions.judge_field(name) or self._closed.judge_call((name,))
+            called = self._functions.judge_field(name)
+            refusal = called or self._closed.judge_call((name,))
             if refusal is not None:
                 refusals[name] = refusal
         if not refusals:
@@ -359,4 +360,5 @@ def _located(refusal: StatementRejected, statement: ParsedStatement) -> Statemen
 
 
 def _sorted(names: Iterable[Name]) -> tuple[str, ...]:
-    return tuple(sorted({".".join(name) for name in names}))
+    dotted = set(map(".".join, names))
+    return tuple(sorted(dotted))

@@ -50,8 +50,10 @@ def is_plain_xpath(path: str) -> bool:
         return False
     if not _XPATH.fullmatch(path):
         return False
-    paths = _XPATH_QUOTED.sub("''", path).split("|")
-    return all(one.count("//") <= 1 for one in paths)
+    unquoted = _XPATH_QUOTED.sub("''", path)
+    paths = unquoted.split("|")
+    deep_steps = [one.count("//") for one in paths]
+    return max(deep_steps) <= 1
 
 
 # ------------------------------------------------------------------------------

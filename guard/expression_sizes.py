@@ -103,7 +103,10 @@ class Expressions(ABC):
 
     def each(self, nodes: Iterable[Node], place: Place) -> list[Size]:
         """Return the bound of each expression's value."""
-        return [self.value(node, place) for node in nodes]
+        found = []
+        for node in nodes:
+            found.append(self.value(node, place))
+        return found
 
     def value(self, node: Node, place: Place) -> Size:
         """Return the bound of the expression's value."""

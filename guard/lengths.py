@@ -97,14 +97,9 @@ def may_grow(found: Findings, text: str) -> bool:
     """
     if len(text) > LONG_CHARS:
         return True
-    if found.gathers_rows:
+    if found.gathers_rows or found.has_json_syntax:
         return True
-    if found.has_json_syntax:
-        return True
-    symbols = set()
-    for operator in found.operators:
-        if operator:
-            symbols.add(operator[-1])
+    symbols = [operator[-1] for operator in found.operators if operator]
     if not _GROWING_OPERATORS.isdisjoint(symbols):
         return True
     types = {name[-1] for name in found.types}
@@ -396,7 +391,8 @@ class Bounds(Expressions):
             return Rows({}, len(elements))
         if is_stored:
             return Rows({}, 1.0, is_open=True)
-        longest = max((size.length for size in given), default=1.0)
+        lengths = [size.length for size in given]
+        longest = max(lengths, default=1.0)
         return Rows({}, longest)
 
 
@@ -410,11 +406,12 @@ def _ordinal(rows: Rows) -> Size:
 
 def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
     """Return what a join with an alias gives."""
-    columns: list[Size] = []
+    sizes: list[Size] = []
+    count = 1.0
+    is_open = False
     for _, rows in sources:
-        stored = {"": STORED}
-        columns += (rows.columns or stored).values()
-    counts = [max(1.0, rows.rows) for _, rows in sources]
-    count = math.prod(counts)
-    is_open = any(rows.is_open for _, rows in sources)
-    return Rows(Everything(one_of(columns)), count, is_open)
+        columns = rows.columns or {"": STORED}
+        sizes += columns.values()
+        count *= max(1.0, rows.rows)
+        is_open |= rows.is_open
+    return Rows(Everything(one_of(sizes)), count, is_open)

@@ -124,15 +124,12 @@ class Qualifier:
     def concerns(self, found: Findings) -> bool:
         """Tell whether the statement uses a contested name."""
         if self._symbols:
-            for name in found.operators:
-                if not name:
-                    continue
-                if name[-1] in self._symbols:
-                    return True
+            symbols = [name[-1] for name in found.operators if name]
+            if not self._symbols.keys().isdisjoint(symbols):
+                return True
         if self._names:
-            for call in found.calls:
-                if call.name in self._names:
-                    return True
+            names = [call.name for call in found.calls]
+            return not self._names.keys().isdisjoint(names)
         return False
 
     def refusals(self, found: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
@@ -141,7 +138,11 @@ class Qualifier:
         if not self.concerns(found):
             return
         at_hand = types_at_hand(found, self._facts)
-        symbols = [name[0] for name in found.operators if len(name) == 1]
+        symbols = []
+        for name in found.operators:
+            is_unqualified = len(name) == 1
+            if is_unqualified:
+                symbols.append(name[0])
         for symbol in symbols:
             yield from self._symbol_refusals(symbol, at_hand)
         yield from self._call_refusals(found, at_hand)
@@ -189,8 +190,7 @@ class Qualifier:
     def _merging_refusals(self, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Refuse joins by USING and NATURAL that may compare by an operator of the user's."""
         for block in blocks:
-            is_merging = bool(block.merged) or block.hides_names
-            if not is_merging:
+            if not block.merged and not block.hides_names:
                 continue
             if not self._merges_surely(block):
                 yield refused("=", texts.RISKY_OPERATOR_HERE)
@@ -288,11 +288,12 @@ class _Rewriting:
         if isinstance(value, list):
             for each in value:
                 self.visit(each)
+            return
         if not isinstance(value, dict):
             return
-        for child in list(value.values()):
-            if isinstance(child, (dict, list)):
-                self.visit(child)
+        children = list(value.values())
+        for child in children:
+            self.visit(child)
         self._rewrite(value)
         if "useOp" in value:
             value["useOp"] = self._qualified(value["useOp"])

@@ -326,7 +326,9 @@ class FieldCheck:
             return strings(node["funcname"])[-1]
         if kind == "A_Indirection":
             last = node["indirection"][-1]
-            return strings([last])[0] if "String" in last else None
+            if "String" in last:
+                return strings([last])[0]
+            return None
         if kind not in ("TypeCast", "CollateClause"):
             return None
         is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
@@ -415,7 +417,10 @@ class FieldCheck:
 
     def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
         """Return what `table.name` may mean, for each part of a FROM of that name."""
-        return [row.value(name) for row in self.tables.get(table, ())]
+        found = []
+        for row in self.tables.get(table, ()):
+            found.append(row.value(name))
+        return found
 
     def _meanings_of_name(self, name: str) -> list[Row | None]:
         """Return what a name without a dot may mean: a column, or a table's row."""

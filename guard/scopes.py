@@ -61,4 +61,7 @@ NOWHERE = Scope()
 
 def with_queries(clause: Node) -> list[Node]:
     """Return the CTEs of a WITH, in order."""
-    return [item["CommonTableExpr"] for item in clause["ctes"]]
+    ctes: list[Node] = []
+    for item in clause["ctes"]:
+        ctes.append(item["CommonTableExpr"])
+    return ctes

@@ -118,7 +118,9 @@ class _Names:
 
     def _shown(self, match: re.Match[str]) -> str:
         is_hidden = match[0].lower() in self.words
-        return _HIDDEN if is_hidden else match[0]
+        if is_hidden:
+            return _HIDDEN
+        return match[0]
 
     def taken_out_of(self, text: str) -> str:
         text = _WORD.sub(self._shown, text)

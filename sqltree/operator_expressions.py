@@ -5,7 +5,6 @@ that it can be put into any statement about that table. The statement is proven 
 like any other.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from postgast import scan
 
 from common.errors import CituError, InvalidSql
-from sqltree.parsing import Node, parse
+from sqltree.parsing import Node, nodes, parse
 
 _SELECT_KEYS = frozenset(
     ("targetList", "limitOption", "op")
@@ -82,7 +81,7 @@ def expression(text: str) -> Expression:
     data = f"SELECT {text}".encode()
     columns: dict[int, str] = {}
     calls = False
-    for kind, node in _nodes(alone):
+    for kind, node in nodes(alone):
         if kind in _REFUSED:
             raise NotAnExpression(_REFUSED[kind])
         if kind == "FuncCall" and "over" in node:
@@ -134,20 +133,6 @@ def _only_value(text: str, before: str, after: str) -> Node:
         raise NotAnExpression("it is not one SQL expression: it gives itself a name")
     value: Node = target["val"]
     return value
-
-
-def _nodes(value: Any) -> Iterator[tuple[str, Node]]:
-    """Yield all nodes of a tree with their kinds."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(each)
-        elif isinstance(each, dict):
-            for key, child in each.items():
-                if isinstance(child, dict):
-                    yield key, child
-                pending.append(child)
 
 
 def _column_name(node: Node) -> str:

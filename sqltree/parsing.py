@@ -13,7 +13,7 @@ the process.
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,20 @@ NOT_TEXT = Text(
 )
 
 Node = dict[str, Any]
+
+
+def nodes(value: Any) -> Iterator[tuple[str, Node]]:
+    """Yield all nodes below `value` with their kinds or the names of their fields."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, list):
+            pending.extend(each)
+        elif isinstance(each, dict):
+            for key, child in each.items():
+                if isinstance(child, dict):
+                    yield key, child
+            pending.extend(each.values())
 
 
 @dataclass(frozen=True)

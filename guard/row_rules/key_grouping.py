@@ -7,10 +7,9 @@ Those that the query reads are grouped by as well, which makes the same groups.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from guard.row_rules.predicates import nodes
 from guard.row_rules.row_references import FromItem
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 # Parts of a SELECT whose columns must be grouped by or stand in aggregates.
 _READING = ("targetList", "havingClause", "sortClause", "distinctClause", "windowClause")
@@ -26,9 +25,7 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
     """
     grouped = select.get("groupClause", [])
     has_sets = any("GroupingSet" in each for each in grouped)
-    if not grouped:
-        return
-    if has_sets:
+    if not grouped or has_sets:
         return
     names: set[tuple[str, ...]] = set()
     for each in grouped:
@@ -66,9 +63,11 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
     """
     targets = [target["ResTarget"] for target in select.get("targetList", ())]
     name = _name(value)
-    place = value.get("A_Const", {}).get("ival", {}).get("ival", 0)
+    number = value.get("A_Const", {}).get("ival", {})
+    place = number.get("ival", 0)
     if 0 < place <= len(targets):
-        name = _name(targets[place - 1].get("val", {}))
+        target = targets[place - 1]
+        name = _name(target.get("val", {}))
     if name:
         yield name
     for target in targets:
@@ -87,17 +86,20 @@ def _read_columns(
 
     None stands for the item's row as a whole.
     """
-    read = {strings(node["fields"])[-2:] for node in _references(select)}
+    read = set()
+    for node in _references(select):
+        name = strings(node["fields"])
+        read.add(name[-2:])
     is_all = ("*",) in read or (item.called, "*") in read
     for column in item.columns:
-        is_read = is_all or _is_in(read, item, column)
-        if not is_read:
+        is_grouped = _is_in(names, item, column)
+        if is_grouped:
             continue
-        if not _is_in(names, item, column):
+        if is_all or _is_in(read, item, column):
             yield column
-    if (item.called,) not in read:
-        return
-    if item.called not in item.columns:
+    is_read = (item.called,) in read
+    is_row = item.called not in item.columns
+    if is_read and is_row:
         yield None
 
 

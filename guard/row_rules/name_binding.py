@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from guard.facts import Key, ServerFacts
-from guard.row_rules.predicates import OperatorSql, nodes
+from guard.row_rules.predicates import OperatorSql
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 from sqltree.writing import is_equal
 
 SYSTEM_COLUMNS = ("tableoid", "ctid", "xmin", "cmin", "xmax", "cmax")
+_SELECT_KEYS = frozenset(("SelectStmt", "larg", "rarg"))
 _COMPARISONS = frozenset((symbol,) for symbol in ("=", "<>", "<", "<=", ">", ">="))
 # Clauses in which a plain name means an output of the query, if it has one of that name and no
 # column of its own.
@@ -53,10 +54,10 @@ class BoundItem:
         """
         if self.columns is None:
             return
-        if column in self.columns:
-            return
-        if column not in SYSTEM_COLUMNS:
-            raise Unbound(f"{self.called or self.name} has no column {column}")
+        is_known = column in self.columns or column in SYSTEM_COLUMNS
+        if not is_known:
+            called = self.called or self.name
+            raise Unbound(f"{called} has no column {column}")
 
 
 _Levels = tuple[tuple[BoundItem, ...], ...]
@@ -107,7 +108,7 @@ class BoundNames:
         for key, child in value.items():
             if key == "ColumnRef":
                 self._resolve(child, levels)
-            elif key in ("SelectStmt", "larg", "rarg") and "op" in child:
+            elif key in _SELECT_KEYS and "op" in child:
                 self._select(child, levels)
             else:
                 self._visit(child, levels)
@@ -205,13 +206,13 @@ class BoundNames:
         """Return the item that `t.column` or `schema.t.column` means."""
         for level in levels:
             for item in level:
-                if len(parts) == 2:
-                    is_meant = parts[0] == (item.called or item.name)
-                else:
-                    is_meant = item.key == parts[-3:-1]
-                if is_meant:
+                called = (item.called or item.name,)
+                if parts[:-1] == called:
                     return item
-        raise Unbound(f"{'.'.join(parts[:-1])} is no table that it reads from")
+                if item.key == parts[-3:-1]:
+                    return item
+        name = ".".join(parts[:-1])
+        raise Unbound(f"{name} is no table that it reads from")
 
     def _owner(self, column: str, levels: _Levels) -> BoundItem:
         """Return the item that has the unqualified column: of the innermost query where one has."""
@@ -234,9 +235,8 @@ class BoundNames:
             return [self.table]
         owners = []
         for item in level:
-            if item.columns is None:
-                continue
-            if column in item.columns:
+            columns = item.columns or ()
+            if column in columns:
                 owners.append(item)
         return owners
 
@@ -308,7 +308,10 @@ def _plain_name(node: Node) -> str:
 
 def _copied(tree: Any) -> Any:
     if isinstance(tree, list):
-        return [_copied(each) for each in tree]
+        found = []
+        for each in tree:
+            found.append(_copied(each))
+        return found
     if isinstance(tree, dict):
         fields = {}
         for key, child in tree.items():

@@ -5,7 +5,7 @@ the actor's values.
 tree these become constants. So no value of an actor is ever part of a text that is parsed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from postgast import PgQueryError, scan
 
 from common.errors import CituError, InvalidSql
 from guard.walk import walk
-from sqltree.parsing import Node, parse, token_names
+from sqltree.parsing import Node, nodes, parse, token_names
 
 PLACEHOLDERS = ("user_id", "groups")
 """In the order of the parameters that stand for them, from `$1` on."""
@@ -70,20 +70,21 @@ def value(text: str) -> OperatorSql:
         sql = _parsed(text)
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
-    kinds = {kind for kind, _ in nodes(sql.tree)}
-    if "SubLink" in kinds:
-        raise NotASql("a mask may not have subqueries")
-    calls = [node for kind, node in nodes(sql.tree) if kind == "FuncCall"]
-    has_window = any("over" in call for call in calls)
-    if has_window:
-        raise NotASql("a mask may not have window functions (OVER)")
+    for kind, node in nodes(sql.tree):
+        if kind == "SubLink":
+            raise NotASql("a mask may not have subqueries")
+        if kind == "FuncCall" and "over" in node:
+            raise NotASql("a mask may not have window functions (OVER)")
     return sql
 
 
 def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any:
     """Return the tree with the actor's values in their places; the tree itself stays as it is."""
     if isinstance(tree, list):
-        return [with_constants(each, user_id, groups) for each in tree]
+        found = []
+        for each in tree:
+            found.append(with_constants(each, user_id, groups))
+        return found
     if not isinstance(tree, dict):
         return tree
     if "ParamRef" in tree:
@@ -91,21 +92,10 @@ def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any
         if is_user_id:
             return _constant(user_id)
         return _texts(groups)
-    return {key: with_constants(child, user_id, groups) for key, child in tree.items()}
-
-
-def nodes(value: Any) -> Iterator[tuple[str, Node]]:
-    """Return all nodes below `value` with their kinds or the names of their fields."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(each)
-        elif isinstance(each, dict):
-            for key, child in each.items():
-                if isinstance(child, dict):
-                    yield (key, child)
-            pending.extend(each.values())
+    fields = {}
+    for key, child in tree.items():
+        fields[key] = with_constants(child, user_id, groups)
+    return fields
 
 
 def _parsed(text: str) -> OperatorSql:

@@ -88,16 +88,15 @@ class Relations:
 
     def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
         (table, *others) = [self.tables[one] for one in sorted(relatives)]
-        columns = tuple(column.name for column in self.facts.attributes.get(key, ()))
-        is_whole = set(table.columns).issubset(columns) and not self._sees_through(
-            table, key, columns
-        )
+        attributes = self.facts.attributes.get(key, ())
+        columns = tuple(column.name for column in attributes)
+        has_all = set(table.columns).issubset(columns)
+        is_whole = has_all and not self._sees_through(table, key, columns)
         is_partial = others or table.key not in self.facts.parents[key] or not is_whole
         if is_partial:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
-        return replace(
-            table, key=key, columns=columns, readable=readable_columns(key, columns, self.facts)
-        )
+        readable = readable_columns(key, columns, self.facts)
+        return replace(table, key=key, columns=columns, readable=readable)
 
     def _sees_through(self, table: BoundTable, key: Key, columns: tuple[str, ...]) -> bool:
         """Tell whether a generated column shows one that the parent's rule masks."""

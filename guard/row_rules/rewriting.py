@@ -119,9 +119,12 @@ class _Rewriting:
             found[id(inner)] = self._item(inner, scope)
         elif alias:
             found[id(inner)] = FromItem(alias["aliasname"])
-        for name in ("alias", "join_using_alias") if kind == "JoinExpr" else ():
+        if kind != "JoinExpr":
+            return
+        for name in ("alias", "join_using_alias"):
             if name in inner:
-                found[id(inner[name])] = FromItem(inner[name]["aliasname"])
+                join_alias = inner[name]
+                found[id(join_alias)] = FromItem(join_alias["aliasname"])
 
     def _item(self, node: Node, scope: Scope) -> FromItem:
         alias = node.get("alias", {})

@@ -13,10 +13,9 @@ from guard.facts import Key
 from guard.refusal_texts import refused
 from guard.row_rules import texts
 from guard.row_rules.name_binding import SYSTEM_COLUMNS
-from guard.row_rules.predicates import nodes
 from guard.row_rules.rule_binding import BoundTable
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 
 @dataclass(eq=False)
@@ -130,12 +129,9 @@ class RowReferences:
         names = {item.called, *self._joined}
         for parts in self._columns:
             is_star = parts[-1] == "*" and len(parts) > 1
-            is_its_star = is_star and parts[-2] in names
-            if is_its_star:
-                return True
-            if len(parts) != 1:
-                continue
-            if parts[0] in names:
+            if is_star:
+                parts = parts[-2:-1]
+            if len(parts) == 1 and parts[0] in names:
                 return True
         return False
 

@@ -13,9 +13,9 @@ from typing import Protocol
 from common.values import Catalog
 from guard.facts import Key, ServerFacts
 from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound
-from guard.row_rules.predicates import OperatorSql, nodes
+from guard.row_rules.predicates import OperatorSql
 from guard.row_rules.rule_file import Grant, RuleFile, TableRule
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 _ROW = "ruled_row"  # what the ruled table is called in its own subquery
 
@@ -138,7 +138,12 @@ def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> 
     """Return those of the table's columns that the role may read; of a partition, which the
     catalogue leaves out, all.
     """
-    return frozenset(facts.columns.get(key, columns if key in facts.parents else ()))
+    if key in facts.columns:
+        return frozenset(facts.columns[key])
+    is_partition = key in facts.parents
+    if is_partition:
+        return frozenset(columns)
+    return frozenset()
 
 
 def _types(key: Key, known: KnownServer) -> Mapping[str, str]:

@@ -1,6 +1,6 @@
 """The operator's file of row rules: YAML, read strictly, with the line of every mistake."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -153,10 +153,16 @@ class _Reading:
                 node.line, "tables must be a mapping: public.orders: followed by a list of grants"
             )
             return []
-        return [self._table(text, node.keys[text], each) for text, each in node.nodes.items()]
+        found = []
+        for text, each in node.nodes.items():
+            found.append(self._table(text, node.keys[text], each))
+        return found
 
     def _keys(self, node: Tree | None, name: str) -> list[Key]:
-        return [self._key(each.text, each.line) for each in self._texts(node, name)]
+        keys = []
+        for each in self._texts(node, name):
+            keys.append(self._key(each.text, each.line))
+        return keys
 
     def _table(self, text: str, line: int, node: Tree) -> TableRule:
         if not isinstance(node, YamlItems):
@@ -240,8 +246,11 @@ class _Reading:
     def _texts(self, node: Tree | None, name: str) -> list[Scalar]:
         if node is None:
             return []
-        is_list = isinstance(node, YamlItems)
-        nodes = node.nodes if isinstance(node, YamlItems) else [node]
+        is_list = False
+        nodes: Sequence[Tree] = [node]
+        if isinstance(node, YamlItems):
+            is_list = True
+            nodes = node.nodes
         texts = []
         for each in nodes:
             if not isinstance(each, Scalar):

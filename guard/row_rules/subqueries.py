@@ -82,9 +82,8 @@ def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
 
 
 def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Node:
-    plain: Node = {
-        "ColumnRef": {"fields": [{"String": {"sval": table.row}}, {"String": {"sval": column}}]}
-    }
+    name = [{"String": {"sval": part}} for part in (table.row, column)]
+    plain: Node = {"ColumnRef": {"fields": name}}
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
     clear = [grant for grant in grants if column not in grant.masks]
