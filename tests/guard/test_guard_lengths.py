@@ -224,6 +224,7 @@ ANALYSES, AMOUNTS_OF_TABLES = _statements("analyses.sql"), _statements("amounts.
 MANY = """
 CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r FROM generate_series(1, 60000) AS n;
 ANALYZE pile;
+CREATE TABLE hoard AS SELECT n AS id, 'a' || n AS t FROM generate_series(40000, 60000, 10000) AS n;
 CREATE VIEW tens AS SELECT a.id FROM customer a, customer b, customer c, customer d, customer e,
     (SELECT o.id FROM orders o, orders p, orders q, orders r, orders s) AS f;
 CREATE VIEW twice AS SELECT t.id FROM tens t JOIN tens u USING (id);
@@ -235,7 +236,7 @@ CREATE VIEW counted AS SELECT t.id, count(*) FROM twice t GROUP BY t.id;
 
 @pytest.fixture(scope="module")
 def analysed(make_database: Callable[[str], str]) -> Iterator[GuardedDatabase]:
-    """The tables of the guard's specification, and one of 60,000 rows."""
+    """The tables of the guard's specification, one of 60,000 rows, and one of large numbers."""
     schema = (FIXTURES / "schema.sql").read_text("utf-8")
     tables, _, _ = schema.partition("CREATE FUNCTION")  # not what shares symbols with built-ins
     database = open_asked(make_database(tables + MANY))
