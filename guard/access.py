@@ -98,12 +98,14 @@ class AccessCheck(ColumnCheck):
         return self._secrets[read]
 
     def _find_secrets(self, read: Read) -> bool:
-        if not any(map(self.rules.has_secrets, self._family(read))):
+        family = self._family(read)
+        if not any(map(self.rules.has_secrets, family)):
             return False
         columns = self.columns_of(read.key)
         if not columns:
             return True
-        return not all(self.may_read_column(read, column) for column in columns)
+        readable = [self.may_read_column(read, column) for column in columns]
+        return not all(readable)
 
     def _family(self, read: Read) -> frozenset[Key]:
         """Return the relation and its parents, and with its children, these and their parents."""
@@ -218,9 +220,7 @@ class AccessCheck(ColumnCheck):
         for candidate in {name, name.lstrip("_")}:  # `_t` is another way to write `t[]`
             is_other = schema is None and candidate in self.facts.types
             key = self.facts.key(schema, candidate)
-            if is_other:
-                continue
-            if key not in self.facts.relations:
+            if is_other or key not in self.facts.relations:
                 continue
             read = Read(key)
             is_closed = self.refusal(read) or self.has_secrets(read)
@@ -234,9 +234,11 @@ class AccessCheck(ColumnCheck):
         relations = (*self.facts.relations, *self.facts.extension_relations)
         for rule in self.rules.denied:
             relation_rule = AccessRules(denied=[rule[:2]])
-            column_rule = AccessRules(denied=[rule[2:] or ("*",)])
             has_relation = any(map(relation_rule.denies, relations))
-            has_column = any(column_rule.denies((name,)) for name in self.facts.column_names)
+            column = rule[2:] or ("*",)
+            column_rule = AccessRules(denied=[column])
+            names = [(name,) for name in self.facts.column_names]
+            has_column = any(map(column_rule.denies, names))
             is_idle = not has_relation or not has_column
             if is_idle:
                 yield rule

@@ -262,22 +262,26 @@ class ClosureRule:
         if name[-1] not in self._facts.types:
             return None
         refusal = self._named(name)
-        if refusal is None and self._is_risky_cast(name, "value"):
+        if refusal is not None:
+            return refusal
+        if self._is_risky_cast(name, "value"):
             return refused(name[-1], texts.RISKY_CAST)
-        return refusal
+        return None
 
     def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse calls and operators that give values of a type that may not be named."""
         for call in found.calls:
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
-                yield refused(".".join(call.parts), texts.RISKY_RESULT)
-        for name in found.operators:
-            if not name:
+                name = ".".join(call.parts)
+                yield refused(name, texts.RISKY_RESULT)
+        for operator in found.operators:
+            if not operator:
                 continue
-            is_builtin = name[-1] in self._facts.builtin_operators
-            if self._may_make(name[-1], is_builtin=is_builtin):
-                yield refused(name[-1], texts.RISKY_RESULT)
+            symbol = operator[-1]
+            is_builtin = symbol in self._facts.builtin_operators
+            if self._may_make(symbol, is_builtin=is_builtin):
+                yield refused(symbol, texts.RISKY_RESULT)
 
     def _syntax_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse syntax and system columns of a type that may not be named."""
@@ -285,17 +289,17 @@ class ClosureRule:
             if (_SYSTEM, word) in self._closure.types:
                 yield refused(word, texts.RISKY_TYPE)
         for column in found.columns:
-            if column[-1] in self._system_columns:
-                yield refused(column[-1], texts.RISKY_VALUE)
+            name = column[-1]
+            if name in self._system_columns:
+                yield refused(name, texts.RISKY_VALUE)
 
     def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
         """Tell whether it may give such a type; what is built in gives built-in types only."""
-        for schema, _ in self._closure.makers.get(maker, ()):
-            if schema == _SYSTEM:
-                return True
-            if not is_builtin:
-                return True
-        return False
+        made = self._closure.makers.get(maker, ())
+        if made and not is_builtin:
+            return True
+        schemas = [schema for schema, _ in made]
+        return _SYSTEM in schemas
 
 
 def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
@@ -320,8 +324,11 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
 
 def _builtin_types_at_hand(found: Findings) -> set[str]:
     """Return the types of constants, of system columns and of what syntax makes."""
-    columns = {_SYSTEM_COLUMNS.get(column[-1], "") for column in found.columns}
-    return {*_CONSTANTS, *columns, *found.made_types}
+    types = {*_CONSTANTS, *found.made_types}
+    for column in found.columns:
+        name = column[-1]
+        types.add(_SYSTEM_COLUMNS.get(name, ""))
+    return types
 
 
 def _used_names(found: Findings) -> set[str]:
@@ -337,9 +344,8 @@ def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
     targets = {call.name for call in found.calls}
     for name, source in found.casts:
-        if not name:
-            continue
-        if source != "text":
+        is_of_value = source != "text"
+        if name and is_of_value:
             targets.add(name[-1])
     return targets
 
@@ -356,8 +362,9 @@ class RunningColumns(ColumnCheck):
         self._closure = closure
         self._rule = rule
         self._views: dict[Key, bool] = {}
-        self._has_system_types = any(schema == _SYSTEM for schema, _ in closure.types)
-        self.rows = frozenset(key for key in closure.types if key in facts.relations)
+        schemas = {schema for schema, _ in closure.types}
+        self._has_system_types = _SYSTEM in schemas
+        self.rows = facts.relations.intersection(closure.types)
 
     @property
     def is_needed(self) -> bool:

@@ -85,7 +85,12 @@ class ColumnCheck(ABC):
         """Tell whether `*` of the block gives away columns that may not be read."""
         return block.has_star
 
-    def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:  # noqa: ARG002
+    def row_refusal(
+        self,
+        read: Read,
+        *,
+        is_expanded: bool,  # noqa: ARG002
+    ) -> ForbiddenObject | None:
         """Return the refusal of `t.*`: of all columns (`is_expanded`) or of the row as a value."""
         return self.closed_row(read)
 

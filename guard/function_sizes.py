@@ -47,25 +47,32 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
         return _gathered(name, sizes, place)
     if name in _CLOCKS:
         return TODAY
-    if sizes:
-        if name in _BUILDERS:
-            return _BUILDERS[name](sizes)
-        if name == "unnest":
-            elements = [element_of(size) for size in sizes]
-            return one_of(elements)
-        if name == "random":
-            return one_of([Size(0, 1), *sizes])
-        if name == "sum":
-            return _summed(sizes[0], place)
-    joined = Size()
-    if sizes:
-        joined = together(sizes)
+    if name == "random":
+        return one_of([Size(0, 1), *sizes])
+    if not sizes:
+        return _numbered(name, sizes, place, Size())
+    if name in _BUILDERS:
+        return _BUILDERS[name](sizes)
+    if name == "sum":
+        return _summed(sizes[0], place)
+    return _numbered(name, sizes, place, _made_of(name, sizes))
+
+
+def _made_of(name: str, sizes: list[Size]) -> Size:
+    """Return the bound of a value that is about as long as the arguments together."""
+    joined = together(sizes)
     length = joined.length
-    if name in EXPANSION and not joined.is_gathered:  # what is stored is no text of quotes
+    may_quote = name in EXPANSION and not joined.is_gathered  # what is stored has few quotes
+    if may_quote:
         length = EXPANSION[name] * length + QUOTES * len(sizes)
-    like = replace(joined, length=max(length, TEXT_OF_NUMBER), text=None)
-    like = replace(like, is_number=False, is_float=False, item=None)
-    return _numbered(name, sizes, place, like)
+    return replace(
+        joined,
+        length=max(length, TEXT_OF_NUMBER),
+        text=None,
+        is_number=False,
+        is_float=False,
+        item=None,
+    )
 
 
 def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
@@ -330,6 +337,12 @@ def _bucket(sizes: list[Size]) -> Size:
     return between(0, max(count, 0.0) + 1, replace(together(sizes), is_gathered=False, length=10))
 
 
+def _elements(sizes: list[Size]) -> Size:
+    """`unnest`: an element of any of the arrays."""
+    elements = [element_of(size) for size in sizes]
+    return one_of(elements)
+
+
 def _quotient(sizes: list[Size]) -> Size:
     """`div` divides as `/` does."""
     if len(sizes) > 1:
@@ -377,6 +390,7 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "date_trunc": _truncated,
     "width_bucket": _bucket,
     "div": _quotient,
+    "unnest": _elements,
 }
 
 

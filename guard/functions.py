@@ -54,7 +54,8 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
     for pattern, reason in (
         (r"(table|query|cursor|schema|database)_to_xml(schema|_and_xmlschema)?|ts_stat", _SQL_TEXT),
         (
-            r"(current|session|system)_(user|role|query|database|catalog|schemas?)|user|getpgusername",
+            r"(current|session|system)_(user|role|query|database|catalog|schemas?)"
+            r"|user|getpgusername",
             _SESSION,
         ),
         (r"inet_(client|server)_(addr|port)|row_security_active", _SESSION),
@@ -72,16 +73,19 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
         ),  # input functions of types take the type's OID; some look names up
         (r"fmgr_.*|satisfies_hash_partition|mxid_age", _SERVER),
         (
-            r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*",
+            r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger"
+            r"|tsvector_update_trigger.*",
             _SERVER,
         ),
         (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
         (
-            r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate",
+            r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*"
+            r"|gin_clean_pending_list|amvalidate",
             _SERVER,
         ),
         (
-            r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)|input_(is_valid|error_info)|lsn)$).*",
+            r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)"
+            r"|input_(is_valid|error_info)|lsn)$).*",
             _SERVER,
         ),
     )
@@ -226,7 +230,8 @@ class FunctionRule:
         reason = denial(call) or self._side_effect(call)
         if reason:
             return _forbidden(call, reason)
-        is_known = call.name in self.facts.builtins or call.name in self.facts.types
+        is_function = call.name in self.facts.builtins
+        is_known = is_function or call.name in self.facts.types
         if is_known:
             return None
         if self.facts.is_complete:

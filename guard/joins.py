@@ -1,8 +1,8 @@
 """How many relations PostgreSQL plans together: every one of them may be joined to every other.
 
 A view, a subquery in FROM, a CTE that is read once, and the subquery of an IN or EXISTS become part
-of the query around them. The time and the memory of planning grow with the square of the relations and
-faster; 80 take half a gigabyte, before any limit on a statement's work holds.
+of the query around them. The time and the memory of planning grow with the square of the relations
+and faster; 80 take half a gigabyte, before any limit on a statement's work holds.
 """
 
 from collections import Counter

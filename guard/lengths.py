@@ -78,7 +78,7 @@ _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell o
 
 @dataclass(frozen=True)
 class Growth:
-    """What a query builds.
+    """The amounts of text that a query builds.
 
     Attributes:
         gathered_chars: characters that it adds to each row whose values it gathers from tables into

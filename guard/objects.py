@@ -96,10 +96,10 @@ class ObjectRule:
         return (schema, name) in self.facts.extension_relations
 
     def _is_catalog_type(self, name: Name) -> bool:
-        is_qualified = len(name) > 1
-        is_elsewhere = is_qualified and name[-2] != "pg_catalog"
-        if is_elsewhere:
-            return is_system_schema(name[-2])
+        if len(name) > 1:
+            schema = name[-2]
+            if schema != "pg_catalog":
+                return is_system_schema(schema)
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
         is_plain = not element.startswith("pg_") or element in _PG_TYPES
         if is_plain:
@@ -111,7 +111,8 @@ class ObjectRule:
 def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
     """Yield XPaths that may take for ever, and sampling methods of extensions."""
     for function, path in found.xml_paths:
-        if path is None or not is_plain_xpath(path):
+        is_plain = path is not None and is_plain_xpath(path)
+        if not is_plain:
             yield texts.ENDLESS_PATH, function
     for name in found.sampling_methods:
         if not _is_builtin_sampling(name):

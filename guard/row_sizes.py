@@ -168,11 +168,16 @@ def union(parts: Sequence[Rows]) -> Rows:
     known = [part.columns for part in parts if part.columns is not None]
     if not known:
         return Rows(None, is_open=is_open)
-    lists = [list(columns.values()) for columns in known]
     names = parts[0].columns or known[0]
-    columns = {}
+    columns = _largest_by_place(list(names), known)
+    counts = [part.rows for part in parts]
+    return Rows(columns, sum(counts), is_open)
+
+
+def _largest_by_place(names: list[str], parts: Sequence[dict[str, Size]]) -> dict[str, Size]:
+    lists = [list(columns.values()) for columns in parts]
+    largest = {}
     for place, name in enumerate(names):
         sizes = [each[place] for each in lists if place < len(each)]
-        columns[name] = one_of(sizes)
-    count = sum(part.rows for part in parts)
-    return Rows(columns, count, is_open)
+        largest[name] = one_of(sizes)
+    return largest

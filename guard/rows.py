@@ -428,21 +428,28 @@ class FieldCheck:
             return []
         found: list[Row | None] = []
         for rows in self.tables.values():
-            for row in rows:
-                if row.has(name):
-                    found.append(row.value(name))
-        return [*found, *self.tables.get(name, ())]
+            owners = [row for row in rows if row.has(name)]
+            for row in owners:
+                found.append(row.value(name))
+        rows_called_so = self.tables.get(name, ())
+        return [*found, *rows_called_so]
 
     # --------------------------------------------------------------------------
     # fields
 
+    def _doubtful_reference(self, node: Node) -> Iterator[str]:
+        """Yield the last name of a reference if it may be no column."""
+        names = strings(node["fields"])
+        if len(names) == 1:
+            return
+        table, name = names[-2:]
+        if not self._is_column(table, name):
+            yield name
+
     def _doubtful_in(self, node: Node) -> Iterator[str]:
         """Yield the fields of a reference or an indirection that may be no columns."""
         if "ColumnRef" in node:
-            names = strings(node["ColumnRef"]["fields"])
-            is_doubtful = len(names) > 1 and not self._is_column(names[-2], names[-1])
-            if is_doubtful:
-                yield names[-1]
+            yield from self._doubtful_reference(node["ColumnRef"])
             return
         row = self._value(node["A_Indirection"]["arg"])
         for step in node["A_Indirection"]["indirection"]:
@@ -459,7 +466,8 @@ class FieldCheck:
         rows = self.tables.get(table, [])
         if not rows:
             return False
-        return all(row.has(name) for row in rows)
+        has_name = [row.has(name) for row in rows]
+        return all(has_name)
 
 
 def _reference(value: Node) -> tuple[str, ...]:
@@ -478,7 +486,9 @@ def _names_of(rows: Iterable[Row]) -> list[str | None]:
 
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
-    columns = [(name, None) for name in names]
+    columns = []
+    for name in names:
+        columns.append((name, None))
     return Row(tuple(columns), is_open)
 
 

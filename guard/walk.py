@@ -137,9 +137,8 @@ class _Walk:
                 self.pending.append((item, scope, depth + 1, query))
             return
         for key, child in value.items():
-            if not isinstance(child, (dict, list)):
-                continue
-            if id(child) not in self.entered:
+            has_parts = isinstance(child, (dict, list))
+            if has_parts and id(child) not in self.entered:
                 self.child(key, child, scope, depth, query)
 
     def child(self, key: str, child: Any, scope: Scope, depth: int, query: int) -> None:
@@ -221,18 +220,19 @@ class _Walk:
         may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
         if may_show:
             self.show(_shown_by(key, node))
-        if key not in _VALUE_NODES:
+        if is_shown or key not in _VALUE_NODES:
             return
-        if not is_shown:
-            name = _catalog_value({key: node})
-            if name is not None:
-                self.findings.mixed_values.append(name)
+        name = _catalog_value({key: node})
+        if name is not None:
+            self.findings.mixed_values.append(name)
 
     def show(self, nodes: Iterable[Node | None]) -> None:
         """Remember that the values of these nodes are only shown."""
         for node in nodes:
-            if node:
-                self.shown.update(map(id, node.values()))
+            if not node:
+                continue
+            for inner in node.values():
+                self.shown.add(id(inner))
 
     def enter(self, select: Node, scope: Scope, depth: int) -> Scope:
         """Return the scope inside a SELECT, with the CTEs of its WITH. A CTE sees those before
@@ -438,7 +438,10 @@ def _column(node: Node, _: Scope, found: Findings) -> None:
 
 
 def _indirection(node: Node, _: Scope, found: Findings) -> None:
-    names = [item for item in node["indirection"] if "String" in item]
+    names = []
+    for step in node["indirection"]:
+        if "String" in step:
+            names.append(step)
     found.fields.extend(strings(names))
 
 
@@ -476,12 +479,14 @@ def _cast_from(node: Node) -> str:
 def _made(node: Node, _: Scope, found: Findings) -> None:
     """Note a type that JSON or XML is turned into."""
     if "typeName" in node:
-        found.casts.append((_type_name(node), "value"))
+        made = _type_name(node)
+        found.casts.append((made, "value"))
 
 
 def _type(node: Node, _: Scope, found: Findings) -> None:
     if "names" in node:
-        found.types.append(strings(node["names"]))
+        name = strings(node["names"])
+        found.types.append(name)
 
 
 def _named(node: Node, _: Scope, found: Findings) -> None:

@@ -22,7 +22,8 @@ _SUBQUERY = "(SELECT …)"
 # Functions that make one figure of many rows. Others of the connected server count as plain
 # functions.
 _AGGREGATES = words(
-    "sum avg count min max array_agg string_agg bool_and bool_or every stddev stddev_pop stddev_samp variance "
+    "sum avg count min max array_agg string_agg bool_and bool_or every "
+    "stddev stddev_pop stddev_samp variance "
     "percentile_cont percentile_disc mode json_agg jsonb_agg"
 )
 
@@ -44,7 +45,7 @@ class QueryParts:
 
 @dataclass(frozen=True)
 class Difference:
-    """How two queries differ in one part: the texts that only the first, or only the second, has."""
+    """How two queries differ in one part: the texts that only one of them has."""
 
     part: str
     without: tuple[str, ...]

@@ -22,7 +22,8 @@ _OTHER_ROLES = frozenset(("limit", "offset", "interval", "neutral"))
 _NO_NUMBERS = (Decimal(0), Decimal(1))  # say nothing by themselves
 _UNIT_FUNCTIONS = frozenset(("date_trunc", "date_part", "extract", "to_char"))
 _UNITS = re.compile(
-    r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|(iso)?(dow|year)|doy|epoch"
+    r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?"
+    r"|(iso)?(dow|year)|doy|epoch"
     r"|(?:FM|IYYY|YY|MM|Mon(?:th)?|DD|ID|Q|IW|WW|HH(?:24|12)?|MI|SS|[-/:. \"])+",
     re.IGNORECASE,
 )
@@ -33,7 +34,8 @@ _CONVERSIONS = frozenset(
 _LABEL = re.compile(r"\A(?!.*\d{5})[a-z_][a-z0-9_]*")
 _WORDS = Words(Path(__file__).with_name("label_words.toml"))
 _FIGURES = re.compile(
-    rf"{'|'.join(_WORDS.phrases('figures.han'))}|\b(?:{'|'.join(_WORDS.phrases('figures.latin'))})\b"
+    rf"{'|'.join(_WORDS.phrases('figures.han'))}"
+    rf"|\b(?:{'|'.join(_WORDS.phrases('figures.latin'))})\b"
     r"|[_\s()（）%/]|(?<!\d)\d{1,4}(?!\d)"
 )
 _NAMES = frozenset(("IDENT", "UIDENT"))
