@@ -312,7 +312,8 @@ class Expressions(ABC):
             self.json_path(symbol, left, right)
         elif kind not in _EQUALITIES:
             self._spend(symbol, operator_ns(symbol, left, right))
-        is_truth = kind != "AEXPR_OP" or symbol in TRUTH_OPERATORS
+        has_left = "lexpr" in node  # `~ n` turns the bits of a number round
+        is_truth = kind != "AEXPR_OP" or (has_left and symbol in TRUTH_OPERATORS)
         if is_truth:
             return TRUTH
         if symbol in ("->", "->>", "#>", "#>>"):

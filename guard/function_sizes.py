@@ -188,13 +188,15 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
 
 def _formatted(sizes: list[Size]) -> Size:
     """Bound `format`: the widths it asks for, and its arguments as often as it shows them."""
-    longest = max((size.length for size in sizes[1:]), default=0.0)
-    widest = max((size.high for size in sizes[1:]), default=0.0)
+    arguments = sizes[1:]
+    lengths = [size.length for size in arguments]
+    longest = max(lengths, default=0.0)
     pattern = constant_text(sizes[0])
     whole = unnumbered(together(sizes))
     if pattern is None:
         is_stored = sizes[0].is_stored
         return replace(whole, length=whole.length if is_stored else math.inf)
+    widest = _widest(pattern, arguments)
     length = sizes[0].length
     for match in _WIDTH.finditer(pattern):
         width = 0.0
@@ -208,6 +210,21 @@ def _formatted(sizes: list[Size]) -> Size:
             shown = 2 * longest
         length += max(width, shown)
     return replace(whole, length=length)
+
+
+def _widest(pattern: str, arguments: Sequence[Size]) -> float:
+    """Return the largest width that a pattern takes from its arguments, by a `*`."""
+    highs = [argument.high for argument in arguments]
+    if "$" in pattern:
+        return max(highs, default=0.0)
+    widths = [0.0]
+    place = 0
+    for match in _WIDTH.finditer(pattern.replace("%%", "")):
+        if match[2]:
+            widths += highs[place : place + 1]
+            place += 1
+        place += 1
+    return max(widths)
 
 
 def _joined_by(sizes: list[Size]) -> Size:
