@@ -199,17 +199,22 @@ def _formatted(sizes: list[Size]) -> Size:
     widest = _widest(pattern, arguments)
     length = sizes[0].length
     for match in _WIDTH.finditer(pattern):
-        width = 0.0
-        if match[1]:
-            width = float(match[1])
-        elif match[2]:
-            width = widest
-        is_quoted = match[0][-1] in "IL"
-        shown = longest
-        if is_quoted:
-            shown = 2 * longest
-        length += max(width, shown)
+        length += _shown_length(match, longest, widest)
     return replace(whole, length=length)
+
+
+def _shown_length(match: re.Match[str], longest: float, widest: float) -> float:
+    """Return how long what stands for one place of a pattern may get."""
+    width = 0.0
+    if match[1]:
+        width = float(match[1])
+    elif match[2]:
+        width = widest
+    shown = longest
+    is_quoted = match[0][-1] in "IL"
+    if is_quoted:
+        shown = 2 * longest
+    return max(width, shown)
 
 
 def _widest(pattern: str, arguments: Sequence[Size]) -> float:
