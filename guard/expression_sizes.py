@@ -312,9 +312,7 @@ class Expressions(ABC):
             self.json_path(symbol, left, right)
         elif kind not in _EQUALITIES:
             self._spend(symbol, operator_ns(symbol, left, right))
-        has_left = "lexpr" in node  # `~ n` turns the bits of a number round
-        is_truth = kind != "AEXPR_OP" or (has_left and symbol in TRUTH_OPERATORS)
-        if is_truth:
+        if _gives_truth(node, symbol):
             return TRUTH
         if symbol in ("->", "->>", "#>", "#>>"):
             return inexact(left)
@@ -573,6 +571,16 @@ def _number_of(size: Size) -> Size:
     if not size.is_gathered:
         return known
     return replace(known, length=min(size.length, LONG_CHARS), is_gathered=False)
+
+
+def _gives_truth(node: Node, symbol: str) -> bool:
+    """Tell whether an operator's value is true or false."""
+    if node.get("kind", "AEXPR_OP") != "AEXPR_OP":
+        return True
+    is_prefix = "lexpr" not in node  # `~ n` turns the bits of a number round
+    if is_prefix:
+        return False
+    return symbol in TRUTH_OPERATORS
 
 
 def _may_be_json_path(symbol: str, right: Size) -> bool:
