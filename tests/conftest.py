@@ -160,7 +160,7 @@ def embedded_server() -> Iterator[DemoServer]:
 
 
 def shared_data_dir() -> Path:
-    """The data directory of the embedded server that all processes of one run of the tests share."""
+    """The data directory of the embedded server that all processes of one run share."""
     return Path(os.environ[_FOLDER]) / "var"
 
 
@@ -286,7 +286,7 @@ def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str
 
 @pytest.fixture(scope="module", params=list(PLACES))
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """A server for a store, once for each adapter; the module's own, so that its tests may stop it."""
+    """A server for a store, for each adapter; the module's own, so that its tests may stop it."""
     with PLACES[request.param]() as place:
         yield place
 

@@ -243,7 +243,7 @@ UNREADABLE: tuple[Mapping[str, Any], ...] = (
 def test_an_abandoned_run_that_can_not_be_read_is_ended_and_keeps_no_other_from_being_ended(
     place: Place,
 ) -> None:
-    """As another version of Citu may have left them: each is resumed by a worker that dies at once."""
+    """As another version of Citu may have left them; each is resumed by a worker that dies."""
 
     async def scenario(store: Store) -> None:
         ids = [uuid.uuid4().hex for _ in range(len(UNREADABLE) + 1)]

@@ -36,7 +36,7 @@ MakeApp = Callable[..., Flask]
 
 @pytest.fixture
 def make_app(tmp_path: Path) -> MakeApp:
-    """An application of its own, which reaches no database; "stewards" review and "admins" operate."""
+    """An application without a database, in which "stewards" review and "admins" operate."""
 
     def make(**changes: Any) -> Flask:
         settings = Settings(

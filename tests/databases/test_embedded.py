@@ -312,7 +312,7 @@ def test_the_environment_does_not_configure_the_server(
 
 @pytest.fixture
 def closed_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if PostgreSQL's programs were installed in a folder of root's that nobody else may enter."""
+    """PostgreSQL's programs as in a folder of root's that nobody else may enter."""
     if not IS_ROOT:
         pytest.skip("an ordinary user's server runs the installed programs")
     monkeypatch.setattr(programs, "_is_open_to_all", lambda _files: False)

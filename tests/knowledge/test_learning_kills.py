@@ -37,7 +37,8 @@ from tests.support.learnt import learning
 async def main(name, url, source):
     store = BACKENDS[name](lambda: url, Retention(), 5.0)
     for number in range(100_000):
-        said = learning(source, "need_modification", user=source, run=f"r{number}", question=f"q{number}")
+        run, question = f"r{number}", f"q{number}"
+        said = learning(source, "need_modification", user=source, run=run, question=question)
         await store.learned.keep(said)
         print(number, flush=True)
 

@@ -75,8 +75,10 @@ class State(TypedDict, total=False):
 
 
 TURN = Turn(
-    "run", "多少?", "DATABASE", "hybrid", "三", "2026-01-02T03:04:05.678+00:00", "SELECT", 1, ("n", "d"),
-    ((Decimal("2.50"), datetime(2026, 1, 2, tzinfo=UTC), date(2026, 1, 2), time(3), timedelta(1), (1, 2), 2**70),),
+    "run", "多少?", "DATABASE", "hybrid", "三", "2026-01-02T03:04:05.678+00:00", "SELECT", 1, ("n",
+     "d"),
+    ((Decimal("2.50"), datetime(2026, 1, 2, tzinfo=UTC), date(2026, 1, 2), time(3), timedelta(1),
+     (1, 2), 2**70),),
 )  # fmt: skip
 AWKWARD = {"text": "a\0b '\" \\u0000 文", "share": float("inf")}
 
@@ -374,7 +376,10 @@ def test_a_put_is_all_or_nothing(
     async def scenario(store: Store) -> None:
         first = await put(store, thread, {"a": [1]})
         for table, column in (("checkpoints", "metadata"), ("checkpoint_writes", "channel")):
-            check = f"ALTER TABLE citu.{table} ADD CONSTRAINT no CHECK ({column}::text NOT LIKE '%refused%') NOT VALID"
+            check = (
+                f"ALTER TABLE citu.{table} ADD CONSTRAINT no "
+                f"CHECK ({column}::text NOT LIKE '%refused%') NOT VALID"
+            )
             await asyncio.to_thread(execute, url, check)
         checkpoint: Any = {
             **empty_checkpoint(),
@@ -612,7 +617,8 @@ def test_nothing_is_opened_or_imported_before_the_first_use() -> None:
         "def source(): raise AssertionError\n"
         "for backend in BACKENDS.values():\n"
         "    backend(source, Retention(), 1.0).checkpoints.with_allowlist({('a', 'b')})\n"
-        "assert not {'psycopg', 'psycopg_pool', 'langgraph.checkpoint.postgres'} & set(sys.modules)\n"
+        "assert not {'psycopg', 'psycopg_pool', "
+        "'langgraph.checkpoint.postgres'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

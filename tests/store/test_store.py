@@ -1131,8 +1131,10 @@ def test_runs_of_the_version_before_can_wait(
         )
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
-            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
-            " VALUES (%s, %s, %s, %s, 'running', 0, now() + interval '1 h', now() + interval '1 h')",
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, "
+            "lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 0, now() + interval '1 h',"
+            " now() + interval '1 h')",
             run,
         )
 
@@ -1474,8 +1476,10 @@ def test_runs_of_the_first_version_are_still_known(
         cursor.execute(f"{MIGRATIONS[0].sql()} INSERT INTO citu.version VALUES (1)")
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
-            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
-            " VALUES (%s, %s, %s, %s, 'running', 3, now() + interval '1 h', now() + interval '1 h')",
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, "
+            "lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 3, now() + interval '1 h',"
+            " now() + interval '1 h')",
             run,
         )
         for frame in kept:
