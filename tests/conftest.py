@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import psycopg2
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg2.extensions import make_dsn
 
 from agent.flows.ask import follow_up_offers
@@ -60,9 +60,15 @@ class ExternalServer:
 # are collected.
 gc.set_threshold(50_000, 20, 20)
 
-# By default an example that takes 200 ms fails, which on a busy machine says nothing about the
-# code.
-settings.register_profile("citu", deadline=None, derandomize=not EXPLORES, max_examples=tries(40))
+# By default an example that takes 200 ms fails, and examples that are slow to be made, which on a
+# busy machine says nothing about the code.
+settings.register_profile(
+    "citu",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=not EXPLORES,
+    max_examples=tries(40),
+)
 settings.load_profile("citu")
 
 # Names the folder of the server that all processes of one run of the tests share.
