@@ -1,4 +1,4 @@
-"""The migrations of the PostgreSQL store: what they make, and databases that earlier versions made."""
+"""The migrations of the PostgreSQL store, also of databases that earlier versions made."""
 
 import asyncio
 import re

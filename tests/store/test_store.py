@@ -1514,8 +1514,9 @@ def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str
 
 @pytest.mark.parametrize("state", ["waiting", "completed"])
 def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -> None:
-    """In one store what waits is soon forgotten, in the other what has ended; the keys were reserved
-    in a third.
+    """In one store what waits is soon forgotten, in the other what has ended.
+
+    The keys were reserved in a third.
     """
 
     async def scenario(patient: Store, forgets_waiting: Store, forgets_ended: Store) -> None:
