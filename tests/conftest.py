@@ -38,7 +38,7 @@ from tests.support.folders import reachable_folder
 from tests.support.live import GAUGES, Watch
 from tests.support.offline_questions import FIXTURES
 from tests.support.openai_server import OpenAiServer, take_violations
-from tests.support.store_places import PLACES, Place
+from tests.support.store_servers import STORE_SERVERS, StoreServer
 
 T = TypeVar("T")
 
@@ -288,10 +288,10 @@ def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str
     )
 
 
-@pytest.fixture(scope="module", params=list(PLACES))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+@pytest.fixture(scope="module", params=list(STORE_SERVERS))
+def place(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
     """A server for a store, for each adapter; the module's own, so that its tests may stop it."""
-    with PLACES[request.param]() as place:
+    with STORE_SERVERS[request.param]() as place:
         yield place
 
 

@@ -86,7 +86,7 @@ def connections(url: str, admin_url: str) -> list[tuple[int, str]]:
 
 
 def runs_endless(url: str) -> bool:
-    """Whether the server still runs `ENDLESS`; asked by a superuser's URL."""
+    """Tell whether the server still runs `ENDLESS`; asked by a superuser's URL."""
     sql = (
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' "
         "AND datname = current_database()"
