@@ -1,5 +1,6 @@
-"""Code of the user's that PostgreSQL runs although nobody named it: none runs, whatever hook it hangs
-on, and what is beside it stays usable.
+"""Code of the user's that PostgreSQL runs although nobody named it.
+
+None runs, whatever hook it hangs on, and what is beside it stays usable.
 """
 
 import asyncio
