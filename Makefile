@@ -1,6 +1,7 @@
 # make run    serves Citu at http://127.0.0.1:8084 (HOST, PORT, DATA_DIR … : docs/configuration.md); the first time it
 #             makes .venv and installs into it. make PYTHON=python3.12 run: with that Python.
 # make test   the tests            make lint     ruff and mypy
+# make coverage  how much of the product's lines and branches the tests of single rooms run, as a figure
 # CITU_TEST_EXPLORE=1 make test    tries properties with many random examples, where it usually takes the same few
 # make bench  the measurements     make postman  the Postman collection against a server of its own
 # make etl    installs dbt into .venv-etl, by which drafts of transformations are built and tested
@@ -12,11 +13,14 @@ VENV_PYTHON = .venv/bin/python
 # Of `make test`. More than there are cores, since most tests wait for servers; a file's tests share theirs.
 TEST_PROCESSES = 4
 
+# Of `make coverage`: rooms whose tests run mostly in their own process, where each line is seen.
+COVERED = $(addprefix tests/,common sqltree guard llm store knowledge rules api)
+
 # All paths are relative, so that the folder may have any name. `exec` lets Ctrl-C reach the program itself.
 INSTALL = @command -v "$(PYTHON)" >/dev/null || { echo "Citu needs Python 3.11 or newer, and there is no '$(PYTHON)': \
 	install it, or name yours with 'make PYTHON=...'." >&2; exit 1; }; "$(PYTHON)" install.py
 
-.PHONY: run install install-dev etl test lint postman bench pictures clean
+.PHONY: run install install-dev etl test coverage lint postman bench pictures clean
 
 run: install
 	@exec $(VENV_PYTHON) unified_api.py
@@ -35,6 +39,11 @@ etl:
 test: install-dev
 	@unset PYTHONDONTWRITEBYTECODE; exec $(VENV_PYTHON) -m pytest -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
+coverage: install-dev
+	@$(VENV_PYTHON) -m coverage run -m pytest -n $(TEST_PROCESSES) --dist loadfile $(COVERED); status=$$?; \
+		$(VENV_PYTHON) -m coverage combine -q && \
+		echo "coverage: $$($(VENV_PYTHON) -m coverage report --format=total) %"; exit $$status
+
 lint: install-dev
 	@$(VENV_PYTHON) -m ruff check . && $(VENV_PYTHON) -m ruff format --check . && $(VENV_PYTHON) -m mypy
 
@@ -48,5 +57,5 @@ pictures: install-dev
 	@exec $(VENV_PYTHON) -m tests.page.pictures
 
 clean:
-	@rm -rf .venv .venv-etl .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .venv-etl .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -93,7 +93,8 @@ def _rate_limit(text: str) -> str:
             r"\s*[1-9]\d{0,8}\s*/\s*([1-9]\d{0,3}\s*)?(second|minute|hour|day)s?\s*", one
         ):
             raise ValueError(
-                "for example 60/minute or 10/second, 1000/day: numbers per second, minute, hour or day"
+                "for example 60/minute or 10/second, 1000/day: numbers per second, "
+                "minute, hour or day"
             )
     return text
 
@@ -102,7 +103,8 @@ def _groups(text: str) -> str:
     for one in text.split(","):
         if not re.fullmatch(r"[\w.:-]{1,64}", one.strip()):
             raise ValueError(
-                "names of groups as API keys have them (letters, digits, _ . : or -), separated by commas"
+                "names of groups as API keys have them (letters, digits, _ . : or -), "
+                "separated by commas"
             )
     return text
 
@@ -126,7 +128,8 @@ def _tool_groups(text: str) -> str:
         )
         if found is None and entry.strip():
             raise ValueError(
-                "tools, each with the groups of API keys that may use it (everyone: all; none: nobody), for example "
+                "tools, each with the groups of API keys that may use it (everyone: all; none: "
+                "nobody), for example "
                 "run_sql: analysts, leads; export: everyone; save_memory:"
             )
         if found is not None and found[1] in names:
@@ -571,7 +574,10 @@ class Settings:
         "are told of questions and of tools' calls, and may stop them",
     )
     llm_middlewares: str = setting(
-        "agent.extensions.response_cache:response_cache, agent.extensions.second_model:second_model",
+        (
+            "agent.extensions.response_cache:response_cache, "
+            "agent.extensions.second_model:second_model"
+        ),
         "stand before the model, the first one outermost",
     )
     conversation_filters: str = setting(

@@ -1,1 +1,1 @@
-"""What Citu costs, measured as ratios in one run; `make bench` runs everything and prints a table."""
+"""What Citu costs, measured as ratios in one run; `make bench` prints a table of everything."""

@@ -114,9 +114,8 @@ def _answer_cost(database_url: str, folder: Path, options: argparse.Namespace) -
         bare, citu = found[endpoint, "bare stack"], found[endpoint, "Citu"]
         for name, cost in (("bare stack", bare), ("Citu", citu)):
             print(f"{endpoint + ', ' + name:20}{cost['ms']:>20.2f}{cost['cpu_ms']:>20.2f}")
-        print(
-            f"{endpoint + ', ratio':20}{citu['ms'] / bare['ms']:>20.2f}{citu['cpu_ms'] / bare['cpu_ms']:>20.2f}"
-        )
+        slower, dearer = citu["ms"] / bare["ms"], citu["cpu_ms"] / bare["cpu_ms"]
+        print(f"{endpoint + ', ratio':20}{slower:>20.2f}{dearer:>20.2f}")
 
 
 def _agent_cost(database_url: str, folder: Path, options: argparse.Namespace) -> None:

@@ -28,7 +28,8 @@ from unified_api import create_app
 QUESTION = "查询各服务区的营业收入排行"
 SQL = (
     "SELECT a.service_area_name, sum(r.amount) AS revenue FROM daily_revenue r"
-    " JOIN shop s ON s.shop_id = r.shop_id JOIN service_area a ON a.service_area_id = s.service_area_id"
+    " JOIN shop s ON s.shop_id = r.shop_id JOIN service_area a ON a.service_area_id ="
+    " s.service_area_id"
     " WHERE r.revenue_date = CURRENT_DATE - 1 GROUP BY a.service_area_id, a.service_area_name"
     " ORDER BY revenue DESC LIMIT 20"
 )

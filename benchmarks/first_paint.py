@@ -25,7 +25,10 @@ def run(data_dir: Path, *, visits: int = 10) -> str:
         browser = engines.chromium.launch(executable_path=program, args=flags())
         found = [_visit(browser, f"http://127.0.0.1:{citu.port}/") for _ in range(visits)]
         browser.close()
-    return f"first paint: median {statistics.median(found):.0f} ms, slowest {max(found):.0f} ms (bar 500)"
+    return (
+        f"first paint: median {statistics.median(found):.0f} ms, "
+        f"slowest {max(found):.0f} ms (bar 500)"
+    )
 
 
 def _visit(browser: Browser, address: str) -> float:

@@ -35,5 +35,6 @@ def _fastest(sql: str, rounds: int) -> float:
 if __name__ == "__main__":
     found = run()
     print(
-        f"guard, ms per statement: median {found['median']:.3f} (budget {_BUDGET_MS}), p99 {found['p99']:.3f}"
+        f"guard, ms per statement: median {found['median']:.3f} (budget {_BUDGET_MS}), "
+        f"p99 {found['p99']:.3f}"
     )

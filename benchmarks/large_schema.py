@@ -61,9 +61,11 @@ class Found:
         """The findings as a person reads them."""
         median, slowest = self.later_s
         return [
-            f"{self.tables} tables: {_CLIENTS} first answers {self.first_s:.1f} s after a cold start (bar 20);"
+            f"{self.tables} tables: {_CLIENTS} first answers {self.first_s:.1f} s after a cold "
+            "start (bar 20);"
             f" meanwhile /health took at most {self.waited_s * 1000:.0f} ms (bar 250)",
-            f"later answers: median {median * 1000:.0f} ms, slowest {slowest * 1000:.0f} ms (bar 100);"
+            f"later answers: median {median * 1000:.0f} ms, "
+            f"slowest {slowest * 1000:.0f} ms (bar 100);"
             f" memory {self.memory_mb:.0f} MB (bar 600)",
         ]
 

@@ -55,9 +55,14 @@ class Found:
         twentieths = statistics.quantiles(self.first_frames_s, n=20)
         return [
             f"{self.sockets} WebSockets open after {self.open_s:.2f} s",
-            f"threads: {before} before, {opened} with all open, {after} after a question over each; pool {self.pool}",
-            f"first frame of an answer: median {statistics.median(self.first_frames_s) * 1000:.0f} ms,"
-            f" 95% within {twentieths[-1] * 1000:.0f} ms; {self.descriptors} descriptors, {self.memory_mb:.0f} MB",
+            (
+                f"threads: {before} before, {opened} with all open, "
+                f"{after} after a question over each; pool {self.pool}"
+            ),
+            "first frame of an answer: "
+            f"median {statistics.median(self.first_frames_s) * 1000:.0f} ms,"
+            f" 95% within {twentieths[-1] * 1000:.0f} ms; {self.descriptors} descriptors,"
+            f" {self.memory_mb:.0f} MB",
             f"SIGTERM: closed with {dict(self.codes)} within {self.end_s:.2f} s",
         ]
 

@@ -81,9 +81,11 @@ class Found:
         return [
             f"{len(self.streams)} streams at once, {len(self.problems)} of them broken or failed",
             f"first event: median {self.first_event_s:.2f} s, last {last:.2f} s;"
-            f" queueing {self.queueing_s:.0f} s, ratio {self.first_event_s / self.queueing_s:.4f} (bar 0.1)",
+            f" queueing {self.queueing_s:.0f} s,"
+            f" ratio {self.first_event_s / self.queueing_s:.4f} (bar 0.1)",
             f"all answered after {end:.1f} s: {self.answers_per_s:.0f} answers/s,"
-            f" {self.cpu_ms_per_answer:.1f} ms CPU per answer, worker's memory {self.memory_mb:.0f} MB",
+            f" {self.cpu_ms_per_answer:.1f} ms CPU per answer,"
+            f" worker's memory {self.memory_mb:.0f} MB",
         ]
 
 
@@ -120,7 +122,8 @@ async def _ask(port: int, started: float) -> Stream:
     """Asks one question over its own connection."""
     body = json.dumps({"question": QUESTION}).encode()
     head = (
-        f"POST /api/v0/ask_agent_stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"POST /api/v0/ask_agent_stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: "
+        "application/json\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     answer, first_event_s = bytearray(), 0.0

@@ -370,6 +370,7 @@ def _timed(tables: int, bar: int) -> str:
         taken.append(1000 * (time.process_time() - started))
     high = statistics.quantiles(taken, n=20)[-1]
     return (
-        f"{tables} tables: a ranking takes {statistics.median(taken):.1f} ms of CPU at the median, {high:.1f} ms at the"
+        f"{tables} tables: a ranking takes {statistics.median(taken):.1f} ms of CPU at the median, "
+        f"{high:.1f} ms at the"
         f" 95th percentile, {max(taken):.1f} ms at the most (bar {bar})"
     )

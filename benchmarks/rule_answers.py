@@ -77,10 +77,13 @@ class Found:
             _share(self.answerable, verdict) for verdict in ("right", "wrong", "refused")
         )
         answered = f"{self.unanswerable['wrong']} of {self.unanswerable.total()}"
-        return f"{name:15}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{_share(self.kinds, True):>22}"
+        told = _share(self.kinds, True)
+        return f"{name:15}{right:>21}{wrong:>21}{refused:>21}{answered:>23}{told:>22}"
 
 
-HEADING = f"{'':15}{'right':>21}{'wrong':>21}{'refused':>21}{'unanswerable answered':>23}{'kind told':>22}"
+_COLUMNS = ("right", "wrong", "refused")
+HEADING = " " * 15 + "".join(f"{column:>21}" for column in _COLUMNS)
+HEADING += f"{'unanswerable answered':>23}{'kind told':>22}"
 
 
 def _share(counts: Counter[Any], verdict: object) -> str:
@@ -212,7 +215,7 @@ def _is_ordered(sql: str) -> bool:
 
 @contextmanager
 def database_of(server: EmbeddedServer, ddl: Path) -> Iterator[str]:
-    """A database with the tables and rows of the file, dropped on leaving; gives the reader's URL."""
+    """Make a database from the file, dropped on leaving; gives the reader's URL."""
     name = f"rule_answers_{ddl.stem}"
     _administer(
         server,

@@ -10,20 +10,30 @@ from collections.abc import Iterator
 from common.values import Catalog, Column, ForeignKey, Table
 
 _MODULES = (
-    "crm 客户关系|hr 人事|finance 财务|sales 销售|stock 库存|plant 工厂|school 学校|clinic 诊所|hotel 酒店|fleet 车队|"
-    "claims 理赔|retail 零售|energy 能源|harbour 港口|library 图书|tax 税务|legal 法务|farm 农场|media 媒体|estate 房产"
+    "crm 客户关系|hr 人事|finance 财务|sales 销售|stock 库存|plant 工厂|school 学校|clinic 诊所|"
+    "hotel 酒店|fleet 车队|"
+    "claims 理赔|retail 零售|energy 能源|harbour 港口|library 图书|tax 税务|legal 法务|farm 农场|"
+    "media 媒体|estate 房产"
 )
 _THINGS = (
-    "customer 客户|order 订单|invoice 发票|payment 付款|product 产品|supplier 供应商|contract 合同|employee 员工|"
-    "department 部门|warehouse 仓库|shipment 发货单|vehicle 车辆|device 设备|project 项目|task 任务|ticket 工单|"
-    "campaign 活动|coupon 优惠券|account 账户|budget 预算|lesson 课程|patient 患者|room 房间|meter 电表|parcel 包裹"
+    "customer 客户|order 订单|invoice 发票|payment 付款|product 产品|supplier 供应商|contract 合同|"
+    "employee 员工|"
+    "department 部门|warehouse 仓库|shipment 发货单|vehicle 车辆|device 设备|project 项目|"
+    "task 任务|ticket 工单|"
+    "campaign 活动|coupon 优惠券|account 账户|budget 预算|lesson 课程|patient 患者|room 房间|"
+    "meter 电表|parcel 包裹"
 )
 _PARTS = (
-    "|item 明细|log 日志|status 状态变更|price 价格|contact 联系人|document 文件|visit 拜访|review 评价|target 目标|"
-    "transfer 调拨|address 地址|group 分组|plan 计划|report 报表|approval 审批|refund 退款|batch 批次|rule 规则|"
+    "|item 明细|log 日志|status 状态变更|price 价格|contact 联系人|document 文件|visit 拜访|"
+    "review 评价|target 目标|"
+    "transfer 调拨|address 地址|group 分组|plan 计划|report 报表|approval 审批|refund 退款|"
+    "batch 批次|rule 规则|"
     "note 备注"
 )
-_MEASURES = "amount 金额|quantity 数量|weight 重量|duration 时长|score 评分|distance 里程|fee 手续费|capacity 容量"
+_MEASURES = (
+    "amount 金额|quantity 数量|weight 重量|duration 时长|score 评分|distance 里程|"
+    "fee 手续费|capacity 容量"
+)
 _STATES = ("draft", "open", "paid", "shipped", "closed", "cancelled")
 _CITIES = ("杭州", "上海", "北京", "广州", "成都", "武汉", "西安", "南京")
 _SCHEMA = "public"
@@ -34,7 +44,7 @@ def _words(table: str) -> list[tuple[str, str]]:
 
 
 def synthetic_catalog(count: int) -> Catalog:
-    """`count` tables of about ten columns; a greater count gives the same tables and further ones."""
+    """Make `count` tables of ten columns or so; a greater count adds further ones."""
     return Catalog(tuple(_tables(count)))
 
 
@@ -118,6 +128,7 @@ def statements(catalog: Catalog) -> Iterator[str]:
 
 def _rows(table: Table) -> str:
     return (
-        f"INSERT INTO {table.name} (id, status, city) SELECT n, ('{{{','.join(_STATES)}}}'::text[])[n % 6 + 1],"
+        f"INSERT INTO {table.name} (id, status, city) SELECT n, "
+        f"('{{{','.join(_STATES)}}}'::text[])[n % 6 + 1],"
         f" ('{{{','.join(_CITIES)}}}'::text[])[n % 8 + 1] FROM generate_series(1, 24) AS n"
     )

@@ -30,7 +30,8 @@ _MOST_MB = 256
 _AMOUNTS = ("1000000", "2147483647", "ascii(chr(1000000))", "'10.0.0.0'::inet - '0.0.0.0'::inet")
 TABLE = """
 DROP TABLE IF EXISTS long_values;
-CREATE TABLE long_values AS SELECT n AS id, 'a' || n AS t, ('[' || n || ',' || n || ']')::jsonb AS j,
+CREATE TABLE long_values AS SELECT n AS id, 'a' || n AS t,
+    ('[' || n || ',' || n || ']')::jsonb AS j,
     point(n % 100, n / 100) AS p, int4range(2 * n, 2 * n + 1) AS r, date '2000-01-01' + n AS d
 FROM generate_series(1, 100000) AS n;
 ANALYZE long_values
@@ -97,7 +98,8 @@ SELECT DISTINCT p.proname, (SELECT array_agg(t.typname::text ORDER BY a.n)
     FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, n) JOIN pg_type t ON t.oid = a.type)
 FROM pg_proc p WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.prokind IN ('f', 'a')
     AND p.pronargs > 0 AND NOT EXISTS (
-        SELECT 1 FROM unnest(p.proargtypes) a JOIN pg_type t ON t.oid = a WHERE t.typname = 'internal')
+        SELECT 1 FROM unnest(p.proargtypes) a JOIN pg_type t ON t.oid = a
+            WHERE t.typname = 'internal')
 ORDER BY 1, 2
 """
 _OPERATORS = """

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import psycopg2
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from psycopg2.extensions import make_dsn
 
 from agent.flows.ask import follow_up_offers
@@ -38,7 +38,7 @@ from tests.support.folders import reachable_folder
 from tests.support.live import GAUGES, Watch
 from tests.support.offline_questions import FIXTURES
 from tests.support.openai_server import OpenAiServer, take_violations
-from tests.support.store_places import PLACES, Place
+from tests.support.store_servers import STORE_SERVERS, StoreServer
 
 T = TypeVar("T")
 
@@ -60,9 +60,15 @@ class ExternalServer:
 # are collected.
 gc.set_threshold(50_000, 20, 20)
 
-# By default an example that takes 200 ms fails, which on a busy machine says nothing about the
-# code.
-settings.register_profile("citu", deadline=None, derandomize=not EXPLORES, max_examples=tries(40))
+# By default an example that takes 200 ms fails, and examples that are slow to be made, which on a
+# busy machine says nothing about the code.
+settings.register_profile(
+    "citu",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=not EXPLORES,
+    max_examples=tries(40),
+)
 settings.load_profile("citu")
 
 # Names the folder of the server that all processes of one run of the tests share.
@@ -160,7 +166,7 @@ def embedded_server() -> Iterator[DemoServer]:
 
 
 def shared_data_dir() -> Path:
-    """The data directory of the embedded server that all processes of one run of the tests share."""
+    """The data directory of the embedded server that all processes of one run share."""
     return Path(os.environ[_FOLDER]) / "var"
 
 
@@ -184,8 +190,7 @@ def make_app_database(embedded_server: DemoServer) -> Iterator[Callable[[], str]
         return ensure_app_database(embedded_server, names[-1])
 
     yield make
-    for name in names:
-        _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+    _drop(embedded_server, names)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -270,8 +275,7 @@ def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]
         return embedded_server.url(names[-1], READER)
 
     yield make
-    for name in names:
-        _administer(embedded_server, f"DROP DATABASE {name} WITH (FORCE)")
+    _drop(embedded_server, names)
 
 
 @pytest.fixture(scope="session")
@@ -284,10 +288,10 @@ def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str
     )
 
 
-@pytest.fixture(scope="module", params=list(PLACES))
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """A server for a store, once for each adapter; the module's own, so that its tests may stop it."""
-    with PLACES[request.param]() as place:
+@pytest.fixture(scope="module", params=list(STORE_SERVERS))
+def place(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
+    """A server for a store, for each adapter; the module's own, so that its tests may stop it."""
+    with STORE_SERVERS[request.param]() as place:
         yield place
 
 
@@ -342,6 +346,13 @@ def charged_to_the_service() -> None:
     server's thread, where the next request sets its own.
     """
     caller_id.set(SERVICE)
+
+
+def _drop(server: DemoServer, names: list[str]) -> None:
+    """Drop the databases of somebody else's server; those of our own go with it."""
+    if isinstance(server, ExternalServer):
+        for name in names:
+            _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _administer(server: DemoServer, statement: str) -> None:

@@ -132,7 +132,7 @@ def period(time: SubjectColumn, unit: Unit | None) -> str:
 def series(
     rows: AnalysedRows, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None
 ) -> str:
-    """A row per period: when, how many rows, how many figures, their sum; and the server's clock."""
+    """Return a row per period: its time, rows, figures and their sum; and the server's clock."""
     when = f"isfinite(c{time.number})" if time.is_timestamp else f"c{time.number} IS NOT NULL"
     value = f"v{measure.number}"
     return (

@@ -105,7 +105,7 @@ def _described(measure: SubjectColumn, facts: dict[str, Any], lang: Lang) -> str
 def correlation(
     one: SubjectColumn, other: SubjectColumn, count: int, r: float | None, sql: str, lang: Lang
 ) -> Finding | None:
-    """How two measures go together; None when there are too few rows, or one of them does not vary."""
+    """Correlate two measures; None when there are too few rows, or one of them does not vary."""
     if r is None or count < _LEAST_PAIRS:
         return None
     strength = next(text for least, text in _STRENGTHS if abs(r) >= least)

@@ -112,7 +112,8 @@ class _Teller:
         value_before = self._said(before.value)
         text = Text(
             f"{self._when(last)} 的“{label}”为 {value}，"
-            f"比{year_zh}{self._when(before)}（{value_before}）{zh}{f'（{rate}）' if rate else ''}。",
+            f"比{year_zh}{self._when(before)}（{value_before}）{zh}"
+            f"{f'（{rate}）' if rate else ''}。",
             f"{label} in {self._when(last)} was {value}, {en} "
             f"{year_en}in {self._when(before)} ({value_before}{f'; {rate}' if rate else ''}).",
         )

@@ -20,7 +20,7 @@ from common.values import QueryResult
 from knowledge.results.result_columns import MOST_READ, ResultColumn
 
 Chart = dict[str, Any]
-"""A chart's `type`, `title` and `unit`, and the names of the columns `x`, `y` and `series` or None."""
+"""A chart's `type`, `title` and `unit`; the names of its columns `x`, `y` and `series` or None."""
 
 LEAST_POINTS = 3  # of a line
 MOST_BARS = 50

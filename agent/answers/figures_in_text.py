@@ -1,7 +1,7 @@
 """Reads the figures out of a text: digits with their units, numerals in Chinese and English words.
 
 A figure may also be the number of rows, a rank among them, or the number of a list's item;
-`is_count_or_rank` and `list_items` tell these apart, because such figures do not come from the data.
+`is_count_or_rank` and `list_items` tell these apart, because they do not come from the data.
 """
 
 import re
@@ -91,7 +91,8 @@ _ENGLISH = {
 }
 _ENGLISH_WORD = "|".join(sorted(_ENGLISH, key=len, reverse=True))
 _ENGLISH_FIGURE = re.compile(
-    rf"\b(?:{_ENGLISH_WORD})(?:(?:[ -]|(?<=hundred|housand|million|billion) and )(?:{_ENGLISH_WORD}))*\b"
+    rf"\b(?:{_ENGLISH_WORD})"
+    rf"(?:(?:[ -]|(?<=hundred|housand|million|billion) and )(?:{_ENGLISH_WORD}))*\b"
     r"(?:[ \t]+(per ?cent\b))?",
     re.IGNORECASE,
 )

@@ -219,7 +219,7 @@ class _Outlet(io.RawIOBase):
 
 
 def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
-    """The parts of a workbook by name: a header, and a second row that shows the styles of dates."""
+    """Parts of a workbook by name: a header, and a second row that shows the styles of dates."""
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         sheet = book.add_worksheet()

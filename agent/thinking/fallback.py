@@ -110,7 +110,7 @@ class FallbackSkills:
 
 
 class _Pieces:
-    """Passes emitted pieces on; starts a new paragraph when the backup continues after the primary."""
+    """Passes pieces on; starts a new paragraph when the backup continues after the primary."""
 
     def __init__(self, emit: Emit | None) -> None:
         self._emit = emit

@@ -57,5 +57,7 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
 
 def _link(call_id: str, kind: Format, question: Question) -> str:
     """Where the file is fetched; without API keys the address says whose run it is."""
-    user = {"user_id": question.actor.user_id} if question.actor.user_id else {}
-    return f"/api/v0/runs/{question.run_id}/export?{urlencode({'format': kind, 'call_id': call_id, **user})}"
+    parameters = {"format": kind, "call_id": call_id}
+    if question.actor.user_id:
+        parameters["user_id"] = question.actor.user_id
+    return f"/api/v0/runs/{question.run_id}/export?{urlencode(parameters)}"

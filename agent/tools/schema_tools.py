@@ -208,4 +208,6 @@ def _many_values(table: Table) -> Iterator[str]:
             ]
             more = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
             if values:
-                yield f"Values of {identifier(column.name)}: {row_line(values[:_MOST_VALUES])}{more}"
+                yield (
+                    f"Values of {identifier(column.name)}: {row_line(values[:_MOST_VALUES])}{more}"
+                )

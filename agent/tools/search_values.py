@@ -181,7 +181,7 @@ def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
 
 
 def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str, How]]:
-    """Return the values of an open column that the words stand for, else those that resemble them."""
+    """Return values of an open column that the words stand for, else those that resemble them."""
     values = open_values(table, column) or column.allowed
     found: list[tuple[str, How]] = [(value, "exact") for value in values if same(words, value)]
     for value, name, _ in (*meant_values(column), *labelled_values(column)):

@@ -26,7 +26,8 @@ class Analyse(Arguments):
 
     call_id: str = Field(description=CALL_ID)
     what: What = Field(
-        description="describe: totals, mean, quartiles; shares: by group; change: over time, and where it comes "
+        description="describe: totals, mean, quartiles; shares: by group; change: over time, "
+        "and where it comes "
         "from; outliers; forecast: the next periods."
     )
     measure: str | None = Field(

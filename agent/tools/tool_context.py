@@ -95,7 +95,7 @@ async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
 
 
 def _ignored(question: Question) -> tuple[str, ...]:
-    """A warning that names the fields of the request that only matter where questions are routed."""
+    """Warn of fields of the request that only matter where questions are routed."""
     given = {"routing_mode": question.routing_mode, "context_type": question.context_type}
     fields = [name for name, value in given.items() if value is not None]
     named = Text("、".join(fields), " and ".join(fields)).to(question.answer_lang)

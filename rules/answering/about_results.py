@@ -39,7 +39,10 @@ _CANNOT: dict[Doubt | Course, Text] = {
         "Without a language model I can state the figures, but not interpret them. ",
     ),
     "reliability": Text(
-        "这些数字由上面的 SQL 直接从数据库中查出，没有经过估算；数据库里的记录本身是否准确、完整，我无法判断。",
+        (
+            "这些数字由上面的 SQL 直接从数据库中查出，没有经过估算；"
+            "数据库里的记录本身是否准确、完整，我无法判断。"
+        ),
         "The figures come straight from the database by the SQL above, nothing is estimated; "
         "whether what is recorded there is right and complete, I can't tell. ",
     ),

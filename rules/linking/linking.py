@@ -22,8 +22,8 @@ _MOST_CONTEXT = {"column": 0.3, "value": 0.8, "table": 0.0}
 _HEAD_WORD, _NAMED, _OWN = 0.7, 0.7, 0.2
 # Words that only connect: what stands beyond them stands beside a word as well.
 _PASSED = (
-    "of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with", "verb",
-    "which",
+    "of", "noise", "cmp", "not", "each", "sum", "avg", "max", "min", "super", "from", "with",
+    "verb", "which",
 )  # fmt: skip
 _FUNCTIONS = ("avg", "sum", "max", "min")
 _LEAST_QUALITY = 0.4

@@ -97,8 +97,8 @@ def longer_name(
 ) -> str | None:
     """Return the longer name that the one at `place` is only the beginning of.
 
-    None when it is all of it. More may follow the name of a thing than that of a person (手机数码类,
-    高速上): only numbers that count nothing and verbs without an object belong to it.
+    None when it is all of it. More may follow the name of a thing than that of a person
+    (手机数码类, 高速上): only numbers that count nothing and verbs without an object belong to it.
 
     Args:
         is_named: for each mark, whether it names something of the database.

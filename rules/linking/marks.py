@@ -42,9 +42,9 @@ _LEAST_QUALITIES: Mapping[str, float] = {"verb": 0.72, "unit": 0.6}
 _LEAST_NAMING, _LEAST_OTHER = 0.7, 0.9
 # Words of these kinds are often part of a name: "total amount", "average score".
 _NAMING = (
-    "sum", "avg", "max", "min", "median", "count", "share", "date_part", "bucket", "date_which", "null", "like",
-    "super", "top", "rank", "unsupported", "calendar", "calendar_part", "growth", "distinct", "cmp", "range", "deleted",
-    "compare",
+    "sum", "avg", "max", "min", "median", "count", "share", "date_part", "bucket", "date_which",
+    "null", "like", "super", "top", "rank", "unsupported", "calendar", "calendar_part", "growth",
+    "distinct", "cmp", "range", "deleted", "compare",
 )  # fmt: skip
 _NEGATIONS, _OF = WORDS.chinese.phrases("names.negations"), WORDS.chinese.phrases("names.of")
 _BUCKET_WORDS = WORDS.english.one_of("names.periodic")

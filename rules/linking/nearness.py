@@ -34,7 +34,7 @@ class Nearness:
         self._nearest: dict[TableKey, list[tuple[float, TableKey]]] = {}
 
     def of(self, table: TableKey, weights: Mapping[TableKey, float]) -> float:
-        """Score a table by `weights`: all that were given, or all but those that one word leans to."""
+        """Score a table by `weights`: all that were given, or all but those one word leans to."""
         if not weights:
             return 0.0
         if table in weights:

@@ -394,7 +394,7 @@ def lexicon_of(catalog: Catalog) -> Lexicon:
 
 
 def lexicon_for(inquiry: Inquiry) -> Lexicon:
-    """The lexicon for the inquiry's question; the catalogue's own one where nothing was looked up."""
+    """Return the lexicon for the question; the catalogue's own where nothing was looked up."""
     lexicon = lexicon_of(inquiry.catalog)
     if not inquiry.found_values:
         return lexicon

@@ -274,8 +274,9 @@ def _values(table: Table, column: Column, penalty: float) -> Phrases:
 
 
 def _is_exact(table: Table, column: Column) -> bool:
-    """Tell whether the column's values are names of people or identifiers, which no other word is taken
-    for.
+    """Tell whether the column's values are names of people or identifiers.
+
+    No other word is taken for one of these.
     """
     return bool(column.values) and (names_people(table, column) or identifies(table, column))
 

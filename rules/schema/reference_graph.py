@@ -218,7 +218,7 @@ class Graph:
         return best.key not in self.below(other.key)
 
     def is_linked_closer(self, first: TableKey, second: TableKey, path: Path) -> bool:
-        """Tell whether a table below both ties them by fewer steps than the path up between them."""
+        """Tell whether a table below both ties them by fewer steps than the path up between."""
         steps = [count for key, count in self._through_below(first, second).items() if key != first]
         length = sum(_cost(edge) for edge in path)
         return min(steps, default=float("inf")) < length

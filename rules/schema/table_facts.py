@@ -280,7 +280,7 @@ class Facts:
         return (self.table.columns[0].name,)
 
     def _is_own_number(self, column: Column) -> bool:
-        """Tell whether a text column is the number by which people know the row, as `order_number`."""
+        """Tell whether a text column is the number people know the row by, as `order_number`."""
         if kind_of(column) != "text" or column.name in self.reference_columns:
             return False
         if not _ends_in(column, _NUMBER_WORDS):

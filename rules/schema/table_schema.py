@@ -110,7 +110,7 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
 
 
 def _names_own_rows(name: str, table: Table, *, points_up: bool) -> bool:
-    """Tell whether a Chinese name of a column, such as 公司名称, is that of the table's own rows."""
+    """Tell whether a Chinese name of a column, as 公司名称, is that of the table's own rows."""
     rest = _HAN_NAME.sub("", name)
     if not rest:
         return True
@@ -242,8 +242,9 @@ class Schema:
         return self._metrics[key, str(name)]
 
     def is_metric(self, link: Link) -> bool:
-        """Tell whether the link's phrase is the name of a metric, also of one that is no more than its
-        column's sum.
+        """Tell whether the link's phrase is the name of a metric.
+
+        A metric may be no more than its column's sum.
         """
         metrics = self.metrics_of.get(link.table, ())
         return link.derived == METRIC or any(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from common.inquiry import Inquiry
 
 MOST_CHARS = 1_000
-"""Characters of a question. Longer ones are cut for judging what kind they are, and never answered."""
+"""Characters of a question. Longer ones are cut to judge their kind, and never answered."""
 MOST_ATOMS = 240
 """Words, characters and signs of a question that are covered with marks."""
 MOST_MARKS = 64

@@ -22,8 +22,8 @@ from knowledge.language.inflection import lemma
 from rules.words import WORDS
 
 Speech = Literal[
-    "noun", "proper noun", "verb", "adjective", "adverb", "pronoun", "preposition", "number", "measure", "particle",
-    "courtesy", "decisive", "unknown",
+    "noun", "proper noun", "verb", "adjective", "adverb", "pronoun", "preposition", "number",
+    "measure", "particle", "courtesy", "decisive", "unknown",
 ]  # fmt: skip
 """A part of speech.
 
@@ -43,12 +43,14 @@ def _by_tag(tags: Mapping[Speech, str]) -> Mapping[str, Speech]:
 
 # jieba's tags by their beginnings, and Penn tags; the longest beginning counts.
 _CHINESE_TAGS = _by_tag({
-    "noun": "n vn j s t f an", "proper noun": "nr ns nt nz", "verb": "v", "adjective": "a b z", "adverb": "d",
-    "pronoun": "r", "number": "m", "measure": "q", "preposition": "p", "particle": "c u y e o k",
+    "noun": "n vn j s t f an", "proper noun": "nr ns nt nz", "verb": "v", "adjective": "a b z",
+    "adverb": "d", "pronoun": "r", "number": "m", "measure": "q", "preposition": "p",
+    "particle": "c u y e o k",
 })  # fmt: skip
 _PENN_TAGS = _by_tag({
-    "noun": "NN", "proper noun": "NNP", "verb": "VB", "adjective": "JJ", "adverb": "RB", "pronoun": "PRP WP",
-    "number": "CD", "preposition": "IN", "particle": "DT CC TO MD PDT RP EX WDT WRB UH POS",
+    "noun": "NN", "proper noun": "NNP", "verb": "VB", "adjective": "JJ", "adverb": "RB",
+    "pronoun": "PRP WP", "number": "CD", "preposition": "IN",
+    "particle": "DT CC TO MD PDT RP EX WDT WRB UH POS",
 })  # fmt: skip
 _LONGEST_NAME = 3  # characters of most Chinese names
 _IN_GIVEN_NAMES: tuple[Speech, ...] = (

@@ -15,7 +15,8 @@ from sqltree.parsing import parse
 
 _FENCE = re.compile(r"```(?:sql|postgresql|pgsql)?\s*+(.*?)```", re.DOTALL | re.IGNORECASE)
 _COMMENTS = re.compile(r"\A(?:\s*+(?:--[^\n]*+(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*+\*/))++\s*+")
-_NAME = r'(?:"[^"]+"|[A-Za-z_\u4e00-\u9fff][\w$\u4e00-\u9fff]*)(?:\.(?:"[^"]+"|[A-Za-z_\u4e00-\u9fff][\w$\u4e00-\u9fff]*))?'
+_IDENTIFIER = r'(?:"[^"]+"|[A-Za-z_\u4e00-\u9fff][\w$\u4e00-\u9fff]*)'
+_NAME = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})?"
 _END = r"\s*+(?:;|$)"
 # Statements whose shape no sentence has.
 _STATEMENTS = tuple(
@@ -24,29 +25,38 @@ _STATEMENTS = tuple(
         rf"\bdelete\s++from\s++(?:only\s++)?{_NAME}(?:\s++(?:where|using|returning)\b.*|{_END})",
         rf"\bupdate\s++(?:only\s++)?{_NAME}(?:\s++(?:as\s++)?\w+)?\s++set\s++{_NAME}\s*+=.*",
         rf"\binsert\s++into\s++{_NAME}\s*+(?:\(|values\b|select\b|default\b).*",
-        rf"\b(?:drop|alter|create|truncate)\s++(?:or\s++replace\s++|temp\s++|temporary\s++|unique\s++|materialized\s++)*"
-        rf"(?:table|view|index|schema|database|function|role|user|sequence|extension|type|trigger)\s++(?:if\s++(?:not\s++)?exists\s++)?"
-        rf"{_NAME}(?:\s*+[(;,].*|\s++(?:cascade|restrict|as|on|add|drop|rename|alter|owner|set|using|with|for)\b.*|{_END})",
+        r"\b(?:drop|alter|create|truncate)\s++"
+        r"(?:or\s++replace\s++|temp\s++|temporary\s++|unique\s++|materialized\s++)*"
+        r"(?:table|view|index|schema|database|function|role|user|sequence|extension|type|trigger)"
+        rf"\s++(?:if\s++(?:not\s++)?exists\s++)?{_NAME}(?:\s*+[(;,].*|\s++"
+        rf"(?:cascade|restrict|as|on|add|drop|rename|alter|owner|set|using|with|for)\b.*|{_END})",
         rf"\btruncate\s++{_NAME}{_END}",
         r"^\s*+(?:grant|revoke)\s[\w\s,*]+\s(?:on|to|from)\s.+",
         r"^\s*+copy\s.+\s(?:to|from)\s.+",
-        r"^\s*+(?:explain|analyze|vacuum|begin|commit|rollback|call|do|lock|reindex|cluster|listen|notify|prepare|execute|merge)"
+        r"^\s*+(?:explain|analyze|vacuum|begin|commit|rollback|call|do|lock|reindex|cluster"
+        r"|listen|notify|prepare|execute|merge)"
         r"(?:\s*+(?:;|$)|\s++(?:analyze|select|\(|table|into|transaction|work|\$\$).*)",
         r"^\s*+(?:set|reset|show)\s++[a-z_.]+\s*+(?:=|\bto\b).*",
-        r"^\s*+with\s++(?:recursive\s++)?\w++(?:\s*+\([^)]*+\))?\s++as\s++(?:not\s++)?(?:materialized\s++)?\(.*",
-        r"^\s*+\(*\s*+select\s*+(?:\d|'|\(|\*|[a-z_]\w*\s*+\(|null\b|true\b|false\b|current_\w+|case\s++when).*",
+        r"^\s*+with\s++(?:recursive\s++)?\w++(?:\s*+\([^)]*+\))?"
+        r"\s++as\s++(?:not\s++)?(?:materialized\s++)?\(.*",
+        r"^\s*+\(*\s*+select\s*+(?:\d|'|\(|\*|[a-z_]\w*\s*+\("
+        r"|null\b|true\b|false\b|current_\w+|case\s++when).*",
         r"^\s*+values\s*+\(.*",
         r"^\s*+table\s++\w+\s*+;?\s*+$",
     )
 )
-_ITEM = rf"(?:{_NAME}|[\w.\"]++\s*+\([^()]*+\)|\d+|'[^']*')(?:\s*+[-+*/|]+\s*+[\w.\"']+)*(?:\s++as\s++{_NAME})?"
+_ITEM = (
+    rf"(?:{_NAME}|[\w.\"]++\s*+\([^()]*+\)|\d+|'[^']*')"
+    rf"(?:\s*+[-+*/|]+\s*+[\w.\"']+)*(?:\s++as\s++{_NAME})?"
+)
 _SELECT = re.compile(
-    rf"^\s*+\(*\s*+select\s++(?:distinct\s++|all\s++)?(?:\*|{_ITEM})(?:\s*+,\s*+(?:\*|{_ITEM}))*\s++from\s++(?P<table>{_NAME}|\()(?P<rest>.*)",
+    rf"^\s*+\(*\s*+select\s++(?:distinct\s++|all\s++)?(?:\*|{_ITEM})(?:\s*+,\s*+(?:\*|{_ITEM}))*"
+    rf"\s++from\s++(?P<table>{_NAME}|\()(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _SQL_REST = re.compile(
-    r"^\s*+(?:$|;|,|(?:as\s++)?\w*\s*+(?:where|join|left|right|inner|full|cross|group\s++by|order\s++by|limit|offset|having|union|"
-    r"except|intersect|for\s++update)\b)",
+    r"^\s*+(?:$|;|,|(?:as\s++)?\w*\s*+(?:where|join|left|right|inner|full|cross|group\s++by"
+    r"|order\s++by|limit|offset|having|union|except|intersect|for\s++update)\b)",
     re.IGNORECASE,
 )
 _SQL_BEGINNING = re.compile(r"(?i)(select|with|explain|\(|--|/\*)")

@@ -15,9 +15,11 @@ _ADDRESSED = rf"(?:[\s,，]*(?:{WORDS.any_of('talk.addressed')})(?![a-z]))?"
 _SIGN = r"[,，.。!！~～;；、:：]"
 _STOP = rf"[\s,，.。!！~～;；、:：?？{WORDS.chinese.text('talk.particles')}]"
 _COURTESY = re.compile(
-    rf"^\W*(?:(?:{'|'.join(WORDS.english.phrases('talk.greetings'))})(?![a-z]){_ADDRESSED}(?:{_STOP}+|(?=[\u4e00-\u9fff]))|"
+    rf"^\W*(?:(?:{'|'.join(WORDS.english.phrases('talk.greetings'))})(?![a-z])"
+    rf"{_ADDRESSED}(?:{_STOP}+|(?=[\u4e00-\u9fff]))|"
     rf"(?:{'|'.join(WORDS.chinese.phrases('talk.greetings'))}){_ADDRESSED}{_STOP}*|"
-    rf"(?:{WORDS.any_of('talk.asides')}){_ADDRESSED}\s*{_SIGN}{_STOP}*)+(?:{WORDS.any_of('talk.joints')})?",
+    rf"(?:{WORDS.any_of('talk.asides')}){_ADDRESSED}\s*{_SIGN}{_STOP}*)+"
+    rf"(?:{WORDS.any_of('talk.joints')})?",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
@@ -27,12 +29,14 @@ _CLOSING = re.compile(
 _FRAMES = re.compile(WORDS.any_of("talk.frames"), re.IGNORECASE)
 _OURS, _ONESELF, _YOURSELF = (WORDS.found(f"talk.{who}") for who in ("ours", "oneself", "yourself"))
 _STATEMENT = re.compile(
-    rf"^(?!\W*(?:{WORDS.any_of('talk.question_beginnings')})\b)(?:(?!\b(?:{WORDS.any_of('talk.clause_beginnings')})\b)[^?])*?"
+    rf"^(?!\W*(?:{WORDS.any_of('talk.question_beginnings')})\b)"
+    rf"(?:(?!\b(?:{WORDS.any_of('talk.clause_beginnings')})\b)[^?])*?"
     rf"\b(?:{WORDS.any_of('talk.finite_verbs')})\b",
     re.IGNORECASE,
 )
 _WHETHER = re.compile(
-    rf"^\W*(?:{WORDS.any_of('talk.whether')})(?:n't)? (?!(?:{WORDS.any_of('talk.not_whether')})\b)\w+",
+    rf"^\W*(?:{WORDS.any_of('talk.whether')})(?:n't)? "
+    rf"(?!(?:{WORDS.any_of('talk.not_whether')})\b)\w+",
     re.IGNORECASE,
 )
 _FORMS = ("advice", "causes", "definitions", "opinions", "creations", "narration")
@@ -49,7 +53,8 @@ _SIGNS = (
 
 SMALL_TALK = re.compile(
     rf"^\W*(?:{WORDS.any_of('talk.small.phrases')})"
-    rf"(?:[\s,，!！.。~?？{WORDS.chinese.text('talk.small.particles')}]|{WORDS.any_of('talk.small.addressed')})*+$",
+    rf"(?:[\s,，!！.。~?？{WORDS.chinese.text('talk.small.particles')}]"
+    rf"|{WORDS.any_of('talk.small.addressed')})*+$",
     re.IGNORECASE,
 )
 """Nothing but courtesy."""

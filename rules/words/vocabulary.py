@@ -48,11 +48,12 @@ from knowledge.language.atoms import key_of
 from rules.words import WORDS
 
 Kind = Literal[
-    "noise", "verb", "of", "list", "which", "date_which", "count", "sum", "avg", "avg_per", "max", "min", "distinct",
-    "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super", "rank", "top", "cmp", "between",
-    "between_end", "not", "except_end", "null", "notnull", "like", "named", "and", "or", "with", "from", "to", "range",
-    "compare", "deleted", "unit", "inclusion", "per_entity", "unsupported", "above_average", "below_average",
-    "median", "stddev", "percentile", "running", "both", "growth", "calendar", "calendar_part",
+    "noise", "verb", "of", "list", "which", "date_which", "count", "sum", "avg", "avg_per", "max",
+    "min", "distinct", "share", "each", "by", "by_end", "bucket", "date_part", "trend", "super",
+    "rank", "top", "cmp", "between", "between_end", "not", "except_end", "null", "notnull", "like",
+    "named", "and", "or", "with", "from", "to", "range", "compare", "deleted", "unit", "inclusion",
+    "per_entity", "unsupported", "above_average", "below_average", "median", "stddev", "percentile",
+    "running", "both", "growth", "calendar", "calendar_part",
 ]  # fmt: skip
 _LANGUAGES = (WORDS.english, WORDS.chinese)
 # Kinds whose English phrases may have an article before them.

@@ -31,11 +31,14 @@ HOSTILE = 'a"b; DROP TABLE x; --'
 # that are none.
 TABLES = f"""
 CREATE TABLE shop (id int PRIMARY KEY, name text NOT NULL);
-CREATE TABLE sale (id int PRIMARY KEY, shop_id int NOT NULL REFERENCES shop, day date NOT NULL, amount numeric(12,2),
+CREATE TABLE sale (id int PRIMARY KEY, shop_id int NOT NULL REFERENCES shop, day date NOT NULL,
+    amount numeric(12,2),
                    unit_price numeric(8,2), size float8);
 INSERT INTO shop SELECT n, 'Shop ' || n FROM generate_series(1, 12) AS n;
-INSERT INTO sale SELECT n, 1 + n % 12, date '2023-01-01' + n % 1096, (n * 7919 % 1000) / 10.0 * (1 + (n % 12)),
-                        10 + n % 7, CASE n % 50 WHEN 0 THEN 'NaN'::float8 WHEN 1 THEN 'Infinity' WHEN 2 THEN NULL
+INSERT INTO sale SELECT n, 1 + n % 12, date '2023-01-01' + n % 1096,
+    (n * 7919 % 1000) / 10.0 * (1 + (n % 12)),
+                        10 + n % 7, CASE n % 50 WHEN 0 THEN 'NaN'::float8 WHEN 1 THEN 'Infinity'
+                            WHEN 2 THEN NULL
                                                 ELSE n % 97 END FROM generate_series(1, 9000) AS n;
 UPDATE sale SET amount = NULL WHERE id % 100 = 3;
 CREATE TABLE "{HOSTILE.replace('"', '""')}" ("x'); SELECT 1" text, "值" int);
@@ -99,7 +102,8 @@ def _kinds(data: dict[str, Any]) -> list[str]:
 
 
 BY_SHOP = (
-    "SELECT s.name, sum(x.amount) AS total FROM sale AS x JOIN shop AS s ON s.id = x.shop_id GROUP BY s.name "
+    "SELECT s.name, sum(x.amount) AS total FROM sale AS x JOIN shop AS s ON s.id = x.shop_id "
+    "GROUP BY s.name "
     "ORDER BY total DESC"
 )
 
@@ -168,7 +172,10 @@ def test_the_answer_s_own_limit_stays(asking: Asking) -> None:
     assert _found(data, "shares")["figures"]["groups"] == 3
 
 
-MONTHLY = "SELECT date_trunc('month', day)::date AS month, sum(amount) AS total FROM sale GROUP BY 1 ORDER BY 1"
+MONTHLY = (
+    "SELECT date_trunc('month', day)::date AS month, sum(amount) AS total FROM sale "
+    "GROUP BY 1 ORDER BY 1"
+)
 
 
 def test_change_over_months(asking: Asking) -> None:
@@ -261,7 +268,10 @@ def test_written_periods(
 
 
 def test_nothing_is_compared_across_a_hole(asking: Asking) -> None:
-    days = "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0), ('2024-05-07', 4.0), ('2024-05-09', 1.0)"
+    days = (
+        "(date '2024-05-01', 1.0), ('2024-05-02', 2.0), ('2024-05-06', 3.0), ('2024-05-07', 4.0), "
+        "('2024-05-09', 1.0)"
+    )
     sql = f"SELECT day, v FROM (VALUES {days}) AS t (day, v)"
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert "change" not in _kinds(data)
@@ -285,7 +295,10 @@ def test_one_period_is_no_plural(asking: Asking) -> None:
 
 def test_outliers_are_those_of_the_rule(asking: Asking) -> None:
     values = [10, 11, 12, 13, 14, 15, 16, 17, 18, 100, -90]
-    sql = f"SELECT 'row ' || n AS name, v * 1.0 AS v FROM unnest(ARRAY{values}) WITH ORDINALITY AS t (v, n)"
+    sql = (
+        "SELECT 'row ' || n AS name, v * 1.0 AS v "
+        f"FROM unnest(ARRAY{values}) WITH ORDINALITY AS t (v, n)"
+    )
     data = _analyzed(asking, sql, what=["outliers"], lang="en")
     outliers = _found(data, "outliers")
     q1, _, q3 = statistics.quantiles(values, n=4, method="inclusive")
@@ -371,7 +384,10 @@ def test_what_makes_no_sense_is_not_computed(asking: Asking) -> None:
     ],
 )
 def test_times_that_make_no_series(asking: Asking, times: str) -> None:
-    sql = f"SELECT t, v FROM (VALUES ({times}, 1.0), ('2024-01-01', 2.0), ('2024-01-02', 3.0)) AS x (t, v)"
+    sql = (
+        f"SELECT t, v FROM (VALUES ({times}, 1.0), ('2024-01-01', 2.0), ('2024-01-02', "
+        "3.0)) AS x (t, v)"
+    )
     data = _analyzed(asking, sql, what=["change", "forecast"], lang="en")
     assert data["findings"] == [] or "infinity" in times  # the others make one
     assert len(data["warnings"]) >= 1
@@ -388,7 +404,10 @@ def test_one_row_or_none(asking: Asking, sql: str) -> None:
 
 def test_hostile_names_and_values(asking: Asking) -> None:
     table = '"' + HOSTILE.replace('"', '""') + '"'
-    sql = f'SELECT "x\'); SELECT 1", sum("值") AS "a b"" -- ", sum("值") AS "a b"" -- " FROM {table} GROUP BY 1 -- end'
+    sql = (
+        f'SELECT "x\'); SELECT 1", sum("值") AS "a b"" -- ", sum("值") AS "a b"" -- " FROM {table} '
+        "GROUP BY 1 -- end"
+    )
     data = _analyzed(asking, sql, lang="zh")
     names = {one["name"] for one in _found(data, "shares")["figures"]["top"]}
     assert names == {'it\'s \\ "odd"', "（空）", "三"}
@@ -436,7 +455,10 @@ def test_statements_are_audited_as_the_caller_s(asking: Asking, audit_path: Path
 
 
 def test_many_rows_take_no_memory(asking: Asking) -> None:
-    sql = "SELECT 'name ' || x AS name, sum(x * 1.0) AS v FROM generate_series(1, 200000) AS x GROUP BY 1"
+    sql = (
+        "SELECT 'name ' || x AS name, sum(x * 1.0) AS v FROM generate_series(1, 200000) "
+        "AS x GROUP BY 1"
+    )
     run_id = _run(asking, sql)
     with peak_growth() as growth:
         data = _post(asking, run_id)[1]["data"]
@@ -589,8 +611,14 @@ def test_the_back_test_s_error_is_that_of_forecasts_made_before(asking: Asking) 
 # -------------------------------------------------------------------------------- a question about
 # the last result
 
-MONTHLY = "SELECT date_trunc('month', day)::date AS month, sum(amount) AS amount FROM sale GROUP BY 1 ORDER BY 1"
-ABOUT = '{"type": "CHAT", "confidence": 0.9, "reason": "about the result", "analysis": ["change", "nonsense"]}'
+MONTHLY = (
+    "SELECT date_trunc('month', day)::date AS month, sum(amount) AS amount FROM sale "
+    "GROUP BY 1 ORDER BY 1"
+)
+ABOUT = (
+    '{"type": "CHAT", "confidence": 0.9, "reason": "about the result", "analysis": ["change", '
+    '"nonsense"]}'
+)
 
 
 def _ask_about(asking: Asking, question: str, *replies: Reply) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def test_two_hundred_clients_leave_nothing_behind(
 
 
 def _descriptors(worker: int, model: OpenAiServer) -> int:
-    """Descriptors that are not connections to the model, of which the client keeps some for later."""
+    """Descriptors that are no connections to the model, of which the client keeps some."""
     return descriptor_count(worker) - len(model.open_connections)
 
 

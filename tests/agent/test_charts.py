@@ -31,121 +31,362 @@ Expected = tuple[str, str | None, str, str | None] | None
 # (SQL, type x y series, why)
 CASES: list[tuple[str, Expected, str]] = [
     # one figure
-    ("SELECT count(*) AS shops FROM shop", ("number", None, "shops", None), "one figure is read, not drawn"),
-    ("SELECT sum(monthly_rent) FROM shop", ("number", None, "sum", None), "one figure, named by PostgreSQL"),
-    ("SELECT count(*)::float / 3 AS third FROM shop", ("number", None, "third", None), "a computed figure"),
+    (
+        "SELECT count(*) AS shops FROM shop",
+        ("number", None, "shops", None),
+        "one figure is read, not drawn",
+    ),
+    (
+        "SELECT sum(monthly_rent) FROM shop",
+        ("number", None, "sum", None),
+        "one figure, named by PostgreSQL",
+    ),
+    (
+        "SELECT count(*)::float / 3 AS third FROM shop",
+        ("number", None, "third", None),
+        "a computed figure",
+    ),
     ("SELECT 0 AS nothing", ("number", None, "nothing", None), "zero is an answer"),
-    ("SELECT category, count(*) AS n FROM shop WHERE category = '餐饮' GROUP BY 1", ("number", None, "n", None),
-     "one group is one figure"),
-    ("SELECT count(*) AS n, sum(monthly_rent) AS rent FROM shop", None, "two figures of two units share no axis"),
+    (
+        "SELECT category, count(*) AS n FROM shop WHERE category = '餐饮' GROUP BY 1",
+        ("number", None, "n", None),
+        "one group is one figure",
+    ),
+    (
+        "SELECT count(*) AS n, sum(monthly_rent) AS rent FROM shop",
+        None,
+        "two figures of two units share no axis",
+    ),
     ("SELECT max(opened_on) AS latest FROM service_area", None, "a day is no figure"),
     ("SELECT shop_name FROM shop ORDER BY shop_id LIMIT 1", None, "a name is no figure"),
     ("SELECT NULL::int AS unknown", None, "nothing to see"),
     ("SELECT 1e400::numeric AS n", None, "no number of a chart is as large"),
     # figures by what they belong to
-    ("SELECT category, count(*) AS n FROM shop GROUP BY 1", ("bar", "category", "n", None), "groups are compared"),
-    ("SELECT category, avg(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2 DESC",
-     ("bar", "category", "rent", None), "averages don't add up to a whole"),
-    ("SELECT status, count(*) AS n FROM service_area GROUP BY 1", ("bar", "status", "n", None),
-     "counts are compared, unless shares are asked for"),
-    ("SELECT is_deleted, count(*) AS n FROM shop GROUP BY 1 HAVING count(*) > 0 UNION ALL SELECT NULL, 2",
-     ("bar", "is_deleted", "n", None), "yes and no are groups"),
-    (f"SELECT a.service_area_name, sum(revenue) AS r FROM service_area_daily_revenue {AREA} WHERE {DAY} "
-     "GROUP BY 1 ORDER BY 2 DESC LIMIT 10", ("bar", "service_area_name", "r", None), "a ranking"),
-    (f"SELECT a.service_area_id, a.service_area_name, sum(revenue) AS r FROM service_area_daily_revenue {AREA} "
-     f"WHERE {DAY} GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10", ("bar", "service_area_name", "r", None),
-     "the name tells more than its number"),
-    (f"SELECT service_area_id, sum(revenue) AS r FROM service_area_daily_revenue WHERE {DAY} GROUP BY 1 LIMIT 10",
-     ("bar", "service_area_id", "r", None), "numbers that name things are no figures"),
-    ("SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 3 DESC",
-     ("bar", "category", "rent", None), "of two figures the one it was sorted by"),
-    ("SELECT rank() OVER (ORDER BY count(*) DESC) AS place, category, count(*) AS n FROM shop GROUP BY 2 ORDER BY 1",
-     ("bar", "category", "n", None), "the place in a ranking is no figure"),
-    ("SELECT brand, count(*) AS n FROM (SELECT brand || shop_id AS brand FROM shop) AS s GROUP BY 1", None,
-     "hundreds of bars can't be read"),
+    (
+        "SELECT category, count(*) AS n FROM shop GROUP BY 1",
+        ("bar", "category", "n", None),
+        "groups are compared",
+    ),
+    (
+        "SELECT category, avg(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2 DESC",
+        ("bar", "category", "rent", None),
+        "averages don't add up to a whole",
+    ),
+    (
+        "SELECT status, count(*) AS n FROM service_area GROUP BY 1",
+        ("bar", "status", "n", None),
+        "counts are compared, unless shares are asked for",
+    ),
+    (
+        (
+            "SELECT is_deleted, count(*) AS n FROM shop GROUP BY 1 HAVING count(*) > 0 UNION ALL "
+            "SELECT NULL, 2"
+        ),
+        ("bar", "is_deleted", "n", None),
+        "yes and no are groups",
+    ),
+    (
+        f"SELECT a.service_area_name, sum(revenue) AS r FROM service_area_daily_revenue {AREA} "
+        f"WHERE {DAY} "
+        "GROUP BY 1 ORDER BY 2 DESC LIMIT 10",
+        ("bar", "service_area_name", "r", None),
+        "a ranking",
+    ),
+    (
+        "SELECT a.service_area_id, a.service_area_name, sum(revenue) AS r "
+        f"FROM service_area_daily_revenue {AREA} "
+        f"WHERE {DAY} GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10",
+        ("bar", "service_area_name", "r", None),
+        "the name tells more than its number",
+    ),
+    (
+        (
+            "SELECT service_area_id, sum(revenue) AS r FROM service_area_daily_revenue "
+            f"WHERE {DAY} GROUP BY 1 LIMIT 10"
+        ),
+        ("bar", "service_area_id", "r", None),
+        "numbers that name things are no figures",
+    ),
+    (
+        (
+            "SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 "
+            "ORDER BY 3 DESC"
+        ),
+        ("bar", "category", "rent", None),
+        "of two figures the one it was sorted by",
+    ),
+    (
+        (
+            "SELECT rank() OVER (ORDER BY count(*) DESC) AS place, category, count(*) AS n "
+            "FROM shop GROUP BY 2 ORDER BY 1"
+        ),
+        ("bar", "category", "n", None),
+        "the place in a ranking is no figure",
+    ),
+    (
+        (
+            "SELECT brand, count(*) AS n FROM (SELECT brand || shop_id AS brand FROM shop) "
+            "AS s GROUP BY 1"
+        ),
+        None,
+        "hundreds of bars can't be read",
+    ),
     ("SELECT province, 0 AS n FROM service_area GROUP BY 1", None, "only zeros"),
     ("SELECT category, NULL::int AS n FROM shop GROUP BY 1", None, "no figures"),
-    ("SELECT extract(dow FROM revenue_date) AS weekday, sum(amount) AS r FROM daily_revenue WHERE "
-     f"{WEEK} GROUP BY 1 ORDER BY 1", ("bar", "weekday", "r", None), "weekdays are groups in an order"),
-    ("SELECT extract(month FROM opened_on) AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
-     ("bar", "month", "n", None), "months of all years together are groups"),
-    ("SELECT CASE WHEN floor_area > 100 THEN 'large' ELSE 'small' END AS size, count(*) AS n FROM shop GROUP BY 1",
-     ("bar", "size", "n", None), "groups made in the query"),
-    ("SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
-     ("bar", "service_area_name", "parking_spaces", None),
-     "a name and its figure"),
-    ("SELECT x AS name, 1.7e308::float8 / x AS n FROM generate_series(1, 5) AS x", None, "no axis reaches as far"),
-    ("SELECT x::text AS name, x * 1e400 AS n, x * 2 AS m FROM generate_series(1, 5) AS x", ("bar", "name", "m", None),
-     "the figure that can be drawn"),
+    (
+        "SELECT extract(dow FROM revenue_date) AS weekday, sum(amount) AS r "
+        "FROM daily_revenue WHERE "
+        f"{WEEK} GROUP BY 1 ORDER BY 1",
+        ("bar", "weekday", "r", None),
+        "weekdays are groups in an order",
+    ),
+    (
+        (
+            "SELECT extract(month FROM opened_on) AS month, count(*) AS n FROM service_area "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("bar", "month", "n", None),
+        "months of all years together are groups",
+    ),
+    (
+        (
+            "SELECT CASE WHEN floor_area > 100 THEN 'large' ELSE 'small' END AS size, count(*) "
+            "AS n FROM shop GROUP BY 1"
+        ),
+        ("bar", "size", "n", None),
+        "groups made in the query",
+    ),
+    (
+        "SELECT service_area_name, parking_spaces FROM service_area LIMIT 5",
+        ("bar", "service_area_name", "parking_spaces", None),
+        "a name and its figure",
+    ),
+    (
+        "SELECT x AS name, 1.7e308::float8 / x AS n FROM generate_series(1, 5) AS x",
+        None,
+        "no axis reaches as far",
+    ),
+    (
+        "SELECT x::text AS name, x * 1e400 AS n, x * 2 AS m FROM generate_series(1, 5) AS x",
+        ("bar", "name", "m", None),
+        "the figure that can be drawn",
+    ),
     # shares
-    ("SELECT category, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM shop GROUP BY 1",
-     ("pie", "category", "share", None), "shares of a whole"),
-    ("SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop GROUP BY 1",
-     ("pie", "category", "percent", None), "shares in percent"),
-    ("SELECT category, count(*) AS n, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop "
-     "GROUP BY 1 ORDER BY 2 DESC", ("pie", "category", "percent", None), "the count explains the share"),
-    ("SELECT province, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM service_area GROUP BY 1",
-     ("bar", "province", "percent", None), "more than six slices"),
-    ("SELECT shop_id % 9 || 'th' AS part, 100.0 * count(*) / sum(count(*)) OVER () AS percent FROM shop GROUP BY 1",
-     ("bar", "part", "percent", None), "nine slices are compared as bars"),
-    ("SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM shop GROUP BY 1 "
-     "ORDER BY 2 DESC LIMIT 2", ("bar", "category", "percent", None), "two of five shares are no whole"),
+    (
+        "SELECT category, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM shop GROUP BY 1",
+        ("pie", "category", "share", None),
+        "shares of a whole",
+    ),
+    (
+        (
+            "SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent "
+            "FROM shop GROUP BY 1"
+        ),
+        ("pie", "category", "percent", None),
+        "shares in percent",
+    ),
+    (
+        "SELECT category, count(*) AS n, round(100.0 * count(*) / sum(count(*)) OVER (), 1) "
+        "AS percent FROM shop "
+        "GROUP BY 1 ORDER BY 2 DESC",
+        ("pie", "category", "percent", None),
+        "the count explains the share",
+    ),
+    (
+        (
+            "SELECT province, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent "
+            "FROM service_area GROUP BY 1"
+        ),
+        ("bar", "province", "percent", None),
+        "more than six slices",
+    ),
+    (
+        (
+            "SELECT shop_id % 9 || 'th' AS part, 100.0 * count(*) / sum(count(*)) OVER () "
+            "AS percent FROM shop GROUP BY 1"
+        ),
+        ("bar", "part", "percent", None),
+        "nine slices are compared as bars",
+    ),
+    (
+        "SELECT category, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent "
+        "FROM shop GROUP BY 1 "
+        "ORDER BY 2 DESC LIMIT 2",
+        ("bar", "category", "percent", None),
+        "two of five shares are no whole",
+    ),
     # over time
-    (f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1 ORDER BY 1",
-     ("line", "revenue_date", "r", None), "a course of days"),
-    ("SELECT date_trunc('month', opened_on) AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
-     ("line", "month", "n", None), "a course of months"),
-    ("SELECT to_char(opened_on, 'YYYY-MM') AS month, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
-     ("line", "month", "n", None), "months written as text"),
-    ("SELECT extract(year FROM opened_on) AS year, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
-     ("line", "year", "n", None), "a course of years"),
-    ("SELECT to_char(opened_on, 'YYYY') AS year, count(*) AS n FROM service_area GROUP BY 1 ORDER BY 1",
-     ("line", "year", "n", None), "years written as text"),
-    ("WITH m AS (SELECT date_trunc('month', opened_on)::date AS m FROM service_area) "
-     "SELECT m, count(*) AS n FROM m GROUP BY 1 ORDER BY 1", ("line", "m", "n", None), "months by way of a CTE"),
-    (f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {TWO_DAYS} GROUP BY 1",
-     ("bar", "revenue_date", "r", None), "two points are no course"),
-    (f"SELECT revenue_date, sum(amount) AS r, sum(order_count) AS n FROM daily_revenue WHERE {WEEK} GROUP BY 1 "
-     "ORDER BY 1", ("line", "revenue_date", "r", None), "the first figure over time"),
-    (f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2",
-     ("line", "revenue_date", "r", "payment_type"), "a line per group"),
-    (f"SELECT payment_type, revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2",
-     ("line", "revenue_date", "r", "payment_type"), "time goes along, wherever it stands"),
-    (f"SELECT revenue_date, shop_id, sum(amount) AS r FROM daily_revenue WHERE {DAY} GROUP BY 1, 2 LIMIT 40", None,
-     "forty lines can't be told apart"),
-    (f"SELECT revenue_date, amount FROM daily_revenue WHERE {DAY} AND shop_id < 1005", None,
-     "several figures of one day, and nothing says which is which"),
-    ("SELECT revenue_date, sum(amount) AS r FROM daily_revenue GROUP BY 1 ORDER BY 1", None,
-     "cut after 200 days, the course would mislead"),
-    (f"SELECT a.service_area_name, revenue_date, revenue FROM service_area_daily_revenue {AREA} WHERE {WEEK} "
-     "AND service_area_id IN (101, 102)", None, "rows as they are stored are listed"),
+    (
+        (
+            f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("line", "revenue_date", "r", None),
+        "a course of days",
+    ),
+    (
+        (
+            "SELECT date_trunc('month', opened_on) AS month, count(*) AS n FROM service_area "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("line", "month", "n", None),
+        "a course of months",
+    ),
+    (
+        (
+            "SELECT to_char(opened_on, 'YYYY-MM') AS month, count(*) AS n FROM service_area "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("line", "month", "n", None),
+        "months written as text",
+    ),
+    (
+        (
+            "SELECT extract(year FROM opened_on) AS year, count(*) AS n FROM service_area "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("line", "year", "n", None),
+        "a course of years",
+    ),
+    (
+        (
+            "SELECT to_char(opened_on, 'YYYY') AS year, count(*) AS n FROM service_area "
+            "GROUP BY 1 ORDER BY 1"
+        ),
+        ("line", "year", "n", None),
+        "years written as text",
+    ),
+    (
+        "WITH m AS (SELECT date_trunc('month', opened_on)::date AS m FROM service_area) "
+        "SELECT m, count(*) AS n FROM m GROUP BY 1 ORDER BY 1",
+        ("line", "m", "n", None),
+        "months by way of a CTE",
+    ),
+    (
+        f"SELECT revenue_date, sum(amount) AS r FROM daily_revenue WHERE {TWO_DAYS} GROUP BY 1",
+        ("bar", "revenue_date", "r", None),
+        "two points are no course",
+    ),
+    (
+        "SELECT revenue_date, sum(amount) AS r, sum(order_count) AS n FROM daily_revenue "
+        f"WHERE {WEEK} GROUP BY 1 "
+        "ORDER BY 1",
+        ("line", "revenue_date", "r", None),
+        "the first figure over time",
+    ),
+    (
+        (
+            f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} "
+            "GROUP BY 1, 2"
+        ),
+        ("line", "revenue_date", "r", "payment_type"),
+        "a line per group",
+    ),
+    (
+        (
+            f"SELECT payment_type, revenue_date, sum(amount) AS r FROM daily_revenue WHERE {WEEK} "
+            "GROUP BY 1, 2"
+        ),
+        ("line", "revenue_date", "r", "payment_type"),
+        "time goes along, wherever it stands",
+    ),
+    (
+        (
+            f"SELECT revenue_date, shop_id, sum(amount) AS r FROM daily_revenue WHERE {DAY} "
+            "GROUP BY 1, 2 LIMIT 40"
+        ),
+        None,
+        "forty lines can't be told apart",
+    ),
+    (
+        f"SELECT revenue_date, amount FROM daily_revenue WHERE {DAY} AND shop_id < 1005",
+        None,
+        "several figures of one day, and nothing says which is which",
+    ),
+    (
+        "SELECT revenue_date, sum(amount) AS r FROM daily_revenue GROUP BY 1 ORDER BY 1",
+        None,
+        "cut after 200 days, the course would mislead",
+    ),
+    (
+        f"SELECT a.service_area_name, revenue_date, revenue FROM service_area_daily_revenue {AREA} "
+        f"WHERE {WEEK} "
+        "AND service_area_id IN (101, 102)",
+        None,
+        "rows as they are stored are listed",
+    ),
     # by two things
-    ("SELECT province, status, count(*) AS n FROM service_area GROUP BY 1, 2",
-     ("bar", "province", "n", "status"), "coloured by the fewer"),
-    ("SELECT status, province, count(*) AS n FROM service_area GROUP BY 1, 2",
-     ("bar", "province", "n", "status"), "whatever stands first"),
-    ("SELECT c.company_name, c.region, count(*) AS n FROM service_area JOIN company AS c USING (company_id) "
-     "GROUP BY 1, 2", ("bar", "company_name", "n", None), "the region only says more of the company"),
-    ("SELECT province, status, category, count(*) AS n FROM service_area JOIN shop USING (service_area_id) "
-     "GROUP BY 1, 2, 3", None, "three groupings are a table"),
+    (
+        "SELECT province, status, count(*) AS n FROM service_area GROUP BY 1, 2",
+        ("bar", "province", "n", "status"),
+        "coloured by the fewer",
+    ),
+    (
+        "SELECT status, province, count(*) AS n FROM service_area GROUP BY 1, 2",
+        ("bar", "province", "n", "status"),
+        "whatever stands first",
+    ),
+    (
+        "SELECT c.company_name, c.region, count(*) AS n FROM service_area JOIN company AS c "
+        "USING (company_id) "
+        "GROUP BY 1, 2",
+        ("bar", "company_name", "n", None),
+        "the region only says more of the company",
+    ),
+    (
+        "SELECT province, status, category, count(*) AS n FROM service_area JOIN shop "
+        "USING (service_area_id) "
+        "GROUP BY 1, 2, 3",
+        None,
+        "three groupings are a table",
+    ),
     # two figures of many things
-    ("SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
-     ("scatter", "floor_area", "monthly_rent", None), "how one goes with the other"),
-    ("SELECT shop_name, floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
-     ("scatter", "floor_area", "monthly_rent", None), "the names are the dots"),
-    ("SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 4", None, "four dots show nothing"),
+    (
+        "SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
+        ("scatter", "floor_area", "monthly_rent", None),
+        "how one goes with the other",
+    ),
+    (
+        "SELECT shop_name, floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 60",
+        ("scatter", "floor_area", "monthly_rent", None),
+        "the names are the dots",
+    ),
+    (
+        "SELECT floor_area, monthly_rent FROM shop ORDER BY shop_id LIMIT 4",
+        None,
+        "four dots show nothing",
+    ),
     # lists
     ("SELECT * FROM shop ORDER BY shop_id LIMIT 20", None, "a list of things"),
-    ("SELECT shop_id, shop_name, category, monthly_rent FROM shop LIMIT 20", None, "facts about things"),
+    (
+        "SELECT shop_id, shop_name, category, monthly_rent FROM shop LIMIT 20",
+        None,
+        "facts about things",
+    ),
     ("SELECT shop_name FROM shop LIMIT 20", None, "names"),
-    ("SELECT shop_id, service_area_id FROM shop LIMIT 20", None, "numbers that name things are no figures"),
+    (
+        "SELECT shop_id, service_area_id FROM shop LIMIT 20",
+        None,
+        "numbers that name things are no figures",
+    ),
     ("SELECT service_area_name, opened_on FROM service_area LIMIT 20", None, "days are no figures"),
     ("SELECT category, count(*) AS n FROM shop WHERE false GROUP BY 1", None, "nothing was found"),
-    ("SELECT category AS x, count(*) AS x FROM shop GROUP BY 1", None, "two columns of one name can't be told apart"),
-    ("SELECT category, array_agg(shop_id) AS ids FROM shop GROUP BY 1", None, "lists are no figures"),
-    ("SELECT category, max(monthly_rent) - min(monthly_rent) AS spread FROM shop GROUP BY 1",
-     ("bar", "category", "spread", None), "a difference of figures"),
-]  # fmt: skip
+    (
+        "SELECT category AS x, count(*) AS x FROM shop GROUP BY 1",
+        None,
+        "two columns of one name can't be told apart",
+    ),
+    (
+        "SELECT category, array_agg(shop_id) AS ids FROM shop GROUP BY 1",
+        None,
+        "lists are no figures",
+    ),
+    (
+        "SELECT category, max(monthly_rent) - min(monthly_rent) AS spread FROM shop GROUP BY 1",
+        ("bar", "category", "spread", None),
+        "a difference of figures",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +414,10 @@ def test_results_of_all_shapes_get_the_chart_that_a_person_would_choose(asking: 
 
 
 def test_titles_and_units_are_in_the_reader_s_language(asking: Asking) -> None:
-    sql = f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} GROUP BY 1, 2"
+    sql = (
+        f"SELECT revenue_date, payment_type, sum(amount) AS r FROM daily_revenue WHERE {WEEK} "
+        "GROUP BY 1, 2"
+    )
     chinese, english = _run(asking, sql, "zh"), _run(asking, sql)
     assert "合计" in chinese["chart"]["title"]
     assert english["chart"]["title"].startswith("total ")
@@ -185,8 +429,10 @@ def test_titles_and_units_are_in_the_reader_s_language(asking: Asking) -> None:
 
 def test_columns_are_named_for_readers(asking: Asking) -> None:
     sql = (
-        "SELECT date_trunc('month', revenue_date) AS m, s.shop_name, a.service_area_name, count(*), avg(amount), "
-        "max(revenue_date) FROM daily_revenue AS r JOIN shop AS s USING (shop_id) JOIN service_area AS a "
+        "SELECT date_trunc('month', revenue_date) AS m, s.shop_name, a.service_area_name, "
+        "count(*), avg(amount), "
+        "max(revenue_date) FROM daily_revenue AS r JOIN shop AS s USING (shop_id) "
+        "JOIN service_area AS a "
         f"USING (service_area_id) WHERE {DAY} GROUP BY 1, 2, 3 LIMIT 3"
     )
     result = _run(asking, sql, "zh")["query_result"]

@@ -39,7 +39,10 @@ RESULT = QueryResult(
         "第2名是杭州，第3是宁波。",
         "一共3。 There are 3. 35.4 percent, 35.4 per cent",
         "嘉兴约一百二十三万元，占百分之三十五点四；杭州亏九万八千七百六十五元",
-        "nearly ninety-eight thousand seven hundred and sixty-five lost, seventy-seven kept, for two reasons",
+        (
+            "nearly ninety-eight thousand seven hundred and sixty-five lost, seventy-seven kept, "
+            "for two reasons"
+        ),
         "Jiaxing is #1, Hangzhou #2",
         "2024年第二季度，即 2024Q2、Q2 2024、2季度或 2nd quarter",
         "十四五期间的二十一世纪，千万不要一五一十",

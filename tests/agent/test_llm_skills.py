@@ -1,4 +1,4 @@
-"""Thinking by a model, end to end over a real socket: skills, prompts, client, scripted endpoint."""
+"""Thinking by a model, end to end over a socket: skills, prompts, client, scripted endpoint."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator

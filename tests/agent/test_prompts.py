@@ -1,8 +1,8 @@
 """What models are asked: golden files of every prompt, and what must hold for prompts about any
 database.
 
-After a deliberate change run `UPDATE_GOLDEN=1 python -m pytest tests/agent/test_prompts.py` and read the
-difference.
+After a deliberate change run `UPDATE_GOLDEN=1 python -m pytest tests/agent/test_prompts.py` and
+read the difference.
 """
 
 import os

@@ -180,7 +180,10 @@ def test_hints_that_name_what_is_not_open_are_kept_back(hint: str, is_told: bool
             ["kind x", "kind y", "kind z"],
         ),
         (
-            "SELECT * FROM payment WHERE kind LIKE 'a%b' OR kind LIKE '_x%' OR kind LIKE '%' OR kind LIKE '%5\\%%'",
+            (
+                "SELECT * FROM payment WHERE kind LIKE 'a%b' OR kind LIKE '_x%' OR kind LIKE '%' "
+                "OR kind LIKE '%5\\%%'"
+            ),
             [],
         ),
         ("SELECT * FROM payment WHERE kind NOT LIKE '%x%' OR 'x' LIKE kind OR kind ~ 'x'", []),
@@ -360,7 +363,8 @@ def test_what_looks_empty(rows: list[list[object]], is_empty: bool) -> None:
 
 DDL = """
 CREATE TABLE ticket (ticket_id int, state text, area text);
-INSERT INTO ticket SELECT n, CASE WHEN n % 2 = 0 THEN 'open' ELSE 'closed' END, '华东区' FROM generate_series(1, 10) n;
+INSERT INTO ticket SELECT n, CASE WHEN n % 2 = 0 THEN 'open' ELSE 'closed' END, '华东区'
+    FROM generate_series(1, 10) n;
 CREATE TABLE staff (staff_id int, full_name text);
 COMMENT ON TABLE staff IS '员工'; COMMENT ON COLUMN staff.full_name IS '姓名';
 INSERT INTO staff VALUES (1, '冯晨'), (2, '李娜'), (3, '王建国'), (4, 'Ann Lee'), (5, 'Peter Park');

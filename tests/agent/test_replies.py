@@ -31,7 +31,9 @@ WRAPPED = {
     "fenced and indented": f"Here:\n\n  ```sql\n  {QUERY}\n  ```",
     "fenced with Windows line ends": f"```sql\r\n{QUERY};\r\n```\r\n",
     "never closed": f"```sql\n{QUERY}",
-    "text around": f"Sure! This counts shops:\n\n```sql\n{QUERY}\n```\n\nLet me know if you need more.",
+    "text around": (
+        f"Sure! This counts shops:\n\n```sql\n{QUERY}\n```\n\nLet me know if you need more."
+    ),
     "unfenced": QUERY,
     "unfenced with a semicolon": f"{QUERY};",
     "unfenced, two semicolons and a comment": f"{QUERY};; -- that is all",
@@ -44,16 +46,23 @@ WRAPPED = {
     "JSON": json.dumps({"sql": QUERY, "explanation": "Select one"}),
     "JSON under another key": json.dumps({"query": f"{QUERY};"}),
     "JSON in a fence": f"```json\n{json.dumps({'sql': QUERY}, indent=1)}\n```",
-    "reasoning before": f"<think>SELECT 1 FROM shop? No.\n```sql\nDROP TABLE shop\n```</think>\n```sql\n{QUERY}\n```",
+    "reasoning before": (
+        "<think>SELECT 1 FROM shop? No.\n```sql\nDROP TABLE shop\n```</think>\n```sql\n"
+        f"{QUERY}\n```"
+    ),
     "reasoning without its opening tag": f"First I thought of SELECT 2 ...</think>\n{QUERY}",
     "reasoning between other signs": f"◁think▷SELECT 3◁/think▷{QUERY}",
     "reasoning in capitals": f"<THINK>no</THINK>{QUERY}",
     "an empty block of reasoning": f"<think></think>\n\n{QUERY}",
     "another language first": f"```python\nprint('hello')\n```\n```sql\n{QUERY}\n```",
     "an explanation in a fence first": f"```\nI look at shop.\n```\n```sql\n{QUERY}\n```",
-    "a temporary table first": f"```sql\nCREATE TEMP TABLE x AS SELECT 1\n```\n```sql\n{QUERY}\n```",
+    "a temporary table first": (
+        f"```sql\nCREATE TEMP TABLE x AS SELECT 1\n```\n```sql\n{QUERY}\n```"
+    ),
     "a draft first": f"```sql\nSELECT 2\n```\nor better\n```sql\n{QUERY}\n```",
-    "the final one first": f"Final query:\n```sql\n{QUERY}\n```\nI began with\n```sql\nSELECT 2\n```",
+    "the final one first": (
+        f"Final query:\n```sql\n{QUERY}\n```\nI began with\n```sql\nSELECT 2\n```"
+    ),
     "broken after": f"```sql\n{QUERY}\n```\nand not\n```sql\nSELECT FROM FROM\n```",
     "alone on a line in one fence": f"```{QUERY.replace(chr(10), ' ')}```",
 }

@@ -28,17 +28,32 @@ AWKWARD = [
     "SELECT 1 -- ``` not the end\nFROM shop",
     'SELECT /* ```\n``` */ name FROM shop WHERE note = $q$it\'s; <b>"{"sql": "SELECT 3"}"$q$',
     "SELECT '{\"sql\": \"SELECT 4\"}'::jsonb ->> 'sql' AS q",
-    "SELECT name\nFROM shop\nWHERE note = 'first line\n  second; line\n\nNote: third'\n\nORDER BY name",
-    'SELECT "名称", count(*) AS 数量\nFROM 店铺\nWHERE "状态" <> \'停业；\' AND 面积 >= 100\nGROUP BY 1',
-    "WITH a AS (\n  SELECT x, y FROM t\n\n),\n\nb AS (SELECT x FROM a)\nSELECT *\nFROM b JOIN a USING (x)\n-- the end",
+    (
+        "SELECT name\nFROM shop\nWHERE note = 'first line\n  second; line\n\nNote: third'\n\n"
+        "ORDER BY name"
+    ),
+    (
+        'SELECT "名称", count(*) AS 数量\nFROM 店铺\nWHERE "状态" <> \'停业；\' '
+        "AND 面积 >= 100\nGROUP BY 1"
+    ),
+    (
+        "WITH a AS (\n  SELECT x, y FROM t\n\n),\n\nb AS (SELECT x FROM a)\nSELECT *\nFROM b "
+        "JOIN a USING (x)\n-- the end"
+    ),
     "-- monthly figures\nSELECT date_trunc('month', d), sum(v) FROM f GROUP BY 1",
     "/* final */ SELECT a < b, c > d, e && f FROM t WHERE s LIKE '%</sql>%' OR s = '</code>'",
     "SELECT E'it\\'s', U&'\\0041', 'a''b', '\\n' FROM t",
-    "select o.id, sum(i.qty) from orders o join items i on i.order_id = o.id group by o.id order by 2 desc limit 5",
+    (
+        "select o.id, sum(i.qty) from orders o join items i on i.order_id = o.id group by o.id "
+        "order by 2 desc limit 5"
+    ),
     "(SELECT a FROM t ORDER BY b LIMIT 1) UNION ALL (SELECT c FROM u)",
     "SELECT a[1:2], ARRAY[1, 2], ('{1,2}'::int[])[1], j #>> '{a,b}', x ? 'k' FROM t",
     "SELECT 'NO_SQL: ambiguous_question' AS no_sql FROM t",
-    "SELECT CASE WHEN a THEN 'x' ELSE 'y' END FROM t WHERE b IN (\n1,\n2) AND c = '**bold**' AND d ~ '^> \\[x\\]'",
+    (
+        "SELECT CASE WHEN a THEN 'x' ELSE 'y' END FROM t WHERE b IN (\n1,\n2) AND c = '**bold**' "
+        "AND d ~ '^> \\[x\\]'"
+    ),
     "SELECT 1 AS \"final query\", '<think' AS t",
 ]
 
@@ -109,7 +124,8 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
         f"<think>Maybe ```sql\nSELECT 0\n```?</think>\n```sql\n{q}\n```"
     ),
     "fence after drafts": lambda q: (
-        f"Draft:\n```sql\nSELECT 0\n```\nSecond:\n```sql\nSELECT 1 FROM x\n```\nFinal query:\n```sql\n{q}\n```"
+        "Draft:\n```sql\nSELECT 0\n```\nSecond:\n```sql\nSELECT 1 FROM x\n```\nFinal query:\n"
+        f"```sql\n{q}\n```"
     ),
     "fence before a draft": lambda q: (
         f"最终查询：\n```sql\n{q}\n```\n起初写的是：\n```sql\nSELECT 0\n```"

@@ -80,7 +80,10 @@ def start(one_more: Callable[..., AbstractContextManager[Citu]]) -> Iterator[Cal
         yield lambda **changes: stack.enter_context(one_more(**changes))
 
 
-@pytest.fixture(params=["ask", "survey", "tool_loop", "tool_graph"])
+FLOW_NAMES = ("ask", "survey", "tool_loop", "tool_graph")
+
+
+@pytest.fixture(params=FLOW_NAMES)
 def hello(request: pytest.FixtureRequest) -> dict[str, Any]:
     """A question to each flow that is answered with talk."""
     return {**CHAT, "agent": request.param}
@@ -242,16 +245,18 @@ def test_an_event_that_can_not_be_is_said_to_be(query: str, here: Citu) -> None:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by its own process", "by another"])
-def test_a_run_is_cancelled_by_its_id(
+def test_a_run_is_cancelled_by_its_id_and_lets_go_of_its_key(
     hello: dict[str, Any], elsewhere: bool, here: Citu, there: Citu, model: OpenAiServer
 ) -> None:
-    gate = Gate()
-    with scripted(model, Reply(pieces=["One ", gate])), Stream(here.port, STREAM, hello) as stream:
+    gate, by = Gate(), there if elsewhere else here
+    key = {"Idempotency-Key": f"k-4-{hello['agent']}-{elsewhere}"}
+    with (
+        scripted(model, Reply(pieces=["One ", gate])),
+        Stream(here.port, STREAM, hello, **key) as stream,
+    ):
         run_id = run_id_of(begun(stream, 2)[1])
         assert gate.reached.wait(10)
-        status, envelope = post_json(
-            (there if elsewhere else here).port, f"{RUNS}/{run_id}/cancel", {}
-        )
+        status, envelope = post_json(by.port, f"{RUNS}/{run_id}/cancel", {})
         assert (status, envelope["data"]["state"]) == (200, "cancelled")
         assert envelope["data"]["result"]["data"]["error_type"] == "cancelled"
         assert model.requests[-1].disconnected.wait(10)
@@ -260,6 +265,8 @@ def test_a_run_is_cancelled_by_its_id(
     assert (status, envelope["data"]["state"]) == (200, "cancelled"), (
         "there is nothing left to cancel"
     )
+    status, envelope = post_json(there.port, SYNC, hello, **key)
+    assert (status, envelope["data"]["response"]) == (200, "hello")
 
 
 @pytest.mark.parametrize(("wish", "end"), [("cancel", "cancelled"), ("continue", "completed")])
@@ -295,42 +302,57 @@ def test_who_looks_on_does_not_change_what_was_wished(
     assert state(here, run_id)["state"] == "cancelled"
 
 
-def test_the_runs_of_a_killed_worker_end(
-    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
-) -> None:
-    doomed, gate = start(**SHORT_LEASE), Gate()
-    with (
-        scripted(model, Reply(pieces=["One ", gate])),
-        Stream(doomed.port, STREAM, hello) as stream,
-    ):
-        seen = begun(stream, 3)
-        run_id = run_id_of(seen[1])
+def begun_in_all_flows(
+    citu: Citu, model: OpenAiServer, stack: ExitStack, **more: Any
+) -> list[Stream]:
+    """A stream of a run in each flow, whose model has said one word and says no more."""
+    streams = []
+    for name in FLOW_NAMES:
+        gate = Gate()
+        stack.enter_context(scripted(model, Reply(pieces=["One ", gate])))
+        stream = Stream(citu.port, STREAM, {**CHAT, "agent": name, **more})
+        streams.append(stack.enter_context(stream))
         assert gate.reached.wait(10)
+    return streams
+
+
+def test_the_runs_of_a_killed_worker_end(
+    start: Callable[..., Citu], there: Citu, model: OpenAiServer
+) -> None:
+    doomed = start(**SHORT_LEASE)
+    with ExitStack() as stack:
+        streams = begun_in_all_flows(doomed, model, stack)
+        all_seen = [begun(stream, 3) for stream in streams]
         os.kill(doomed.worker(), signal.SIGKILL)
-        seen += blocks(stream)
-    replayed = follow(there, run_id)
-    assert replayed[: len(seen)] == seen, "nothing that was seen is lost"
-    terminal = json.loads(replayed[-1].partition("data: ")[2])
-    assert (terminal["code"], terminal["data"]["error_type"]) == (500, "internal_error")
-    assert terminal["data"]["retryable"]
-    assert state(there, run_id)["state"] == "error"
-    assert [block.partition("\n")[0] for block in replayed[1:]] == [
-        f"id: {run_id}:{number}" for number in range(1, len(replayed))
-    ]
+        for stream, seen in zip(streams, all_seen, strict=True):
+            seen += blocks(stream)
+    for seen in all_seen:
+        run_id = run_id_of(seen[1])
+        replayed = follow(there, run_id)
+        assert replayed[: len(seen)] == seen, "nothing that was seen is lost"
+        terminal = json.loads(replayed[-1].partition("data: ")[2])
+        assert (terminal["code"], terminal["data"]["error_type"]) == (500, "internal_error")
+        assert terminal["data"]["retryable"]
+        assert state(there, run_id)["state"] == "error"
+        assert [block.partition("\n")[0] for block in replayed[1:]] == [
+            f"id: {run_id}:{number}" for number in range(1, len(replayed))
+        ]
 
 
 def test_runs_of_a_process_that_is_stopped_say_so(
-    hello: dict[str, Any], start: Callable[..., Citu], there: Citu, model: OpenAiServer
+    start: Callable[..., Citu], there: Citu, model: OpenAiServer
 ) -> None:
-    stopped, gate = start(), Gate()
-    with scripted(model, Reply(pieces=["One ", gate])):
-        with Stream(stopped.port, STREAM, {**hello, "on_disconnect": "continue"}) as stream:
-            run_id = run_id_of(begun(stream, 2)[1])
-            assert gate.reached.wait(10)
+    stopped = start()
+    with ExitStack() as stack:
+        streams = begun_in_all_flows(stopped, model, stack, on_disconnect="continue")
+        run_ids = [run_id_of(begun(stream, 2)[1]) for stream in streams]
+        for stream in streams:
+            stream.close()
         stopped.signal(signal.SIGINT)
         stopped.process.wait(30)
-    result = state(there, run_id)["result"]
-    assert (result["code"], result["data"]["retryable"]) == (499, True)
+    for run_id in run_ids:
+        result = state(there, run_id)["result"]
+        assert (result["code"], result["data"]["retryable"]) == (499, True)
 
 
 # ------------------------------------------------------------------------------
@@ -396,21 +418,6 @@ def test_a_client_that_comes_back_with_its_key_finds_its_run(
         there.port, STREAM, hello, **key, **{"Last-Event-ID": f"{run_id_of(seen[1])}:9999"}
     ) as stream:
         assert blocks(stream) == [*seen, *rest[1:]], "it has no such event, so all are shown"
-
-
-def test_a_cancelled_run_lets_go_of_its_key(
-    hello: dict[str, Any], here: Citu, there: Citu, model: OpenAiServer
-) -> None:
-    gate, key = Gate(), {"Idempotency-Key": f"k-4-{hello['agent']}"}
-    with (
-        scripted(model, Reply(pieces=["One ", gate])),
-        Stream(here.port, STREAM, hello, **key) as stream,
-    ):
-        run_id = run_id_of(begun(stream, 2)[1])
-        assert gate.reached.wait(10)
-        post_json(there.port, f"{RUNS}/{run_id}/cancel", {})
-    status, envelope = post_json(there.port, SYNC, hello, **key)
-    assert (status, envelope["data"]["response"]) == (200, "hello")
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256])
@@ -684,7 +691,7 @@ def test_a_killed_worker_takes_no_waiting_run_and_no_answer_with_it(
 def test_a_worker_that_is_stopped_leaves_the_answer_it_works_on_to_another(
     start: Callable[..., Citu], there: Citu, database: str, admin_url: str
 ) -> None:
-    stopped = start(RUN_LEASE_S="1")
+    stopped = start(RUN_LEASE_S="1", GRACE_S="0.5")
     run_id, _ = begin_survey(stopped)
     assert answer(stopped, run_id, asked_by(stopped, run_id)["interrupt_id"], "name")[0] == 202
     seen = follow(stopped, run_id)

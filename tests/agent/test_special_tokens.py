@@ -17,17 +17,20 @@ from tests.support.tool_scripts import EXECUTING, following, generating
 
 # Of many families; the mechanism knows none of them by name.
 TOKENS = (
-    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|channel|>",
-    "<|begin_of_text|>", "<|fim_prefix|>", "<|vision_start|>", "<|python_tag|>", "<|END_OF_TURN_TOKEN|>",
-    "<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜tool▁calls▁begin｜>", "<｜end▁of▁sentence｜>",
-    "[INST]", "[/INST]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[/TOOL_RESULTS]", "[gMASK]", "[SYSTEM_PROMPT]",
-    "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>", "<eos>", "<unk>", "<pad>", "<start_of_turn>", "<end_of_turn>",
-    "<think>", "</think>", "<tool_call>", "</tool_call>", "<function=run_sql>", "</function>", "<extra_id_0>",
-    "<tool_response>", "<reserved_106>", "<0x0A>", "＜s＞", "<|user|>", "<｜Assistant｜>", "<<|im_start|>>",
+    "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>",
+    "<|channel|>", "<|begin_of_text|>", "<|fim_prefix|>", "<|vision_start|>", "<|python_tag|>",
+    "<|END_OF_TURN_TOKEN|>", "<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜tool▁calls▁begin｜>",
+    "<｜end▁of▁sentence｜>", "[INST]", "[/INST]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]",
+    "[/TOOL_RESULTS]", "[gMASK]", "[SYSTEM_PROMPT]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>",
+    "<eos>", "<unk>", "<pad>", "<start_of_turn>", "<end_of_turn>", "<think>", "</think>",
+    "<tool_call>", "</tool_call>", "<function=run_sql>", "</function>", "<extra_id_0>",
+    "<tool_response>", "<reserved_106>", "<0x0A>", "＜s＞", "<|user|>", "<｜Assistant｜>",
+    "<<|im_start|>>",
 )  # fmt: skip
 ORDINARY = (
-    "a < b and c > d", "x <= 1 OR y >= 2", "[1,2]", "{1,2}", "[a]", "a <> b", "1 << 2", "p <<| q", "p &<| q",
-    "p |>> q", "a || b", "a->>'x'", "ARRAY[1, 2]", "int[]", "x[1:2]", "3 <5> 2", "A -> B", "10 | 20", "👍 <3",
+    "a < b and c > d", "x <= 1 OR y >= 2", "[1,2]", "{1,2}", "[a]", "a <> b", "1 << 2", "p <<| q",
+    "p &<| q", "p |>> q", "a || b", "a->>'x'", "ARRAY[1, 2]", "int[]", "x[1:2]", "3 <5> 2",
+    "A -> B", "10 | 20", "👍 <3",
 )  # fmt: skip
 CANARIES = {
     "table": "<|im_start|>",
@@ -65,7 +68,8 @@ def test_a_tag_in_brackets_stays_readable() -> None:
 TABLES = f"""
 CREATE TYPE mood AS ENUM ('{CANARIES["label"]} calm', 'angry');
 CREATE TABLE "gauge{CANARIES["table"]}" (
-    gauge_id integer PRIMARY KEY, name text NOT NULL, "height{CANARIES["column"]}" integer, mood mood);
+    gauge_id integer PRIMARY KEY, name text NOT NULL, "height{CANARIES["column"]}" integer,
+        mood mood);
 COMMENT ON TABLE "gauge{CANARIES["table"]}" IS 'gauges {CANARIES["comment"]}system';
 INSERT INTO "gauge{CANARIES["table"]}" VALUES
     (1, '{CANARIES["value"]} North', 5, 'angry'), (2, 'South', 6, '{CANARIES["label"]} calm');

@@ -49,22 +49,29 @@ from unified_api import _warn_of_groups
 # `vault` and `shop_order.margin` are closed to all; `buyer` holds personal data; `wide` has too
 # many columns to show.
 DDL = f"""
-CREATE TABLE buyer (buyer_id int PRIMARY KEY, buyer_name text NOT NULL, email text, city text NOT NULL);
-CREATE TABLE shop_order (order_id int PRIMARY KEY, buyer_id int NOT NULL REFERENCES buyer, status text NOT NULL,
+CREATE TABLE buyer (buyer_id int PRIMARY KEY, buyer_name text NOT NULL, email text,
+    city text NOT NULL);
+CREATE TABLE shop_order (order_id int PRIMARY KEY, buyer_id int NOT NULL REFERENCES buyer,
+    status text NOT NULL,
     product text NOT NULL, amount numeric(10,2), margin numeric(10,2), ordered_on date NOT NULL);
 CREATE TABLE vault (vault_id int PRIMARY KEY, passphrase text);
-CREATE TABLE wide (wide_id int PRIMARY KEY, {", ".join(f"measurement_number_{n} numeric(12,2)" for n in range(400))});
+CREATE TABLE wide (wide_id int PRIMARY KEY,
+    {", ".join(f"measurement_number_{n} numeric(12,2)" for n in range(400))});
 COMMENT ON TABLE shop_order IS '订单';
 COMMENT ON COLUMN shop_order.status IS '状态';
 INSERT INTO buyer SELECT n, 'Zebedee Quill ' || n, 'quill' || n || '@example.org',
     (ARRAY['Paris', 'Berlin', 'Oslo'])[1 + n % 3] FROM generate_series(1, 30) AS n;
 INSERT INTO shop_order SELECT n, 1 + n % 30, (ARRAY['paid', 'open', 'cancelled'])[1 + n % 3],
-    'Gizmo ' || chr(65 + n / 26 % 26) || chr(65 + n % 26) || ' set', 10 + n % 7, 1, date '2025-01-01' + n / 2
+    'Gizmo ' || chr(65 + n / 26 % 26) || chr(65 + n % 26) || ' set', 10 + n % 7, 1,
+        date '2025-01-01' + n / 2
     FROM generate_series(1, 600) AS n;
 INSERT INTO vault VALUES (1, 'xyzzy');
 ANALYZE;
 """
-PER_MONTH = "SELECT date_trunc('month', ordered_on)::date AS month, sum(amount) AS total FROM shop_order GROUP BY 1 ORDER BY 1"
+PER_MONTH = (
+    "SELECT date_trunc('month', ordered_on)::date AS month, sum(amount) AS total FROM shop_order "
+    "GROUP BY 1 ORDER BY 1"
+)
 PER_STATUS = "SELECT status, count(*) AS orders FROM shop_order GROUP BY 1 ORDER BY 2 DESC"
 SAVED = {"question": "how many orders per status are there", "sql": PER_STATUS}
 MOST_CHARS = 24_000  # of any result: about 6,000 tokens
@@ -487,7 +494,8 @@ def test_what_a_group_may_not_read_is_in_no_result(
 # How a statement of a user reaches the server: as a query, as a cursor, as the cursor of a block.
 # Plans do otherwise.
 RUN = re.compile(
-    rb"BEGIN READ ONLY; SELECT \w+\.\* FROM|DECLARE citu NO SCROLL CURSOR|OPEN rows SCROLL FOR EXECUTE"
+    rb"BEGIN READ ONLY; SELECT \w+\.\* FROM|DECLARE citu NO SCROLL CURSOR"
+    rb"|OPEN rows SCROLL FOR EXECUTE"
 )
 
 
@@ -651,7 +659,10 @@ def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(
 ) -> None:
     learned = asking.services.store.learned
     question = "which products does the city of Oslo order most"
-    sql = "SELECT product, count(*) FROM shop_order JOIN buyer USING (buyer_id) WHERE city = 'Oslo' GROUP BY 1"
+    sql = (
+        "SELECT product, count(*) FROM shop_order JOIN buyer USING (buyer_id) "
+        "WHERE city = 'Oslo' GROUP BY 1"
+    )
     ann, bob = (ToolBench(asking, audit, Actor(name)) for name in ("ann", "bob"))
     assert ann.call("save_memory", {"question": question, "sql": sql}).error_type is None
     assert "kept already" in ann.call("save_memory", {"question": question, "sql": sql}).text
@@ -742,7 +753,10 @@ def test_one_question_saves_a_few_candidates_and_one_user_some(asking: Asking, a
 # ------------------------------------------------------------------------------
 # rows of earlier calls
 
-PAIRS = "SELECT order_id, amount, extract(day FROM ordered_on)::int AS day_of_month FROM shop_order LIMIT 20"
+PAIRS = (
+    "SELECT order_id, amount, extract(day FROM ordered_on)::int AS day_of_month "
+    "FROM shop_order LIMIT 20"
+)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from store import RunRecord, Runs, Store
 from store.journal import Journal
 from tests.support.databases import Opener
 from tests.support.live import GAUGES
-from tests.support.store_places import Place
+from tests.support.store_servers import StoreServer
 from tests.support.survey.survey_flow import SURVEY, SurveyFlow
 
 LEASE_S = 0.5
@@ -151,7 +151,7 @@ class Told:
 
 
 def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
-    place: Place, opened: Opener, make_database: Callable[[str], str]
+    place: StoreServer, opened: Opener, make_database: Callable[[str], str]
 ) -> None:
     database, rules = opened(make_database(GAUGES)), OfflineSkills()
 

@@ -31,7 +31,7 @@ from common.values import Turn
 from store import EventFrame, RunHead, Runs, RunWrite, Store, Unkept, Waiting
 from store.journal import Journal
 from store.trouble import UNREACHABLE
-from tests.support.store_places import Place, play, until
+from tests.support.store_servers import StoreServer, play, until
 
 
 class State(TypedDict, total=False):
@@ -170,7 +170,7 @@ async def played(store: Store, second: str) -> tuple[list[tuple[str, str]], dict
     return asked, view.last.data
 
 
-def test_every_question_of_a_graph_is_asked_once_and_alone(place: Place) -> None:
+def test_every_question_of_a_graph_is_asked_once_and_alone(place: StoreServer) -> None:
     async def scenario() -> None:
         store = place.open()
         try:
@@ -190,7 +190,7 @@ def test_every_question_of_a_graph_is_asked_once_and_alone(place: Place) -> None
     asyncio.run(scenario())
 
 
-def test_a_graph_that_raises_after_an_answer_ends_the_run(place: Place) -> None:
+def test_a_graph_that_raises_after_an_answer_ends_the_run(place: StoreServer) -> None:
     async def scenario() -> None:
         store = place.open()
         try:
@@ -206,7 +206,7 @@ def test_a_graph_that_raises_after_an_answer_ends_the_run(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_flow_that_is_gone_refuses_the_answer_and_keeps_the_run(place: Place) -> None:
+def test_a_flow_that_is_gone_refuses_the_answer_and_keeps_the_run(place: StoreServer) -> None:
     async def scenario() -> None:
         store = place.open()
         service, upgraded = desk_of(store, AskingFlow(store)), desk_of(store)
@@ -241,9 +241,9 @@ UNREADABLE: tuple[Mapping[str, Any], ...] = (
 
 
 def test_an_abandoned_run_that_can_not_be_read_is_ended_and_keeps_no_other_from_being_ended(
-    place: Place,
+    place: StoreServer,
 ) -> None:
-    """As another version of Citu may have left them: each is resumed by a worker that dies at once."""
+    """As another version of Citu may have left them; each is resumed by a worker that dies."""
 
     async def scenario(store: Store) -> None:
         ids = [uuid.uuid4().hex for _ in range(len(UNREADABLE) + 1)]
@@ -293,7 +293,7 @@ class NotWriting:
 
 
 def test_a_question_that_is_shown_and_not_kept_is_answered_once_the_store_is_back(
-    place: Place,
+    place: StoreServer,
 ) -> None:
     async def scenario(sound: Store) -> None:
         runs = NotWriting(sound.runs)
@@ -341,7 +341,7 @@ class Interposed:
         return interposed
 
 
-def test_a_cancel_while_the_question_is_being_kept_ends_the_run(place: Place) -> None:
+def test_a_cancel_while_the_question_is_being_kept_ends_the_run(place: StoreServer) -> None:
     async def scenario(sound: Store) -> None:
         question, cancelled = Question("q"), asyncio.Queue[asyncio.Task[RunView]]()
 
@@ -365,7 +365,7 @@ def test_a_cancel_while_the_question_is_being_kept_ends_the_run(place: Place) ->
     play(scenario, place.open())
 
 
-def test_a_cancel_while_an_answer_is_taken_ends_the_run(place: Place) -> None:
+def test_a_cancel_while_an_answer_is_taken_ends_the_run(place: StoreServer) -> None:
     async def scenario(sound: Store) -> None:
         service, question = desk_of(sound, AskingFlow(sound)), Question("q")
         service.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)

@@ -11,12 +11,16 @@ from tests.support.asking import Asking
 PATH = "/api/v0/examples"
 LANGUAGES = ("zh", "en")
 DDL = """
-CREATE TABLE vessel (vessel_id int PRIMARY KEY, vessel_name text NOT NULL, flag text, tonnage numeric,
+CREATE TABLE vessel (vessel_id int PRIMARY KEY, vessel_name text NOT NULL, flag text,
+    tonnage numeric,
                      captain_phone text);
-CREATE TABLE voyage (voyage_id int PRIMARY KEY, vessel_id int REFERENCES vessel, sailed_on date, cargo_weight numeric);
-COMMENT ON TABLE vessel IS '船舶'; COMMENT ON COLUMN vessel.tonnage IS '吨位'; COMMENT ON TABLE voyage IS '航次';
+CREATE TABLE voyage (voyage_id int PRIMARY KEY, vessel_id int REFERENCES vessel, sailed_on date,
+    cargo_weight numeric);
+COMMENT ON TABLE vessel IS '船舶'; COMMENT ON COLUMN vessel.tonnage IS '吨位';
+COMMENT ON TABLE voyage IS '航次';
 COMMENT ON COLUMN voyage.cargo_weight IS '货物重量';
-INSERT INTO vessel SELECT n, 'vessel ' || n, (ARRAY['NO', 'PA'])[n % 2 + 1], n * 10, '1380000000' || n % 3
+INSERT INTO vessel SELECT n, 'vessel ' || n, (ARRAY['NO', 'PA'])[n % 2 + 1], n * 10,
+    '1380000000' || n % 3
     FROM generate_series(1, 20) n;
 INSERT INTO voyage SELECT n, n % 20 + 1, DATE '2024-01-01' + n, n FROM generate_series(1, 60) n;
 """

@@ -145,7 +145,7 @@ def test_every_kind_of_value_is_the_same_in_every_format(asking: Asking) -> None
 
 
 def test_a_reader_that_streams_the_sheet_finds_all_rows(asking: Asking) -> None:
-    """It believes what the sheet says of its own size, and looks for itself where it says nothing."""
+    """Read with the size that the sheet states, or as it is found where it states none."""
     run_id = _asked(
         asking, "SELECT x AS number, DATE '2026-01-01' + x AS day FROM generate_series(1, 500) AS x"
     )["run_id"]
@@ -168,7 +168,10 @@ def test_a_result_without_columns_is_a_file_all_the_same(asking: Asking) -> None
 
 def test_rows_beyond_those_of_the_answer_take_no_memory(asking: Asking) -> None:
     """The worker holds a page, not the result."""
-    sql = f"SELECT x AS number, x * 1.5 AS amount, 'name ' || x AS label FROM generate_series(1, {MANY}) AS x"
+    sql = (
+        "SELECT x AS number, x * 1.5 AS amount, 'name ' || x AS label FROM generate_series(1, "
+        f"{MANY}) AS x"
+    )
     answer = _asked(asking, sql)
     assert (answer["query_result"]["row_count"], answer["query_result"]["is_limited"]) == (
         200,
@@ -261,7 +264,8 @@ def test_the_audit_log_says_what_was_exported_and_how_much_of_it(
     def is_gone() -> bool:
         with psycopg2.connect(demo_url) as connection, connection.cursor() as cursor:
             cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' AND query LIKE '%FROM citu'"
+                "SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle' "
+                "AND query LIKE '%FROM citu'"
             )
             return bool(cursor.fetchall() == [(0,)])
 
@@ -269,7 +273,9 @@ def test_the_audit_log_says_what_was_exported_and_how_much_of_it(
 
 
 CHARTS = {
-    "line": "SELECT x::text AS year, x * 2 AS n, 'a$b$' AS part FROM generate_series(2000, 2040) AS x",
+    "line": (
+        "SELECT x::text AS year, x * 2 AS n, 'a$b$' AS part FROM generate_series(2000, 2040) AS x"
+    ),
     "bar": "SELECT '<b>' || x AS part, -x::numeric AS n FROM generate_series(1, 20) AS x",
     "number": "SELECT 1234567.5 AS n",
 }
@@ -300,7 +306,7 @@ def test_a_picture_needs_a_chart_and_matplotlib(
 def test_a_picture_is_of_the_chart_that_the_user_saw(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tool may have been asked for it, and it is another than the rows would get by themselves."""
+    """A tool may have been asked for it, and it is not the one the rows would get by themselves."""
     sql = (
         "SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2"
     )

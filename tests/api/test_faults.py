@@ -267,7 +267,7 @@ def test_a_network_that_falls_silent_is_a_timeout(
 def test_a_lost_cancel_request_is_sent_again(
     citu: Citu, wire: Wire, watch: Watch, model: OpenAiServer
 ) -> None:
-    """As when it overtakes the statement: PostgreSQL forgets a request that finds nothing running."""
+    """PostgreSQL forgets a request that overtakes the statement: it finds nothing running."""
     wire.cancels_to_lose = 2
     with scripted(model, ENDLESS), Stream(citu.port, STREAM, ASK):
         eventually(lambda: watch.running("endless"))

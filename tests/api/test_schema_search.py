@@ -18,17 +18,20 @@ from tests.support.asking import Asking
 
 DDL = """
 CREATE TYPE size AS ENUM ('small', 'large');
-CREATE TABLE student (student_id int PRIMARY KEY, full_name text, phone text, house text, UNIQUE (student_id, house));
+CREATE TABLE student (student_id int PRIMARY KEY, full_name text, phone text, house text,
+    UNIQUE (student_id, house));
 CREATE TABLE course (course_id int PRIMARY KEY, "courseTitle" text, room_size size,
                      term text CHECK (term IN ('spring', 'autumn')));
-CREATE TABLE taken (student_id int REFERENCES student, course_id int REFERENCES course, enrolled_on date,
+CREATE TABLE taken (student_id int REFERENCES student, course_id int REFERENCES course,
+    enrolled_on date,
                     PRIMARY KEY (student_id, course_id));
 CREATE TABLE salary_band (band int PRIMARY KEY);
 CREATE TABLE kiosk_visit (visit int PRIMARY KEY, kiosk_id int);
 CREATE TABLE kiosk (kiosk_id int PRIMARY KEY, place text);
 CREATE SCHEMA old; CREATE TABLE old.student (student_id int PRIMARY KEY);
 COMMENT ON TABLE course IS '课程安排'; COMMENT ON COLUMN course.term IS '学期';
-INSERT INTO student SELECT n, 'Ada Byron', '1380000000' || n % 4, (ARRAY['Ravenhall', 'Oakfield'])[n % 2 + 1]
+INSERT INTO student SELECT n, 'Ada Byron', '1380000000' || n % 4, (ARRAY['Ravenhall',
+    'Oakfield'])[n % 2 + 1]
     FROM generate_series(1, 40) n;
 INSERT INTO kiosk SELECT n, 'Harbourside' FROM generate_series(1, 20) n;
 """

@@ -59,7 +59,8 @@ def _verdict(asking: Asking, sql: str, **fields: Any) -> dict[str, Any]:
 def test_an_accepted_statement(asking: Asking) -> None:
     data = _verdict(
         asking,
-        "SELECT s.category, round(avg(s.floor_area), 1) FROM shop AS s JOIN service_area USING (service_area_id)"
+        "SELECT s.category, round(avg(s.floor_area), 1) FROM shop AS s JOIN service_area "
+        "USING (service_area_id)"
         " GROUP BY 1;",
     )
     assert (data["ok"], data["verdict"], data["error_type"], data["error"]) == (
@@ -308,7 +309,10 @@ def _watching(url: str) -> Iterator[Any]:
 
 def _running(cursor: Any) -> int:
     cursor.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE %s AND pid <> pg_backend_pid()",
+        (
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE %s "
+            "AND pid <> pg_backend_pid()"
+        ),
         ("%AS endless%",),
     )
     return int(cursor.fetchone()[0])
@@ -328,7 +332,10 @@ def test_places_are_shared_and_given_back(demo_url: str) -> None:
             code, data = _post(asking, VALIDATE, {"sql": "SELECT 1"})
             assert (code, data["error_type"]) == (503, "too_many_streams")
             cursor.execute(
-                "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE %s AND pid <> pg_backend_pid()",
+                (
+                    "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE %s "
+                    "AND pid <> pg_backend_pid()"
+                ),
                 ("%AS endless%",),
             )
             running.join()

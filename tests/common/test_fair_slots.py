@@ -7,7 +7,7 @@ import gc
 import random
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -141,54 +141,62 @@ def test_who_stops_waiting_loses_nobody_s_slot() -> None:
     gc.collect()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_slot_is_lost_or_given_twice(seed: int) -> None:
-    """Loops and threads take, wait, give up, and release at random."""
-    slots, most = FairSlots(4, 0.5), Counter[str]()
-    holding: Counter[CallerId] = Counter()
-    lock = threading.Lock()
+class _Storm:
+    """Loops and threads that take, wait, give up, and release at random."""
 
-    def hold(slot: Slot, change: int) -> None:
-        with lock:
-            holding[slot.caller] += change
-            most["all"] = max(most["all"], holding.total())
-            most["one"] = max(most["one"], *holding.values())
+    def __init__(self, slots: FairSlots) -> None:
+        self._slots = slots
+        self._lock = threading.Lock()
+        self._holding: Counter[CallerId] = Counter()
+        self.most_at_once = self.most_of_one = 0
 
-    async def use(chance: random.Random) -> None:
-        slot = await slots.acquire(chance.choice((None, 0, 0.001)))
-        hold(slot, 1)
+    def _hold(self, slot: Slot, change: int) -> None:
+        with self._lock:
+            self._holding[slot.caller] += change
+            self.most_at_once = max(self.most_at_once, self._holding.total())
+            self.most_of_one = max(self.most_of_one, *self._holding.values())
+
+    async def _use(self, chance: random.Random) -> None:
+        slot = await self._slots.acquire(chance.choice((None, 0, 0.001)))
+        self._hold(slot, 1)
         try:
-            for _ in range(chance.randrange(4)):
-                await asyncio.sleep(0)
+            await steps(chance.randrange(4))
         finally:
-            hold(slot, -1)
+            self._hold(slot, -1)
             slot.release()
             slot.release()  # without effect
 
-    async def storm(chance: random.Random) -> None:
-        for _ in range(40):
-            tasks = [started(chance.choice((ANN, BOB, CAT)), use(chance)) for _ in range(12)]
-            await steps(chance.randrange(6))
-            for task in chance.sample(tasks, 4):
-                task.cancel()
-            for ended in await asyncio.gather(*tasks, return_exceptions=True):
-                assert ended is None or isinstance(ended, (asyncio.CancelledError, TimeoutError)), (
-                    ended
-                )
+    async def _crowd(self, chance: random.Random) -> None:
+        callers = [chance.choice((ANN, BOB, CAT)) for _ in range(12)]
+        tasks = [started(caller, self._use(chance)) for caller in callers]
+        await steps(chance.randrange(6))
+        for task in chance.sample(tasks, 4):
+            task.cancel()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            assert ended is None or isinstance(ended, (asyncio.CancelledError, TimeoutError)), ended
 
-    def in_a_thread(chance: random.Random) -> None:
+    def in_a_loop(self, chance: random.Random) -> None:
+        async def crowds() -> None:
+            for _ in range(40):
+                await self._crowd(chance)
+
+        asyncio.run(crowds())
+
+    def in_a_thread(self, chance: random.Random) -> None:
         caller_id.set(chance.choice((ANN, BOB, CAT)))
         for _ in range(200):
-            slot = slots.acquire_in_thread(chance.choice((0, 0.001)))
+            slot = self._slots.acquire_in_thread(chance.choice((0, 0.001)))
             if slot is not None:
-                hold(slot, 1)
-                hold(slot, -1)
+                self._hold(slot, 1)
+                self._hold(slot, -1)
                 slot.release()
 
-    def in_a_loop(chance: random.Random) -> None:
-        asyncio.run(storm(chance))
 
-    works: list[Callable[[random.Random], None]] = [in_a_loop, in_a_loop, in_a_thread, in_a_thread]
+@pytest.mark.parametrize("seed", range(5))
+def test_no_slot_is_lost_or_given_twice(seed: int) -> None:
+    slots = FairSlots(4, 0.5)
+    storm = _Storm(slots)
+    works = [storm.in_a_loop, storm.in_a_loop, storm.in_a_thread, storm.in_a_thread]
     threads = [
         threading.Thread(target=work, args=(random.Random(seed * 10 + n),))
         for n, work in enumerate(works)
@@ -199,8 +207,8 @@ def test_no_slot_is_lost_or_given_twice(seed: int) -> None:
         thread.join(60)
         assert not thread.is_alive()
     assert (slots.free, slots._waiting, slots._held) == (4, {}, {})
-    assert most["all"] <= 4
-    assert most["one"] <= 2
+    assert storm.most_at_once <= 4
+    assert storm.most_of_one <= 2
 
 
 SAME = [

@@ -227,7 +227,8 @@ def test_an_exception_is_one_line_with_its_cause() -> None:
         _raise(ValueError("outer\nlines"), lambda: 1 / 0)
     line = described(caught.value)
     assert re.match(
-        r"ValueError: outer lines \(at tests/common/test_secrets\.py:\d+ .*\) <- ZeroDivisionError: division",
+        r"ValueError: outer lines \(at tests/common/test_secrets\.py:\d+ .*\) "
+        r"<- ZeroDivisionError: division",
         line,
     )
     assert "\n" not in line

@@ -152,7 +152,10 @@ def test_what_an_actor_sees_stays_the_same_object_while_only_functions_change(
     async def main() -> None:
         clerk = asked.open(DEFAULT, CLERK)
         before = await clerk.catalog()
-        function = "CREATE FUNCTION added_later(n integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT n'"
+        function = (
+            "CREATE FUNCTION added_later(n integer) RETURNS integer LANGUAGE sql IMMUTABLE "
+            "AS 'SELECT n'"
+        )
         await asyncio.to_thread(execute, as_admin(url, admin_url), function)
         async with asyncio.timeout(20):
             while await _is_unknown(clerk, call):

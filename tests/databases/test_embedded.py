@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
@@ -312,7 +313,7 @@ def test_the_environment_does_not_configure_the_server(
 
 @pytest.fixture
 def closed_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if PostgreSQL's programs were installed in a folder of root's that nobody else may enter."""
+    """PostgreSQL's programs as in a folder of root's that nobody else may enter."""
     if not IS_ROOT:
         pytest.skip("an ordinary user's server runs the installed programs")
     monkeypatch.setattr(programs, "_is_open_to_all", lambda _files: False)
@@ -451,9 +452,8 @@ def test_data_kept_elsewhere_goes_after_its_temporary_data_dir(
 
 def acquire_in_a_closed_folder() -> Path:
     """The home of a server whose data directory was a closed temporary folder, gone by now."""
-    with reachable_folder() as folder:
-        folder.chmod(0o700)
-        server = EmbeddedServer.acquire(folder / "var")
+    with tempfile.TemporaryDirectory() as folder:
+        server = EmbeddedServer.acquire(Path(folder) / "var")
         server.release()
         return server.home
 

@@ -226,7 +226,10 @@ def test_byte_cap_with_rows_too_wide_to_fetch_together(url: str, opened: Opener)
 
 
 def test_a_cell_beyond_the_byte_cap_is_cut(database: GuardedDatabase) -> None:
-    sql = "SELECT x, repeat('x', CASE x WHEN 3 THEN 5000000 ELSE 1 END) AS x FROM generate_series(1, 9) AS t (x)"
+    sql = (
+        "SELECT x, repeat('x', CASE x WHEN 3 THEN 5000000 ELSE 1 END) AS x "
+        "FROM generate_series(1, 9) AS t (x)"
+    )
     result = run(database, sql)
     assert [row[0] for row in result.rows] == list(range(1, 10))
     assert [row[1] for row in result.rows if row[0] != 3] == ["x"] * 8
@@ -366,7 +369,10 @@ def test_huge_values_never_reach_this_process(url: str, opened: Opener) -> None:
 def test_json_and_arrays_too_long_to_be_read_stay_text(url: str, opened: Opener) -> None:
     database = opened(url, max_result_bytes=4_000_000)
     with peak_growth() as growth:
-        sql = "SELECT json_agg(x % 2 + 10), array_agg(x % 2 + 10), ARRAY[1] FROM generate_series(1, 200000) AS t (x)"
+        sql = (
+            "SELECT json_agg(x % 2 + 10), array_agg(x % 2 + 10), ARRAY[1] FROM generate_series(1, "
+            "200000) AS t (x)"
+        )
         ((json, array, short),) = run(database, sql).rows
     assert json.startswith("[11, 10")
     assert array.startswith("{11,10")
@@ -378,7 +384,10 @@ def test_json_and_arrays_too_long_to_be_read_stay_text(url: str, opened: Opener)
 def test_long_error_messages_are_cut_whatever_the_columns(
     database: GuardedDatabase, columns: str
 ) -> None:
-    sql = f"SELECT {columns} FROM generate_series(1, 2) AS t (x) WHERE repeat('9', 3000000 * x)::int = 1"
+    sql = (
+        f"SELECT {columns} FROM generate_series(1, 2) AS t (x) WHERE repeat('9', "
+        "3000000 * x)::int = 1"
+    )
     with pytest.raises(InvalidSql, match="999…"):
         run(database, sql)
 
@@ -405,7 +414,8 @@ def test_long_notices_and_hints_are_not_kept(
     url = make_database("""
         CREATE FUNCTION noisy(n integer) RETURNS integer STABLE LANGUAGE plpgsql AS $$ BEGIN
         RAISE WARNING '%', repeat('x', 20000000);
-        IF n > 1 THEN RAISE 'no' USING HINT = repeat('x', 20000000), DETAIL = repeat('x', 20000000); END IF;
+        IF n > 1 THEN RAISE 'no' USING HINT = repeat('x', 20000000), DETAIL = repeat('x',
+            20000000); END IF;
         RETURN n; END $$;
         CREATE VIEW quiet AS SELECT noisy(1) AS n;
         CREATE VIEW loud AS SELECT noisy(x) AS n FROM generate_series(1, 2) AS t (x);

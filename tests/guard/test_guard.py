@@ -99,7 +99,8 @@ def _assert_named(reader: GuardedDatabase, case: GuardCase) -> None:
 # These are functions of the user's that look like columns, operators and casts; only the catalogue
 # knows better.
 NEEDS_SERVER = words(
-    "wipe drop pick choose tally scale length spelled ==> + point3 boxed parcel watched watched_by_builtin "
+    "wipe drop pick choose tally scale length spelled ==> + point3 boxed parcel watched "
+    "watched_by_builtin "
     "_watched content label sealed owner depot keeper boxrange"
 )
 
@@ -113,11 +114,13 @@ def test_rejected_statements_are_rejected_without_a_server() -> None:
 
 
 STATE = """
-SELECT (SELECT json_agg(t) FROM customer t)::text, (SELECT count(*) FROM journal), (SELECT last_value FROM counter),
+SELECT (SELECT json_agg(t) FROM customer t)::text, (SELECT count(*) FROM journal),
+    (SELECT last_value FROM counter),
        (SELECT array_agg(relname || coalesce(relacl::text, '') ORDER BY oid)::text FROM pg_class),
        (SELECT array_agg(proname ORDER BY oid)::text FROM pg_proc WHERE oid > 16383),
        (SELECT array_agg(extname)::text FROM pg_extension),
-       (SELECT array_agg(rolname ORDER BY oid)::text FROM pg_roles WHERE rolname NOT LIKE 'citu_test_%'),
+       (SELECT array_agg(rolname ORDER BY oid)::text FROM pg_roles
+           WHERE rolname NOT LIKE 'citu_test_%'),
        (SELECT count(*) FROM pg_largeobject_metadata),
        (SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database
         WHERE locktype = 'advisory' AND datname = current_database())

@@ -54,13 +54,17 @@ CREATE MATERIALIZED VIEW kept AS SELECT id, salary AS pay FROM person;
 CREATE VIEW kept_view AS SELECT pay FROM kept;
 CREATE VIEW by_pay AS SELECT id FROM person ORDER BY salary;
 CREATE VIEW statistics AS SELECT most_common_vals::text AS v FROM pg_stats;
-CREATE VIEW by_text AS SELECT query_to_xml('SELECT salary FROM person', true, true, '')::text AS doc;
-CREATE FUNCTION pay_of(i integer) RETURNS integer LANGUAGE sql STABLE AS 'SELECT salary FROM person WHERE id = i';
+CREATE VIEW by_text AS SELECT query_to_xml('SELECT salary FROM person', true, true,
+    '')::text AS doc;
+CREATE FUNCTION pay_of(i integer) RETURNS integer LANGUAGE sql STABLE
+    AS 'SELECT salary FROM person WHERE id = i';
 CREATE VIEW by_function AS SELECT id, pay_of(id) AS pay FROM trip;
-CREATE FUNCTION pays(i integer, n integer) RETURNS integer LANGUAGE sql STABLE AS 'SELECT n * pay_of(i)';
+CREATE FUNCTION pays(i integer, n integer) RETURNS integer LANGUAGE sql STABLE
+    AS 'SELECT n * pay_of(i)';
 CREATE OPERATOR ### (LEFTARG = integer, RIGHTARG = integer, FUNCTION = pays);
 CREATE FUNCTION regional(i integer) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT i';
-CREATE VIEW by_harmless_function AS SELECT regional(id) AS id, current_setting('work_mem') AS m FROM trip;
+CREATE VIEW by_harmless_function AS SELECT regional(id) AS id, current_setting('work_mem') AS m
+    FROM trip;
 CREATE VIEW by_operator AS SELECT id ### 1 AS pay FROM trip;
 CREATE VIEW finance.trips AS SELECT * FROM trip;
 CREATE VIEW finance.people AS SELECT id, name FROM person;
@@ -80,7 +84,8 @@ CREATE TABLE part (id integer, code text);
 CREATE TABLE special_part () INHERITS (part);
 INSERT INTO special_part VALUES (1, '777');
 CREATE TABLE base (id integer, hush text);
-CREATE TABLE derived (x integer, loud text GENERATED ALWAYS AS (hush || '!') STORED) INHERITS (base);
+CREATE TABLE derived (x integer, loud text GENERATED ALWAYS
+    AS (hush || '!') STORED) INHERITS (base);
 INSERT INTO derived (id, hush, x) VALUES (1, '777', 2);
 CREATE TABLE weird (a text);
 CREATE TABLE "we[i]rd" (a text);
@@ -654,7 +659,8 @@ def _facts_of(encoding: str) -> ServerFacts:
     attributes = dict.fromkeys(relations, ())
     columns = {key: frozenset(("id",)) for key in relations}
     return replace(
-        BUILTIN, encoding=encoding, relations=relations, attributes=attributes, columns=columns, is_complete=True,
+        BUILTIN, encoding=encoding, relations=relations, attributes=attributes, columns=columns,
+        is_complete=True,
         is_followable=True, system_relations=frozenset(("pg_settings",)),
     )  # fmt: skip
 
@@ -717,7 +723,10 @@ def test_a_database_of_another_encoding(admin_url: str) -> None:
     execute(admin_url, f"DROP DATABASE IF EXISTS {name}")
     execute(
         admin_url,
-        f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'",
+        (
+            f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' "
+            "LOCALE_PROVIDER libc LOCALE 'C'"
+        ),
     )
     url = make_dsn(admin_url, dbname=name, client_encoding="UTF8")
     database = open_asked(url, denied_objects=[f'public."{LONG}zehn"'])

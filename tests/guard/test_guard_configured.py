@@ -1,4 +1,4 @@
-"""What the operator may change about the guard, what it reports, and what it does about extensions."""
+"""What operators may change about the guard, what it reports, and what extensions it trusts."""
 
 import asyncio
 from collections.abc import Callable, Iterator

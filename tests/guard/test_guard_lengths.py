@@ -1,5 +1,6 @@
-"""What a statement builds and how long PostgreSQL works on it: the guard's bounds, held against what
-PostgreSQL does, and the plan's.
+"""What a statement builds and how long PostgreSQL works on it.
+
+The guard's bounds are held against what PostgreSQL does, and the plan's.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import CostExceeded, ForbiddenObject, QueryTimeout
+from common.errors import CostExceeded, ForbiddenObject, InvalidSql, QueryTimeout, ValidationFailed
 from databases.execution.guarded import GuardedDatabase
 from guard import Guard, lengths
 from guard.document_paths import json_path_degree
@@ -120,16 +121,34 @@ CALLS = [
     "format('%*s', {1}, {0})",
 ]
 AMOUNTS = [
-    "{}", "({}::text)::int", "(SELECT {})", "(VALUES ({}))", "({} + 0)", "(1 * {})", "abs(-{})", "greatest(1, {})",
-    "CASE WHEN random() < 2 THEN {} END", "coalesce(NULL, {})", "(ARRAY[{}])[1]", "'{}'::int", "({} / 1)",
+    "{}",
+    "({}::text)::int",
+    "(SELECT {})",
+    "(VALUES ({}))",
+    "({} + 0)",
+    "(1 * {})",
+    "abs(-{})",
+    "greatest(1, {})",
+    "CASE WHEN random() < 2 THEN {} END",
+    "coalesce(NULL, {})",
+    "(ARRAY[{}])[1]",
+    "'{}'::int",
+    "({} / 1)",
     "(SELECT n FROM (VALUES (1), ({})) AS t (n) ORDER BY n DESC LIMIT 1)",
     "(SELECT max(n) FROM unnest(ARRAY[{}]) AS n)",
-    "(WITH c(n) AS (SELECT {}) SELECT n FROM c)", "(SELECT * FROM (SELECT {}) AS s)", "('[{}]'::jsonb ->> 0)::int",
-    "(SELECT {} UNION SELECT 1 ORDER BY 1 DESC LIMIT 1)", "to_number('{}', '9999999999')::int", "nullif({}, 1)",
+    "(WITH c(n) AS (SELECT {}) SELECT n FROM c)",
+    "(SELECT * FROM (SELECT {}) AS s)",
+    "('[{}]'::jsonb ->> 0)::int",
+    "(SELECT {} UNION SELECT 1 ORDER BY 1 DESC LIMIT 1)",
+    "to_number('{}', '9999999999')::int",
+    "nullif({}, 1)",
     "(SELECT (s).n FROM (SELECT {} AS n) AS s)",
     "(SELECT s.n FROM (SELECT {} AS n) AS t JOIN (SELECT {} AS n) AS s ON true)",
-    "(SELECT n FROM generate_series({0}, {0}) AS n)", "least({}, {})", "round({}.4)::int", "(SELECT sum({})::int)",
-]  # fmt: skip
+    "(SELECT n FROM generate_series({0}, {0}) AS n)",
+    "least({}, {})",
+    "round({}.4)::int",
+    "(SELECT sum({})::int)",
+]
 
 
 def test_no_way_of_writing_a_large_amount_passes() -> None:
@@ -149,14 +168,30 @@ def test_no_way_of_writing_a_large_amount_passes() -> None:
 
 
 UNPROVEN_AMOUNTS = [
-    "width_bucket(2.0, 0, 1, 2000000000)", "1000 * ascii('x')", "('100.0.0.0'::inet - '0.0.0.0'::inet)::int",
-    "('0/FFFFFFF'::pg_lsn - '0/0'::pg_lsn)::int", "hashtext('x')", "X'0FFFFFFF'::int", "'$999,999,999'::money::numeric::int",
-    "to_number('999,999,999', '999G999G999')::int", "reverse('00000000091')::int", "split_part('0.1000000000', '.', 2)::int",
-    "extract(day FROM interval '900000000 days')::int", "(1 / random() * 100000)::int", "factorial(12)::int", "lcm(99991, 9973)::int",
-    "({}::jsonb ->> 'n')::int".format(r"""'{"n":"\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039"}'"""),
-    "(jsonb_path_query('{\"n\": 30000}', '$.n * $.n') #>> '{}')::int", "(SELECT sum(n)::int FROM generate_series(1, 100000) AS n)",
-    "(WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1000000 FROM r WHERE n < 1000000000) SELECT max(n) FROM r)",
-]  # fmt: skip
+    "width_bucket(2.0, 0, 1, 2000000000)",
+    "1000 * ascii('x')",
+    "('100.0.0.0'::inet - '0.0.0.0'::inet)::int",
+    "('0/FFFFFFF'::pg_lsn - '0/0'::pg_lsn)::int",
+    "hashtext('x')",
+    "X'0FFFFFFF'::int",
+    "'$999,999,999'::money::numeric::int",
+    "to_number('999,999,999', '999G999G999')::int",
+    "reverse('00000000091')::int",
+    "split_part('0.1000000000', '.', 2)::int",
+    "extract(day FROM interval '900000000 days')::int",
+    "(1 / random() * 100000)::int",
+    "factorial(12)::int",
+    "lcm(99991, 9973)::int",
+    "({}::jsonb ->> 'n')::int".format(
+        r"""'{"n":"\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039\\u0039"}'"""
+    ),
+    "(jsonb_path_query('{\"n\": 30000}', '$.n * $.n') #>> '{}')::int",
+    "(SELECT sum(n)::int FROM generate_series(1, 100000) AS n)",
+    (
+        "(WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1000000 FROM r "
+        "WHERE n < 1000000000) SELECT max(n) FROM r)"
+    ),
+]
 
 
 def test_an_amount_that_nothing_proves_to_be_small_is_refused() -> None:
@@ -168,14 +203,23 @@ def test_an_amount_that_nothing_proves_to_be_small_is_refused() -> None:
 
 
 GATHERED = [
-    "string_agg(name, '') LIKE string_agg('%' || name, '')", "translate(string_agg(name, ''), string_agg(name, 'x'), '')",
-    "jsonb_agg(name) - array_agg(name)", "jsonb_agg(name) @> jsonb_agg(id)", "array_agg(id) && array_agg(-id)",
-    "normalize(string_agg(name, ''))", "ts_rank_cd(to_tsvector(string_agg(name, '')), 'a & b')",
+    "string_agg(name, '') LIKE string_agg('%' || name, '')",
+    "translate(string_agg(name, ''), string_agg(name, 'x'), '')",
+    "jsonb_agg(name) - array_agg(name)",
+    "jsonb_agg(name) @> jsonb_agg(id)",
+    "array_agg(id) && array_agg(-id)",
+    "normalize(string_agg(name, ''))",
+    "ts_rank_cd(to_tsvector(string_agg(name, '')), 'a & b')",
     "string_agg('(0,0)', ',')::path <-> string_agg('(1,1)', ',')::path",
-    "jsonb_path_exists(jsonb_agg(id), '$[*] ? (@ == $[*])')", "jsonb_agg(id) @? '$[*] ? (@[*] > @[*])'",
-    "string_agg(name, '') LIKE ANY (array_agg(name))", "repeat(string_agg(name, ''), 1000)",
-    "min(name) FILTER (WHERE (SELECT string_agg(name, '') FROM customer) LIKE (SELECT string_agg(name, '') FROM customer))",
-]  # fmt: skip
+    "jsonb_path_exists(jsonb_agg(id), '$[*] ? (@ == $[*])')",
+    "jsonb_agg(id) @? '$[*] ? (@[*] > @[*])'",
+    "string_agg(name, '') LIKE ANY (array_agg(name))",
+    "repeat(string_agg(name, ''), 1000)",
+    (
+        "min(name) FILTER (WHERE (SELECT string_agg(name, '') "
+        "FROM customer) LIKE (SELECT string_agg(name, '') FROM customer))"
+    ),
+]
 
 
 def test_two_gathered_values_meet_only_in_what_is_known_to_be_quick() -> None:
@@ -213,20 +257,31 @@ def test_json_paths_are_judged_by_how_often_they_look(path: str, degree: int | N
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "guard"
-ANALYSES = [
-    line
-    for line in (FIXTURES / "analyses.sql").read_text("utf-8").splitlines()
-    if not line.startswith("--")
-]
+
+
+def _statements(name: str) -> list[str]:
+    lines = (FIXTURES / name).read_text("utf-8").splitlines()
+    return [line for line in lines if not line.startswith("--")]
+
+
+ANALYSES, AMOUNTS_OF_TABLES = _statements("analyses.sql"), _statements("amounts.sql")
 MANY = """
-CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r FROM generate_series(1, 60000) AS n;
+CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r
+    FROM generate_series(1, 60000) AS n;
 ANALYZE pile;
+CREATE TABLE hoard AS SELECT n AS id, 'a' || n AS t FROM generate_series(40000, 60000, 10000) AS n;
+CREATE VIEW tens AS SELECT a.id FROM customer a, customer b, customer c, customer d, customer e,
+    (SELECT o.id FROM orders o, orders p, orders q, orders r, orders s) AS f;
+CREATE VIEW twice AS SELECT t.id FROM tens t JOIN tens u USING (id);
+CREATE VIEW wide AS SELECT t.id FROM twice t, twice u;
+CREATE MATERIALIZED VIEW kept AS SELECT t.id FROM twice t WHERE false;
+CREATE VIEW counted AS SELECT t.id, count(*) FROM twice t GROUP BY t.id;
 """
 
 
 @pytest.fixture(scope="module")
 def analysed(make_database: Callable[[str], str]) -> Iterator[GuardedDatabase]:
-    """The tables of the guard's specification, and one of 60,000 rows."""
+    """The tables of the guard's specification, one of 60,000 rows, and one of large numbers."""
     schema = (FIXTURES / "schema.sql").read_text("utf-8")
     tables, _, _ = schema.partition("CREATE FUNCTION")  # not what shares symbols with built-ins
     database = open_asked(make_database(tables + MANY))
@@ -246,13 +301,28 @@ def test_what_analysts_write_is_accepted_and_runs(analysed: GuardedDatabase) -> 
         asyncio.run(run_all())
 
 
+def test_amounts_that_come_from_tables_are_refused_before_anything_is_built(
+    analysed: GuardedDatabase,
+) -> None:
+    async def all_refused() -> None:
+        for sql in AMOUNTS_OF_TABLES:
+            with cases.case(sql), pytest.raises(InvalidSql, match=r"least\(n, 1000\)"):
+                await analysed.run(sql)
+
+    with all_cases() as cases:
+        asyncio.run(all_refused())
+
+
 PILES = [
     "SELECT length(string_agg(a.t, '')) FROM pile a, pile b",
     "SELECT cardinality(array_agg(a.id)) FROM pile a JOIN pile b ON a.id <> b.id",
     "SELECT cardinality(ARRAY(SELECT a.id FROM pile a, pile b))",
     "SELECT (SELECT string_agg(a.t, '') FROM pile a, pile b)",
     "SELECT range_agg(r)::text FROM pile",
-    "SELECT length(string_agg(s, '')) FROM (SELECT string_agg(a.t, ',') AS s FROM pile a, pile b GROUP BY a.id) AS s",
+    (
+        "SELECT length(string_agg(s, '')) FROM (SELECT string_agg(a.t, ',') AS s FROM pile a, "
+        "pile b GROUP BY a.id) AS s"
+    ),
     "SELECT length(string_agg(repeat('x', 100000), '')) FROM pile",
 ]
 
@@ -276,9 +346,18 @@ def test_what_is_gathered_is_held_against_the_plan_before_it_runs(
 
 MODEST = [
     "SELECT count(*) FROM pile a, pile b WHERE a.id = b.id",
-    "SELECT length(string_agg(t, ',')), cardinality(array_agg(id)), json_array_length(json_agg(id)) FROM pile",
-    "SELECT max(n) FROM (SELECT cardinality(array_agg(a.t)) AS n FROM pile a, generate_series(1, 3) AS b GROUP BY a.id) AS s",
-    "SELECT string_agg(m, ',') FROM (SELECT (a.id % 5)::text AS m, count(*) FROM pile a, generate_series(1, 20) AS b GROUP BY 1) AS s",
+    (
+        "SELECT length(string_agg(t, ',')), cardinality(array_agg(id)), "
+        "json_array_length(json_agg(id)) FROM pile"
+    ),
+    (
+        "SELECT max(n) FROM (SELECT cardinality(array_agg(a.t)) AS n FROM pile a, "
+        "generate_series(1, 3) AS b GROUP BY a.id) AS s"
+    ),
+    (
+        "SELECT string_agg(m, ',') FROM (SELECT (a.id % 5)::text AS m, count(*) FROM pile a, "
+        "generate_series(1, 20) AS b GROUP BY 1) AS s"
+    ),
 ]
 
 
@@ -292,14 +371,37 @@ def test_modest_lists_of_many_rows_are_gathered(analysed: GuardedDatabase) -> No
         asyncio.run(run_all())
 
 
+def test_a_view_counts_as_the_relations_that_its_query_joins(analysed: GuardedDatabase) -> None:
+    for few in ("twice, tens", "wide", "kept, kept a, twice", "counted, counted c, twice"):
+        asyncio.run(analysed.inspect(f"SELECT 1 FROM {few}"))
+    for many in ("twice, twice t", "twice t JOIN tens u USING (id), orders", "wide, orders"):
+        with pytest.raises(ValidationFailed, match="joined together"):
+            asyncio.run(analysed.inspect(f"SELECT 1 FROM {many}"))
+
+
 QUICK = [
     "SELECT string_agg(t, '') LIKE '%a%b%a%c', translate(string_agg(t, ''), '123', '') FROM pile",
-    "SELECT array_agg(id) @> ARRAY[-1], array_position(array_agg(t), 'x'), 'x' = ANY (array_agg(t)) FROM pile",
-    "SELECT length(regexp_replace(string_agg(t, ''), 'a(1|2)*', '', 'g')), md5(string_agg(t, '')) FROM pile",
-    "SELECT jsonb_path_exists(jsonb_agg(t), '$[*] ? (@ == \"x\")'), jsonb_agg(id) - 5, jsonb_agg(t) ? 'x' FROM pile",
-    "SELECT jsonb_pretty(jsonb_object_agg(t, id)) LIKE '%x', length(array_to_string(array_agg(t), ', ')) FROM pile",
+    (
+        "SELECT array_agg(id) @> ARRAY[-1], array_position(array_agg(t), 'x'), "
+        "'x' = ANY (array_agg(t)) FROM pile"
+    ),
+    (
+        "SELECT length(regexp_replace(string_agg(t, ''), 'a(1|2)*', '', 'g')), md5(string_agg(t, "
+        "'')) FROM pile"
+    ),
+    (
+        "SELECT jsonb_path_exists(jsonb_agg(t), '$[*] ? (@ == \"x\")'), jsonb_agg(id) - 5, "
+        "jsonb_agg(t) ? 'x' FROM pile"
+    ),
+    (
+        "SELECT jsonb_pretty(jsonb_object_agg(t, id)) LIKE '%x', "
+        "length(array_to_string(array_agg(t), ', ')) FROM pile"
+    ),
     "SELECT strpos(repeat('a', 1000000), repeat('a', 100) || 'b'), length(repeat('x', 10000000))",
-    "SELECT length(('[' || repeat('1,', 100000) || '1]')::json::text), cardinality(string_to_array(repeat('a,', 900000), ','))",
+    (
+        "SELECT length(('[' || repeat('1,', 100000) || '1]')::json::text), "
+        "cardinality(string_to_array(repeat('a,', 900000), ','))"
+    ),
     "SELECT factorial(20000) % (factorial(10000) + 1) > 0",
 ]
 

@@ -148,8 +148,14 @@ def test_statements_made_of_others_get_a_verdict_by_the_servers_facts(
 ) -> None:
     for sql in (
         f"({one}\n) UNION ({other}\n)",
-        f"SELECT z.pick, (z).v FROM ({one}\n) AS z (a, b), depot AS d WHERE d.content = ({other}\n)",
-        f"WITH q AS ({one}\n) SELECT ({other}\n), q.*, coalesce(q.owner, 1) FROM q, depot ORDER BY 1",
+        (
+            f"SELECT z.pick, (z).v FROM ({one}\n) AS z (a, b), depot AS d "
+            f"WHERE d.content = ({other}\n)"
+        ),
+        (
+            f"WITH q AS ({one}\n) SELECT ({other}\n), q.*, coalesce(q.owner, 1) FROM q, "
+            "depot ORDER BY 1"
+        ),
     ):
         with contextlib.suppress(CituError):
             owner.check(sql)

@@ -34,7 +34,8 @@ from tests.support.effort import tries
 
 DDL = """
 CREATE VIEW told AS SELECT current_setting('citu.user_id', true) AS user_id,
-    current_setting('citu.groups', true) AS groups, to_jsonb(current_setting('citu.groups', true)::text[]) AS listed;
+    current_setting('citu.groups', true) AS groups, to_jsonb(current_setting('citu.groups',
+        true)::text[]) AS listed;
 CREATE TABLE note (id integer, owner text, words text);
 INSERT INTO note VALUES (1, 'ann', 'hers'), (2, 'bo', 'his');
 ALTER TABLE note ENABLE ROW LEVEL SECURITY;
@@ -316,20 +317,26 @@ CREATE VIEW over_invoking AS SELECT * FROM invoking;
 CREATE VIEW closed AS SELECT * FROM secret;
 CREATE VIEW unrelated AS SELECT 1 AS one;
 CREATE MATERIALIZED VIEW stored AS SELECT * FROM invoking;
-CREATE TABLE owned (id integer); ALTER TABLE owned ENABLE ROW LEVEL SECURITY; ALTER TABLE owned OWNER TO citu_reader;
-CREATE TABLE forced (id integer); ALTER TABLE forced ENABLE ROW LEVEL SECURITY; ALTER TABLE forced OWNER TO citu_reader;
+CREATE TABLE owned (id integer); ALTER TABLE owned ENABLE ROW LEVEL SECURITY;
+ALTER TABLE owned OWNER TO citu_reader;
+CREATE TABLE forced (id integer); ALTER TABLE forced ENABLE ROW LEVEL SECURITY;
+ALTER TABLE forced OWNER TO citu_reader;
 ALTER TABLE forced FORCE ROW LEVEL SECURITY;
-CREATE TABLE parted (id integer) PARTITION BY RANGE (id); ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
+CREATE TABLE parted (id integer) PARTITION BY RANGE (id);
+ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
 CREATE TABLE part_low PARTITION OF parted FOR VALUES FROM (0) TO (10);
 CREATE TABLE part_high PARTITION OF parted FOR VALUES FROM (10) TO (20);
 ALTER TABLE part_high ENABLE ROW LEVEL SECURITY;
 CREATE VIEW over_part WITH (security_invoker) AS SELECT * FROM part_low;
 CREATE TABLE general (id integer); CREATE TABLE special () INHERITS (general);
 ALTER TABLE special ENABLE ROW LEVEL SECURITY;
-CREATE FUNCTION all_secrets() RETURNS SETOF secret LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT * FROM secret';
-CREATE FUNCTION not_allowed() RETURNS SETOF secret LANGUAGE sql STABLE SECURITY DEFINER AS 'SELECT * FROM secret';
+CREATE FUNCTION all_secrets() RETURNS SETOF secret LANGUAGE sql STABLE SECURITY DEFINER
+    AS 'SELECT * FROM secret';
+CREATE FUNCTION not_allowed() RETURNS SETOF secret LANGUAGE sql STABLE SECURITY DEFINER
+    AS 'SELECT * FROM secret';
 ALTER VIEW invoking OWNER TO citu_reader;
-CREATE VIEW readers WITH (security_invoker = false) AS SELECT * FROM secret; ALTER VIEW readers OWNER TO citu_reader;
+CREATE VIEW readers WITH (security_invoker = false) AS SELECT * FROM secret;
+ALTER VIEW readers OWNER TO citu_reader;
 """
 
 
@@ -428,7 +435,10 @@ def test_a_user_whom_the_database_s_encoding_can_not_hold(admin_url: str) -> Non
     execute(admin_url, f"DROP DATABASE IF EXISTS {name}")
     execute(
         admin_url,
-        f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'",
+        (
+            f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' "
+            "LOCALE_PROVIDER libc LOCALE 'C'"
+        ),
     )
 
     async def main() -> None:

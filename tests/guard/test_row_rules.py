@@ -131,7 +131,8 @@ tables:
   public.orders:
     - groups: everyone
       rows: all
-      masks: {note: null, amount: "round(amount, -2)", placed: "date_trunc('year', placed)", phone: "'***'", tags: null}
+      masks: {note: null, amount: "round(amount, -2)", placed: "date_trunc('year', placed)",
+              phone: "'***'", tags: null}
 """
 MASKED_ROWS = {
     ("a",): ["(1, 'H**', None, '***')", "(2, 'L**', None, '***')"],
@@ -169,9 +170,15 @@ def test_statements_see_nothing_behind_a_mask(ann: Bench) -> None:
         "SELECT note, amount, placed::text, phone, tags FROM orders WHERE id = 10": [
             "(None, Decimal('0'), '2024-01-01', '***', None)"
         ],
-        "SELECT id FROM orders WHERE note LIKE 'SECRET%' OR phone LIKE '138%' OR tags IS NOT NULL": [],
+        (
+            "SELECT id FROM orders WHERE note LIKE 'SECRET%' OR phone LIKE '138%' "
+            "OR tags IS NOT NULL"
+        ): [],
         "SELECT count(*) FROM orders": ["(10,)"],
-        "SELECT id FROM orders WHERE placed > '2023-06-01'::date AND length(phone) = 3 AND amount > 99 ORDER BY 1": [
+        (
+            "SELECT id FROM orders WHERE placed > '2023-06-01'::date AND length(phone) = 3 "
+            "AND amount > 99 ORDER BY 1"
+        ): [
             "(1,)",
             "(14,)",
         ],
@@ -239,17 +246,30 @@ def test_a_table_that_no_grant_opens_shows_no_rows(ann: Bench) -> None:
 CONDITIONS = {
     # Innermost first, as in SQL; what is found is written down.
     "tenant IN (SELECT tenant FROM membership WHERE user_id = 'bob')": "1 2 3",
-    "EXISTS (SELECT 1 FROM membership m WHERE m.tenant = orders.tenant AND user_id = 'bob')": "1 2 3",
-    "EXISTS (SELECT * FROM membership WHERE membership.tenant = public.orders.tenant AND role = 'boss')": "3",
+    (
+        "EXISTS (SELECT 1 FROM membership m WHERE m.tenant = orders.tenant AND user_id = 'bob')"
+    ): "1 2 3",
+    (
+        "EXISTS (SELECT * FROM membership WHERE membership.tenant = public.orders.tenant "
+        "AND role = 'boss')"
+    ): "3",
     "EXISTS (SELECT 1 FROM orders o WHERE o.parent_id = orders.id)": "1 10 11 13 14",
-    "(SELECT count(*) FROM line l JOIN product p ON p.code = l.code WHERE order_id = orders.id) > 1": "1 10",
+    (
+        "(SELECT count(*) FROM line l JOIN product p ON p.code = l.code "
+        "WHERE order_id = orders.id) > 1"
+    ): "1 10",
     "id IN (SELECT s.order_id FROM (SELECT order_id FROM line WHERE no = 2) s)": "1 10 14",
     "tenant = ANY (SELECT g.name FROM unnest(:groups) AS g (name))": "10 11 12 13 14 15",
     "id IN (SELECT s FROM (SELECT order_id AS s, no FROM line) q WHERE no = 2)": "1 10 14",
-    "id IN (SELECT y FROM (SELECT order_id, no FROM line) q (y) WHERE no = 2 GROUP BY y ORDER BY y)": "1 10 14",
+    (
+        "id IN (SELECT y FROM (SELECT order_id, no FROM line) q (y) WHERE no = 2 "
+        "GROUP BY y ORDER BY y)"
+    ): "1 10 14",
     "id = (SELECT count(*) AS id FROM line GROUP BY no ORDER BY id LIMIT 1)": "3",
     "id IN (SELECT order_id FROM line UNION SELECT 15 ORDER BY 1)": "1 3 10 11 12 14 15",
-    "id IN (SELECT x.id FROM line l, LATERAL (SELECT l.order_id AS id) x WHERE l.no = 2)": "1 10 14",
+    (
+        "id IN (SELECT x.id FROM line l, LATERAL (SELECT l.order_id AS id) x WHERE l.no = 2)"
+    ): "1 10 14",
     "tenant = 'b' OR tenant = 'c' OR (tenant = 'x' OR id = 15)": "1 2 3 13 14 15",
     "ctid IS NOT NULL AND tenant IS NULL": "4",
     "id * id > 120 AND id - id = 0": "11 12 13 14 15",
@@ -261,16 +281,24 @@ MISFITS = {
     "customer.id = 1": "customer is no table that it reads from",
     "id IN (SELECT id FROM nowhere)": "there is no table public.nowhere",
     "EXISTS (SELECT FROM membership m WHERE m.tenant = tenant)": "it compares m.tenant with itself",
-    "EXISTS (SELECT FROM membership m WHERE lower(m.tenant) = lower(tenant))": "it compares m.tenant with itself",
+    "EXISTS (SELECT FROM membership m WHERE lower(m.tenant) = lower(tenant))": (
+        "it compares m.tenant with itself"
+    ),
     "id = id": "it compares orders.id with itself",
-    "EXISTS (SELECT FROM line, product WHERE code = note)": "write whose column code is: line.code or product.code",
+    "EXISTS (SELECT FROM line, product WHERE code = note)": (
+        "write whose column code is: line.code or product.code"
+    ),
     "id IN (SELECT s FROM (SELECT order_id + 0 FROM line) q)": "write whose column s is: q.s",
-    "id IN (SELECT order_id FROM (SELECT * FROM line) q)": "write whose column order_id is: q.order_id",
+    "id IN (SELECT order_id FROM (SELECT * FROM line) q)": (
+        "write whose column order_id is: q.order_id"
+    ),
     "id IN (SELECT g FROM generate_series(1, 9) AS g)": "write whose column g is: g.g",
     "id IN (WITH w AS (SELECT 1 AS id) SELECT w.id FROM w)": "WITH is not allowed in it",
     "orders IS NOT NULL": "orders has no column orders",
     "orders.* IS NOT NULL": "name its columns one by one",
-    "EXISTS (SELECT FROM (orders o JOIN line l ON true) AS j)": "its subqueries may read tables, joins",
+    "EXISTS (SELECT FROM (orders o JOIN line l ON true) AS j)": (
+        "its subqueries may read tables, joins"
+    ),
     "note": "argument of WHERE must be type boolean, not type text",
     "id = 'x'::text": "operator does not exist: integer = text",
     "nofunction(id)": "function nofunction(integer) does not exist",
@@ -285,8 +313,14 @@ def test_a_name_in_a_condition_means_one_thing(ann: Bench) -> None:
     around = (
         f"SELECT {ids} FROM orders",
         f"SELECT {ids} FROM orders AS membership",
-        f"WITH membership AS (SELECT 1 AS id, 'a' AS tenant), line AS (SELECT 1) SELECT {ids} FROM orders",
-        f"SELECT (SELECT {ids} FROM orders) FROM (SELECT 'b' AS tenant, 0 AS order_id, 'bob' AS user_id) AS m",
+        (
+            "WITH membership AS (SELECT 1 AS id, 'a' AS tenant), line AS (SELECT 1) "
+            f"SELECT {ids} FROM orders"
+        ),
+        (
+            f"SELECT (SELECT {ids} FROM orders) FROM (SELECT 'b' AS tenant, 0 AS order_id, 'bob' "
+            "AS user_id) AS m"
+        ),
     )
     with all_cases() as cases:
         for condition, found in CONDITIONS.items():
@@ -319,7 +353,8 @@ def test_a_condition_that_does_not_fit_closes_its_table(
 
 def test_a_mistake_closes_a_table_only_for_whom_it_counts(ann: Bench) -> None:
     rules = _rules(
-        "tables:\n  public.orders:\n  - {groups: [a], rows: gone = 1}\n  - {groups: [b], rows: id = 1}\n"
+        "tables:\n  public.orders:\n  - {groups: [a], rows: gone = 1}\n  - {groups: [b], "
+        "rows: id = 1}\n"
         "  - {groups: [c], rows: all, masks: {nothing: null}}\n  public.gone: []\n"
     )
     problems = asyncio.run(rules.check(ann.known))
@@ -422,7 +457,10 @@ def test_what_no_subquery_can_stand_for_is_refused(ann: Bench) -> None:
         for sql in (
             "SELECT orders.id FROM public.orders JOIN archive.orders ON orders.id = 1",
             "SELECT ctid, * FROM orders",
-            "SELECT x.* FROM orders, XMLTABLE('/r' PASSING '<r/>'::xml COLUMNS a text PATH '.') AS x",
+            (
+                "SELECT x.* FROM orders, XMLTABLE('/r' PASSING '<r/>'::xml COLUMNS a text "
+                "PATH '.') AS x"
+            ),
             f"SELECT {' + '.join(['id'] * 700)} FROM orders",
         ):
             with cases.case(sql[:80]), pytest.raises(StatementRejected) as caught:

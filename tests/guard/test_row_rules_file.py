@@ -48,14 +48,22 @@ MISTAKES = {
 GRANTS = {
     "rows: all": "3: a grant has no groups",
     "groups: everyone": "3: a grant has no rows",
-    "groups: sales, rows: all": "3: groups must be a list of groups, groups: [sales], or the word everyone",
+    "groups: sales, rows: all": (
+        "3: groups must be a list of groups, groups: [sales], or the word everyone"
+    ),
     "groups: [], rows: all": "3: groups is empty: name the groups, or write everyone",
-    "groups: [x], rows: all, row: all": "3: a grant has no key 'row': there are groups, rows, masks",
+    "groups: [x], rows: all, row: all": (
+        "3: a grant has no key 'row': there are groups, rows, masks"
+    ),
     "groups: [x], rows: [a]": "3: rows must be a text with an SQL expression",
     "groups: [x], rows: all, masks: [a]": "3: masks must be a mapping of columns",
     "groups: [x], rows: all, masks: {p: '***'}": "3: the mask of p: it is no SQL expression",
-    "groups: [x], rows: all, masks: {p: (SELECT 1)}": "3: the mask of p: a mask may not have subqueries",
-    "groups: [x], rows: all, masks: {p: sum(q) OVER ()}": "3: the mask of p: a mask may not have window functions",
+    "groups: [x], rows: all, masks: {p: (SELECT 1)}": (
+        "3: the mask of p: a mask may not have subqueries"
+    ),
+    "groups: [x], rows: all, masks: {p: sum(q) OVER ()}": (
+        "3: the mask of p: a mask may not have window functions"
+    ),
 }
 CONDITIONS = {
     "": "it is no SQL expression",

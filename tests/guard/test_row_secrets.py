@@ -21,7 +21,8 @@ from tests.support.row_worlds import POLICIES, TABLES, Way, World, prompts, serv
 FEEDBACK, KNOWLEDGE = "/api/v0/feedback", "/api/v0/knowledge"
 WORDS = Reply("These are the rows.")
 BY_MONTH = (
-    "SELECT s.sold_on, c.name, sum(s.amount) AS amount FROM sale s JOIN customer c ON c.id = s.customer_id"
+    "SELECT s.sold_on, c.name, sum(s.amount) AS amount FROM sale s "
+    "JOIN customer c ON c.id = s.customer_id"
     " GROUP BY s.sold_on, c.name ORDER BY s.sold_on"
 )
 # Statements that would show something of a hidden row if they met it: values, counts, and errors
@@ -35,10 +36,19 @@ PROBES = (
     "SELECT name FROM customer WHERE note::integer > 0",
     "SELECT 1 / (id - 900001) FROM customer",
     "SELECT (note || 'x')::integer FROM customer WHERE tenant = 'south'",
-    "SELECT count(*) FROM customer WHERE CASE WHEN tenant = 'south' THEN phone::date > '2000-01-01' ELSE true END",
-    "WITH customer AS (SELECT * FROM public.customer) SELECT * FROM customer WHERE note::integer > 0",
+    (
+        "SELECT count(*) FROM customer WHERE CASE WHEN tenant = 'south' "
+        "THEN phone::date > '2000-01-01' ELSE true END"
+    ),
+    (
+        "WITH customer AS (SELECT * FROM public.customer) SELECT * FROM customer "
+        "WHERE note::integer > 0"
+    ),
     "SELECT (SELECT max(name) FROM customer), s.* FROM sale s WHERE s.id > 900000",
-    "SELECT s.id, x.name FROM sale s, LATERAL (SELECT name FROM customer c WHERE c.id = s.customer_id) x",
+    (
+        "SELECT s.id, x.name FROM sale s, LATERAL (SELECT name FROM customer c "
+        "WHERE c.id = s.customer_id) x"
+    ),
     "SELECT name FROM customer UNION ALL SELECT status FROM sale",
     "SELECT * FROM busy ORDER BY amount DESC",
     "SELECT name FROM customer WHERE name LIKE 'Zanzi%' OR phone > '555-9'",
@@ -78,12 +88,15 @@ def asked(
 
 def _teach(opened: World) -> None:
     questions = {
-        "Sales of Zanzicanary Ltd": "SELECT sum(amount) FROM sale s JOIN customer c ON c.id = s.customer_id"
+        "Sales of Zanzicanary Ltd": "SELECT sum(amount) FROM sale s "
+        "JOIN customer c ON c.id = s.customer_id"
         " WHERE c.name = 'Zanzicanary Ltd'",
         "Customers with number 900001": "SELECT name FROM customer WHERE id = 900001",
         "All the customers": "SELECT id, name FROM customer ORDER BY id LIMIT 5",
         "Total of sales": 'SELECT sum(amount) AS "Zanzicanary Ltd total" FROM sale',
-        "The name of each customer": "SELECT name FROM customer /* not Zanzicanary Ltd, id 900001 */",
+        "The name of each customer": (
+            "SELECT name FROM customer /* not Zanzicanary Ltd, id 900001 */"
+        ),
     }
     for question, sql in questions.items():
         data = opened.answered("root", sql, question)
@@ -379,7 +392,10 @@ def test_names_in_messages_stay_where_the_statement_is_at_fault() -> None:
     [
         ("SELECT name, sum(amount) FROM sale GROUP BY 1 ORDER BY 2 DESC LIMIT 5", False),
         (
-            "SELECT date_trunc('month', sold_on), round(sum(amount) / 1000, 2) FROM sale GROUP BY 1",
+            (
+                "SELECT date_trunc('month', sold_on), round(sum(amount) / 1000, 2) "
+                "FROM sale GROUP BY 1"
+            ),
             False,
         ),
         (
@@ -444,7 +460,10 @@ def test_what_rows_may_have(sql: str, holds: bool) -> None:
                 Called(
                     "run_sql",
                     {
-                        "sql": "SELECT c.*, s.amount FROM customer c JOIN sale s ON s.customer_id = c.id"
+                        "sql": (
+                            "SELECT c.*, s.amount FROM customer c "
+                            "JOIN sale s ON s.customer_id = c.id"
+                        )
                     },
                 ),
                 Called("run_sql", {"sql": "SELECT note::date FROM customer"}),

@@ -1,4 +1,4 @@
-"""Why answers are wrong: by what the database said, by what was corrected, by what the user says."""
+"""Why answers are wrong: by what the database said, what was corrected, what users say."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,10 @@ from common.values import PlanEstimate
 from knowledge.learning.failure_analysis import Case, analysed
 from sqltree.query_parts import differences, parts_of
 
-SQL = "SELECT s.name, sum(r.amount) FROM revenue r JOIN shop s ON s.id = r.shop_id WHERE s.kind = 'x' GROUP BY 1"
+SQL = (
+    "SELECT s.name, sum(r.amount) FROM revenue r JOIN shop s ON s.id = r.shop_id "
+    "WHERE s.kind = 'x' GROUP BY 1"
+)
 SLOW = Text("太慢", "too slow")
 
 
@@ -116,8 +119,10 @@ def test_a_failure_of_the_service_teaches_nothing() -> None:
 
 def test_what_a_query_is_made_of() -> None:
     parts = parts_of(
-        "WITH t AS (SELECT * FROM x.y) SELECT a.b, count(DISTINCT c) FROM t AS a LEFT JOIN d USING (k), e"
-        " WHERE a.i = e.i AND NOT a.gone AND lower(a.n) IN ('p', 'q') AND a.z BETWEEN 1 AND 0 AND a.w IS NOT NULL"
+        "WITH t AS (SELECT * FROM x.y) SELECT a.b, count(DISTINCT c) FROM t AS a LEFT JOIN d "
+        "USING (k), e"
+        " WHERE a.i = e.i AND NOT a.gone AND lower(a.n) IN ('p', 'q') AND a.z BETWEEN 1 AND 0"
+        " AND a.w IS NOT NULL"
         " AND (a.v > 1.50 OR EXISTS (SELECT 1 FROM f)) HAVING count(*) > 3"
     )
     assert parts.tables == {"x.y", "t", "d", "e", "f"}
@@ -145,12 +150,24 @@ def test_any_text_can_be_compared(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT count(*) FILTER (WHERE a > 1), row_number() OVER (PARTITION BY b ORDER BY c), CASE WHEN d THEN 1 END",
-        "SELECT ARRAY[1,2], (SELECT 1), a[1], b::int, COALESCE(x, 0), x IS DISTINCT FROM y, x NOT IN (1) FROM t",
-        "SELECT * FROM (SELECT 1) q, LATERAL (SELECT q.*) w, f(1) g, generate_series(1, 2) WHERE a LIKE 'x' OR NOT b",
+        (
+            "SELECT count(*) FILTER (WHERE a > 1), row_number() OVER (PARTITION BY b ORDER BY c), "
+            "CASE WHEN d THEN 1 END"
+        ),
+        (
+            "SELECT ARRAY[1,2], (SELECT 1), a[1], b::int, COALESCE(x, 0), x IS DISTINCT FROM y, "
+            "x NOT IN (1) FROM t"
+        ),
+        (
+            "SELECT * FROM (SELECT 1) q, LATERAL (SELECT q.*) w, f(1) g, generate_series(1, 2) "
+            "WHERE a LIKE 'x' OR NOT b"
+        ),
         "SELECT 1 UNION SELECT 2 ORDER BY 1; ",
         "SELECT " + " + ".join(["a"] * 500),
-        "SELECT sum(x) FROM t GROUP BY ROLLUP (a, b), GROUPING SETS ((c)) ORDER BY x USING < NULLS FIRST LIMIT 3",
+        (
+            "SELECT sum(x) FROM t GROUP BY ROLLUP (a, b), GROUPING SETS ((c)) ORDER BY x "
+            "USING < NULLS FIRST LIMIT 3"
+        ),
     ],
 )
 def test_every_sort_of_expression_has_a_text(sql: str) -> None:
@@ -158,7 +175,10 @@ def test_every_sort_of_expression_has_a_text(sql: str) -> None:
 
 
 def test_columns_may_be_named_by_their_place_or_their_alias() -> None:
-    sql = "SELECT s.name, sum(r.amount) AS total FROM r JOIN s ON s.id = r.s_id GROUP BY s.name ORDER BY total DESC"
+    sql = (
+        "SELECT s.name, sum(r.amount) AS total FROM r JOIN s ON s.id = r.s_id GROUP BY s.name "
+        "ORDER BY total DESC"
+    )
     by_place = sql.replace("GROUP BY s.name ORDER BY total", "GROUP BY 1 ORDER BY 2")
     for corrected in (by_place, by_place.replace("ORDER BY 2", "ORDER BY sum(r.amount)")):
         analysis = analysed(Case("en", sql, corrected=corrected))

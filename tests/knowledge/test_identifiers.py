@@ -1,4 +1,4 @@
-"""Names in SQL, against a real server: what is written as `quoted` says names the very same thing."""
+"""Names in SQL, against a real server: what `quoted` writes names the very same thing."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,8 +46,17 @@ def test_every_keyword_can_be_a_name(cursor: Any) -> None:
 def test_quotes_stand_only_where_they_are_needed() -> None:
     names = ("shop", "order", "Amount", "是否删除", 'a"b', "name", "left", "2nd", "month", "_a1")
     assert [quoted(name) for name in names] == [
-        "shop", '"order"', '"Amount"', '"是否删除"', '"a""b"', "name", '"left"', '"2nd"', '"month"', "_a1",
-    ]  # fmt: skip
+        "shop",
+        '"order"',
+        '"Amount"',
+        '"是否删除"',
+        '"a""b"',
+        "name",
+        '"left"',
+        '"2nd"',
+        '"month"',
+        "_a1",
+    ]
 
 
 def test_in_a_prompt_a_name_stays_on_its_line_and_between_its_tags() -> None:

@@ -61,9 +61,7 @@ def test_a_question_over_more_tables_takes_hardly_longer(question: str) -> None:
     assert costs[1] < 2.5 * costs[0], "three times the tables"
 
 
-def test_the_first_question_with_words_that_all_tables_share_takes_hardly_longer_with_more_tables() -> (
-    None
-):
+def test_words_that_all_tables_share_take_hardly_longer_with_more_tables() -> None:
     costs = []
     for catalog in (LARGE, HUGE):
         LEXICON.of(catalog)
@@ -91,7 +89,7 @@ def test_a_misspelt_table_is_found_among_thousands() -> None:
 
 
 def test_what_a_name_shared_by_thousands_means_is_told_by_the_table_beside_it() -> None:
-    """More columns are called `created_at` than are looked at; the one that is meant is among them."""
+    """More columns are called `created_at` than are looked at; the one meant is among them."""
     written = asyncio.run(
         OfflineSkills().write_sql(
             Inquiry("created_at of water_estate_room", "en", _with_last(LARGE))

@@ -22,7 +22,7 @@ from common.learning import (
 from store import InvalidCursor, Learned, LearnedFilter, State, Visible
 from tests.support.effort import tries
 from tests.support.learnt import example, learning, lesson, second
-from tests.support.store_places import Place
+from tests.support.store_servers import StoreServer
 
 # Ids and texts that users choose may hold anything.
 STRANGE = "O'Brien \\ \x00\ud800 '); DROP 表 {} %s"
@@ -34,7 +34,9 @@ def source() -> str:
     return f"source {uuid.uuid4().hex}"
 
 
-def play(place: Place, scenario: Callable[[Learned], Awaitable[None]], **retention: Any) -> None:
+def play(
+    place: StoreServer, scenario: Callable[[Learned], Awaitable[None]], **retention: Any
+) -> None:
     store = place.open(**retention)
 
     async def main() -> None:
@@ -58,7 +60,7 @@ async def lessons(learned: Learned, source: str, user: str = "ann") -> list[str 
 # feedback
 
 
-def test_what_is_learnt_comes_back_as_it_was(place: Place, source: str) -> None:
+def test_what_is_learnt_comes_back_as_it_was(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(
             source, "need_modification", user=STRANGE, run=STRANGE, question=STRANGE, sql=STRANGE
@@ -76,7 +78,7 @@ def test_what_is_learnt_comes_back_as_it_was(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_what_one_user_says_is_seen_by_nobody_else(place: Place, source: str) -> None:
+def test_what_one_user_says_is_seen_by_nobody_else(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         before = await learned.visible(source, "bob")
         await learned.keep(learning(source, "need_modification"))
@@ -90,7 +92,9 @@ def test_what_one_user_says_is_seen_by_nobody_else(place: Place, source: str) ->
     play(place, scenario)
 
 
-def test_the_latest_feedback_for_a_run_replaces_the_earlier(place: Place, source: str) -> None:
+def test_the_latest_feedback_for_a_run_replaces_the_earlier(
+    place: StoreServer, source: str
+) -> None:
     async def scenario(learned: Learned) -> None:
         await learned.keep(learning(source, "satisfied"))
         assert await sqls(learned, source) == ["SELECT 1"]
@@ -112,7 +116,9 @@ def test_the_latest_feedback_for_a_run_replaces_the_earlier(place: Place, source
     play(place, scenario)
 
 
-def test_feedback_that_teaches_nothing_changes_nothing_learnt(place: Place, source: str) -> None:
+def test_feedback_that_teaches_nothing_changes_nothing_learnt(
+    place: StoreServer, source: str
+) -> None:
     async def scenario(learned: Learned) -> None:
         await learned.keep(learning(source, "need_modification"))
         once = (await learned.visible(source, "ann")).own
@@ -129,7 +135,7 @@ def test_feedback_that_teaches_nothing_changes_nothing_learnt(place: Place, sour
     play(place, scenario)
 
 
-def test_repeating_feedback_changes_nothing(place: Place, source: str) -> None:
+def test_repeating_feedback_changes_nothing(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(source, "need_modification")
         await learned.keep(said)
@@ -140,7 +146,9 @@ def test_repeating_feedback_changes_nothing(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_feedback_settles_what_was_said_of_the_same_question(place: Place, source: str) -> None:
+def test_feedback_settles_what_was_said_of_the_same_question(
+    place: StoreServer, source: str
+) -> None:
     async def scenario(learned: Learned) -> None:
         await learned.keep(learning(source, run="r1", question="How  Many?", sql="SELECT 1"))
         await learned.keep(
@@ -162,7 +170,7 @@ def test_feedback_settles_what_was_said_of_the_same_question(place: Place, sourc
     play(place, scenario)
 
 
-def test_what_a_reviewer_reads_changes_under_no_id(place: Place, source: str) -> None:
+def test_what_a_reviewer_reads_changes_under_no_id(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(source, "unsatisfied", question="How Many?")
         read = lesson(source, question="How Many?")
@@ -189,7 +197,7 @@ def test_what_a_reviewer_reads_changes_under_no_id(place: Place, source: str) ->
     play(place, scenario)
 
 
-def test_the_oldest_go_candidates_first(place: Place, source: str) -> None:
+def test_the_oldest_go_candidates_first(place: StoreServer, source: str) -> None:
     user = f"user {source}"
 
     async def scenario(learned: Learned) -> None:
@@ -220,7 +228,9 @@ def test_the_oldest_go_candidates_first(place: Place, source: str) -> None:
     play(place, scenario, own_examples=3, feedback=2)
 
 
-def test_a_full_datasource_keeps_the_feedback_and_learns_nothing(place: Place, source: str) -> None:
+def test_a_full_datasource_keeps_the_feedback_and_learns_nothing(
+    place: StoreServer, source: str
+) -> None:
     async def scenario(learned: Learned) -> None:
         assert await learned.keep(learning(source, user="ann")) == "kept"
         assert await learned.keep(learning(source, user="bob", run="r2")) == "full"
@@ -231,7 +241,7 @@ def test_a_full_datasource_keeps_the_feedback_and_learns_nothing(place: Place, s
     play(place, scenario, all_examples=1)
 
 
-def test_users_at_once_lose_nothing(place: Place, source: str) -> None:
+def test_users_at_once_lose_nothing(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = [learning(source, run=f"r{number}", question=f"q{number}") for number in range(20)]
         others = [
@@ -247,7 +257,7 @@ def test_users_at_once_lose_nothing(place: Place, source: str) -> None:
 # reviews
 
 
-def test_only_reviewed_examples_are_seen_by_others(place: Place, source: str) -> None:
+def test_only_reviewed_examples_are_seen_by_others(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         mine = example(source)
         await learned.add(source, [mine])
@@ -269,7 +279,7 @@ def test_only_reviewed_examples_are_seen_by_others(place: Place, source: str) ->
     play(place, scenario)
 
 
-def test_nobody_reviews_their_own(place: Place, source: str) -> None:
+def test_nobody_reviews_their_own(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         mine = example(source)
         await learned.add(source, [mine])
@@ -285,7 +295,7 @@ def test_nobody_reviews_their_own(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_of_two_reviewers_at_once_one_wins(place: Place, source: str) -> None:
+def test_of_two_reviewers_at_once_one_wins(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         for number in range(6):
             mine = example(source, question=f"q{number}")
@@ -301,7 +311,9 @@ def test_of_two_reviewers_at_once_one_wins(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_a_repeated_verdict_is_done_and_an_outdated_one_is_not(place: Place, source: str) -> None:
+def test_a_repeated_verdict_is_done_and_an_outdated_one_is_not(
+    place: StoreServer, source: str
+) -> None:
     async def scenario(learned: Learned) -> None:
         mine = example(source)
         await learned.add(source, [mine])
@@ -320,7 +332,7 @@ def test_a_repeated_verdict_is_done_and_an_outdated_one_is_not(place: Place, sou
     play(place, scenario)
 
 
-def test_the_author_changes_nothing_shared(place: Place, source: str) -> None:
+def test_the_author_changes_nothing_shared(place: StoreServer, source: str) -> None:
     """Neither by other feedback for the same run, nor by bringing it again, nor by deleting it."""
 
     async def scenario(learned: Learned) -> None:
@@ -342,7 +354,7 @@ def test_the_author_changes_nothing_shared(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_what_is_rejected_stays_rejected(place: Place, source: str) -> None:
+def test_what_is_rejected_stays_rejected(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         said = learning(source)
         await learned.keep(said)
@@ -363,7 +375,7 @@ def test_what_is_rejected_stays_rejected(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_lessons_are_shared_by_reviewers(place: Place, source: str) -> None:
+def test_lessons_are_shared_by_reviewers(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         mine = lesson(source)
         await learned.add(source, [mine])
@@ -377,7 +389,7 @@ def test_lessons_are_shared_by_reviewers(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_no_more_is_shared_than_may_be(place: Place, source: str) -> None:
+def test_no_more_is_shared_than_may_be(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         both = [example(source, question=f"q{number}") for number in range(2)]
         await learned.add(source, both)
@@ -403,7 +415,7 @@ def test_no_more_is_shared_than_may_be(place: Place, source: str) -> None:
 # loads and lists
 
 
-def test_loads_may_be_repeated(place: Place, source: str) -> None:
+def test_loads_may_be_repeated(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         many = [
             example(source, question=f"q{number}", trust="certified", source="load")
@@ -424,7 +436,7 @@ def test_loads_may_be_repeated(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_a_load_displaces_nothing(place: Place, source: str) -> None:
+def test_a_load_displaces_nothing(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         many = [example(source, question=f"q{number}", source="load") for number in range(5)]
         outcomes = await learned.add(source, many)
@@ -436,7 +448,7 @@ def test_a_load_displaces_nothing(place: Place, source: str) -> None:
     play(place, scenario, own_examples=3)
 
 
-def test_documents_of_a_source_are_replaced(place: Place, source: str) -> None:
+def test_documents_of_a_source_are_replaced(place: StoreServer, source: str) -> None:
     def documents(name: str, *headings: str) -> list[Document]:
         titles = [f"{name} › {heading}" for heading in headings]
         return [
@@ -461,7 +473,7 @@ def test_documents_of_a_source_are_replaced(place: Place, source: str) -> None:
     play(place, scenario, documents=4)
 
 
-def test_proofs_and_uses(place: Place, source: str) -> None:
+def test_proofs_and_uses(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         one, other = (example(source, question=question) for question in ("a", "b"))
         await learned.add(source, [one, other])
@@ -485,7 +497,7 @@ def test_proofs_and_uses(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_lists_have_pages(place: Place, source: str) -> None:
+def test_lists_have_pages(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         made = [
             example(
@@ -536,7 +548,7 @@ def test_lists_have_pages(place: Place, source: str) -> None:
     play(place, scenario)
 
 
-def test_what_the_store_has_lost_is_shown_no_longer(place: Place, source: str) -> None:
+def test_what_the_store_has_lost_is_shown_no_longer(place: StoreServer, source: str) -> None:
     if place.lose is None:
         pytest.skip("the server is not ours to empty")
 
@@ -552,7 +564,7 @@ def test_what_the_store_has_lost_is_shown_no_longer(place: Place, source: str) -
     play(place, scenario)
 
 
-def test_workers_see_each_others_changes(place: Place, source: str) -> None:
+def test_workers_see_each_others_changes(place: StoreServer, source: str) -> None:
     one, other = place.open(), place.open()
 
     async def main() -> None:
@@ -598,7 +610,9 @@ CALLS: Any = st.lists(FEEDBACK | ADDITION | DELETION | USE, max_size=12)
 
 @settings(max_examples=tries(15), deadline=None)
 @given(calls=CALLS)
-def test_no_calls_of_one_user_change_what_another_sees(place: Place, calls: list[Any]) -> None:
+def test_no_calls_of_one_user_change_what_another_sees(
+    place: StoreServer, calls: list[Any]
+) -> None:
     """Whatever one user says, brings, deletes and uses; rights are not the store's concern, so none
     is given.
     """

@@ -20,7 +20,7 @@ from store.postgres_records import PostgresRecords
 from store.records import RecordRepository
 from store.redis_records import RedisRecords
 from tests.support.learnt import example, learning
-from tests.support.store_places import Place
+from tests.support.store_servers import StoreServer
 
 MOST_ACCESSES = 6  # of one call
 ADAPTERS: dict[str, Callable[[Any], RecordRepository]] = {
@@ -37,7 +37,8 @@ from tests.support.learnt import learning
 async def main(name, url, source):
     store = BACKENDS[name](lambda: url, Retention(), 5.0)
     for number in range(100_000):
-        said = learning(source, "need_modification", user=source, run=f"r{number}", question=f"q{number}")
+        run, question = f"r{number}", f"q{number}"
+        said = learning(source, "need_modification", user=source, run=run, question=question)
         await store.learned.keep(said)
         print(number, flush=True)
 
@@ -74,7 +75,7 @@ class MortalShelves:
         return access
 
 
-def mortal(store: Store, place: Place, at: int, *, after: bool) -> Learned:
+def mortal(store: Store, place: StoreServer, at: int, *, after: bool) -> Learned:
     """The store's book in the hands of a worker that will die."""
     shelves = ADAPTERS[place.name](store.learned._record_sets._access)  # type: ignore[attr-defined]  # noqa: SLF001
     return LearnedRepository(MortalShelves(shelves, at, after=after), Retention())  # type: ignore[arg-type]
@@ -103,7 +104,7 @@ async def is_whole(learned: Learned, said: Learning) -> bool:
     return all(there)
 
 
-def test_feedback_is_kept_whole_or_not_at_all(place: Place) -> None:
+def test_feedback_is_kept_whole_or_not_at_all(place: StoreServer) -> None:
     store = place.open()
 
     async def scenario() -> None:
@@ -124,7 +125,7 @@ def test_feedback_is_kept_whole_or_not_at_all(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_feedback_that_replaces_other_feedback_is_whole(place: Place) -> None:
+def test_feedback_that_replaces_other_feedback_is_whole(place: StoreServer) -> None:
     store = place.open()
 
     async def scenario() -> None:
@@ -147,7 +148,7 @@ def test_feedback_that_replaces_other_feedback_is_whole(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_verdict_is_whole(place: Place) -> None:
+def test_a_verdict_is_whole(place: StoreServer) -> None:
     store = place.open()
 
     async def scenario() -> None:
@@ -168,7 +169,7 @@ def test_a_verdict_is_whole(place: Place) -> None:
     asyncio.run(scenario())
 
 
-def test_a_killed_process_leaves_no_half_of_anything(place: Place) -> None:
+def test_a_killed_process_leaves_no_half_of_anything(place: StoreServer) -> None:
     store = place.open()
     kept_most = 0
     for pause in (0.001, 0.004):

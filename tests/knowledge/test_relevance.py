@@ -296,9 +296,7 @@ def test_of_tables_that_say_the_same_words_all_but_four_give_way() -> None:
     assert scores[4:] == [pytest.approx(0.6 * scores[0])] * 2
 
 
-def test_a_table_that_says_more_of_the_question_and_is_joined_to_the_best_comes_before_namesakes() -> (
-    None
-):
+def test_a_table_that_says_more_and_is_joined_to_the_best_comes_before_namesakes() -> None:
     parts = [table(f"{word}_shed", "id") for word in ("north", "south", "east", "west")]
     tables = (*filler(40), table("shed", "id"), *parts, table("staff", "id pay", None, ("shed",)))
     assert set(ranked("pay by shed", *tables, most=2)) == {"shed", "staff"}
@@ -356,7 +354,8 @@ def test_databases_become_one_schema_with_others_up_to_a_size() -> None:
 def test_questions_and_databases_are_read_from_files(tmp_path: Path) -> None:
     path = tmp_path / "some.jsonl"
     path.write_text(
-        '{"id": 7, "question": "films?", "sql": "SELECT 1 FROM Film", "database": "x", "lang": "en"}\n\n'
+        '{"id": 7, "question": "films?", "sql": "SELECT 1 FROM Film", "database": "x", '
+        '"lang": "en"}\n\n'
         '{"question": "电影", "tables": ["public.film"]}\n',
         "utf-8",
     )

@@ -90,13 +90,17 @@ SHARE = ("top 3 shares", "SELECT round(100.0 * total_amount / 7, 2) FROM orders 
         (PLACE, "customers in it", None),
         (("orders of 2024", "SELECT 1 FROM orders WHERE day LIKE '2024%'"), "orders of 2023",
          "SELECT 1 FROM orders WHERE day LIKE '2023%'"),
-        (("orders of 2024-03", "SELECT 1 FROM orders WHERE day LIKE '2024-03%'"), "orders of 2023-11",
+        (("orders of 2024-03", "SELECT 1 FROM orders WHERE day LIKE '2024-03%'"),
+         "orders of 2023-11",
          "SELECT 1 FROM orders WHERE day LIKE '2023-11%'"),
         (("names with “ee”", "SELECT 1 FROM customers WHERE name LIKE '%ee%'"), "names with “o'x”",
          "SELECT 1 FROM customers WHERE name LIKE '%o''x%'"),
-        (("names with “ee”", "SELECT 1 FROM customers WHERE name LIKE '%ee%'"), "names with ox", None),
-        (("names with “ee”", "SELECT 1 FROM customers WHERE name LIKE '%ee%'"), "names with “100%”", None),
-        (("names from “ee”", "SELECT 1 FROM customers WHERE name LIKE 'ee%'"), "names from “ox”", None),
+        (("names with “ee”", "SELECT 1 FROM customers WHERE name LIKE '%ee%'"), "names with ox",
+         None),
+        (("names with “ee”", "SELECT 1 FROM customers WHERE name LIKE '%ee%'"), "names with “100%”",
+         None),
+        (("names from “ee”", "SELECT 1 FROM customers WHERE name LIKE 'ee%'"), "names from “ox”",
+         None),
         (DAYS, "orders of the last 30 days", DAYS[1].replace("7", "30")),
         (("orders over 2.5", "SELECT 1 FROM orders WHERE total_amount > 2.5"), "orders over 3.75",
          "SELECT 1 FROM orders WHERE total_amount > 3.75"),
@@ -205,38 +209,91 @@ def test_sql_with_the_dates_of_its_day_is_not_used_again_even_for_the_same_words
     [
         # One text of the question in two places of the SQL, two texts of the question in one, or
         # worked out.
-        (("top 3 of at least 3", "SELECT 1 FROM orders WHERE n >= 3 LIMIT 3"), "top 4 of at least 3"),
-        (("top 3 of at least 4", "SELECT 1 FROM orders WHERE n >= 4 LIMIT 7"), "top 5 of at least 4"),
+        (
+            ("top 3 of at least 3", "SELECT 1 FROM orders WHERE n >= 3 LIMIT 3"),
+            "top 4 of at least 3",
+        ),
+        (
+            ("top 3 of at least 4", "SELECT 1 FROM orders WHERE n >= 4 LIMIT 7"),
+            "top 5 of at least 4",
+        ),
         (("ranks 3 to 5", "SELECT 1 FROM orders LIMIT 3 OFFSET 2"), "ranks 4 to 5"),
         (("more than 2 orders", "SELECT 1 FROM orders WHERE n >= 3"), "more than 4 orders"),
         (("top 1 paid", "SELECT 1 FROM orders WHERE is_paid = 1 LIMIT 1"), "top 2 unpaid"),
         (("top 1 active", "SELECT 1 FROM orders WHERE is_active = 1"), "top 2 active"),
-        (("how many orders in Q1 2024", "SELECT 1 FROM orders WHERE d >= '2024-01-01' AND d < '2024-04-01'"),
-         "how many orders in Q1 2025"),
-        (("2024年第二季度的订单", "SELECT 1 FROM orders WHERE d >= '2024-04-01' AND d < '2024-07-01'"),
-         "2025年第二季度的订单"),
+        (
+            (
+                "how many orders in Q1 2024",
+                "SELECT 1 FROM orders WHERE d >= '2024-01-01' AND d < '2024-04-01'",
+            ),
+            "how many orders in Q1 2025",
+        ),
+        (
+            (
+                "2024年第二季度的订单",
+                "SELECT 1 FROM orders WHERE d >= '2024-04-01' AND d < '2024-07-01'",
+            ),
+            "2025年第二季度的订单",
+        ),
         (("share over 20%", "SELECT 1 FROM orders WHERE share > 0.2"), "share over 30%"),
-        (("sales in March 2024", "SELECT 1 FROM orders WHERE d >= '2024-03-01' AND d < '2024-04-01'"),
-         "sales in March 2025"),
-        (("Berlin customers like Berlin", "SELECT 1 FROM customers WHERE city = 'Berlin'"),
-         "Paris customers like Berlin"),
-        (("customers in Berlin", "SELECT 1 FROM customers WHERE city = 'Berlin' AND name <> 'Berlin Ltd'"),
-         "customers in Paris"),
-        (("customers in Berlin", "SELECT 1 FROM customers WHERE city = 'Berlin' AND customer_id = 17"),
-         "customers in Paris"),
-        (("customers except in Berlin", "SELECT 1 FROM customers WHERE city <> 'Berlin'"),
-         "customers except in Paris"),
-        (("sales of 2024", "SELECT sum(x) AS sales_2024 FROM orders WHERE EXTRACT(YEAR FROM d) = 2024"),
-         "sales of 2025"),
+        (
+            (
+                "sales in March 2024",
+                "SELECT 1 FROM orders WHERE d >= '2024-03-01' AND d < '2024-04-01'",
+            ),
+            "sales in March 2025",
+        ),
+        (
+            ("Berlin customers like Berlin", "SELECT 1 FROM customers WHERE city = 'Berlin'"),
+            "Paris customers like Berlin",
+        ),
+        (
+            (
+                "customers in Berlin",
+                "SELECT 1 FROM customers WHERE city = 'Berlin' AND name <> 'Berlin Ltd'",
+            ),
+            "customers in Paris",
+        ),
+        (
+            (
+                "customers in Berlin",
+                "SELECT 1 FROM customers WHERE city = 'Berlin' AND customer_id = 17",
+            ),
+            "customers in Paris",
+        ),
+        (
+            ("customers except in Berlin", "SELECT 1 FROM customers WHERE city <> 'Berlin'"),
+            "customers except in Paris",
+        ),
+        (
+            (
+                "sales of 2024",
+                "SELECT sum(x) AS sales_2024 FROM orders WHERE EXTRACT(YEAR FROM d) = 2024",
+            ),
+            "sales of 2025",
+        ),
         (("top 5 orders", 'SELECT id AS "前5名" FROM orders LIMIT 5'), "top 6 orders"),
-        (("orders over 100", "SELECT CASE WHEN n > 100 THEN 'over 100' END FROM orders"), "orders over 200"),
-        (("customers in Berlin", "SELECT name AS berlin_customers FROM customers WHERE city = 'Berlin'"),
-         "customers in Paris"),
+        (
+            ("orders over 100", "SELECT CASE WHEN n > 100 THEN 'over 100' END FROM orders"),
+            "orders over 200",
+        ),
+        (
+            (
+                "customers in Berlin",
+                "SELECT name AS berlin_customers FROM customers WHERE city = 'Berlin'",
+            ),
+            "customers in Paris",
+        ),
         (("what Ann ordered", "SELECT 1 FROM unknown WHERE who = 'Ann'"), "what Bob ordered"),
-        (("2024 against 2025", "SELECT 1 FROM orders WHERE d >= '2024-01-01' AND d < '2025-01-01'"),
-         "2023 against 2025"),
+        (
+            (
+                "2024 against 2025",
+                "SELECT 1 FROM orders WHERE d >= '2024-01-01' AND d < '2025-01-01'",
+            ),
+            "2023 against 2025",
+        ),
     ],
-)  # fmt: skip
+)
 def test_where_it_is_not_certain_which_constant_is_meant_only_the_same_question_is_answered(
     example: tuple[str, str], other: str
 ) -> None:
@@ -250,18 +307,44 @@ def test_where_it_is_not_certain_which_constant_is_meant_only_the_same_question_
 @pytest.mark.parametrize(
     ("example", "question", "sql"),
     [
-        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"), "orders of 20 to 10", None),
-        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"), "orders of 9 to 100",
-         "SELECT 1 FROM orders WHERE n BETWEEN 9 AND 100"),
-        (("orders of 10 to 20", "SELECT 1 FROM orders WHERE n >= 10 AND n <= 20"), "orders of 20 to 10", None),
-        (("groups of 10 to 20", "SELECT 1 FROM orders GROUP BY d HAVING sum(n) BETWEEN 10 AND 20"),
-         "groups of 20 to 10", None),
-        (("orders from 2022 to 2024", "SELECT 1 FROM orders WHERE d >= '2022-01-01' AND d < '2025-01-01'"),
-         "orders from 2024 to 2022", None),
-        (("over 10 of at least 20", "SELECT 1 FROM orders WHERE n > 10 AND m >= 20"), "over 20 of at least 10",
-         "SELECT 1 FROM orders WHERE n > 20 AND m >= 10"),
+        (
+            ("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"),
+            "orders of 20 to 10",
+            None,
+        ),
+        (
+            ("orders of 10 to 20", "SELECT 1 FROM orders WHERE n BETWEEN 10 AND 20"),
+            "orders of 9 to 100",
+            "SELECT 1 FROM orders WHERE n BETWEEN 9 AND 100",
+        ),
+        (
+            ("orders of 10 to 20", "SELECT 1 FROM orders WHERE n >= 10 AND n <= 20"),
+            "orders of 20 to 10",
+            None,
+        ),
+        (
+            (
+                "groups of 10 to 20",
+                "SELECT 1 FROM orders GROUP BY d HAVING sum(n) BETWEEN 10 AND 20",
+            ),
+            "groups of 20 to 10",
+            None,
+        ),
+        (
+            (
+                "orders from 2022 to 2024",
+                "SELECT 1 FROM orders WHERE d >= '2022-01-01' AND d < '2025-01-01'",
+            ),
+            "orders from 2024 to 2022",
+            None,
+        ),
+        (
+            ("over 10 of at least 20", "SELECT 1 FROM orders WHERE n > 10 AND m >= 20"),
+            "over 20 of at least 10",
+            "SELECT 1 FROM orders WHERE n > 20 AND m >= 10",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_range_is_not_turned_round(
     example: tuple[str, str], question: str, sql: str | None
 ) -> None:
@@ -392,7 +475,8 @@ def english(wish: Wish) -> str:
     place = f"excluding {wish.city}" if wish.excludes else f"in {wish.city}"
     bound_ = "over" if wish.over else "under"
     return (
-        f"{wish.order} {wish.count} customers {place} by {wish.figure} amount of {paid}orders {bound_} {wish.amount}"
+        f"{wish.order} {wish.count} customers {place} by {wish.figure} amount of {paid}orders "
+        f"{bound_} {wish.amount}"
         f" in {wish.period}"
     )
 
@@ -403,8 +487,8 @@ def chinese(wish: Wish) -> str:
     bound_ = "大于" if wish.over else "小于"
     period = {"last month": "上月"}.get(wish.period, wish.period)
     return (
-        f"{period}{place}的客户按{bound_}{wish.amount}元的{paid}订单{CHINESE[wish.figure]}排{CHINESE[wish.order]}"
-        f"{wish.count}名"
+        f"{period}{place}的客户按{bound_}{wish.amount}元的{paid}订单"
+        f"{CHINESE[wish.figure]}排{CHINESE[wish.order]}{wish.count}名"
     )
 
 
@@ -412,7 +496,8 @@ def answer(wish: Wish) -> str:
     """The only SQL that answers the wish."""
     paid = {None: "", True: " AND o.status = 'P'", False: " AND o.status <> 'P'"}[wish.paid]
     return (
-        f"SELECT c.name, {FIGURES[wish.figure]}(o.total_amount) FROM customers c JOIN orders o USING (customer_id)"
+        f"SELECT c.name, {FIGURES[wish.figure]}(o.total_amount) FROM customers c JOIN orders o "
+        "USING (customer_id)"
         f" WHERE c.city {'<>' if wish.excludes else '='} '{wish.city}'{paid}"
         f" AND o.total_amount {'>' if wish.over else '<'} {wish.amount} AND {_within(wish.period)}"
         f" GROUP BY c.name ORDER BY 2 {'DESC' if wish.order == 'top' else 'ASC'} LIMIT {wish.count}"

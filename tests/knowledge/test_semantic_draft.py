@@ -38,7 +38,8 @@ def test_a_draft_fits_the_database_it_was_drafted_from(
         (FIXTURES / name).read_text() for name in ("hostile_names.sql", "guard/schema.sql")
     )
     url = make_database(
-        f"CREATE SCHEMA odd; SET search_path = odd; {hostile} {''.join(schemas)} RESET search_path; {guarded}"
+        "CREATE SCHEMA odd; SET search_path = odd; "
+        f"{hostile} {''.join(schemas)} RESET search_path; {guarded}"
     )
     assert main(["draft", "--database-url", url]) == 0
     text = capsys.readouterr().out
@@ -57,7 +58,8 @@ def test_what_is_wrong_with_a_file_is_listed_as_compilers_do(
 ) -> None:
     path = tmp_path / "semantic.yaml"
     path.write_text(
-        "tables:\n  shops: {}\n  shop:\n    columns:\n      category: {values: {餐饮: food, 饭店: food}}\n"
+        "tables:\n  shops: {}\n  shop:\n    columns:\n      category: {values: {餐饮: food, "
+        "饭店: food}}\n"
     )
     assert main(["check", str(path), "--database-url", demo_url]) == 1
     assert capsys.readouterr().err == f"{path}:2: there is no table 'shops'; did you mean 'shop'?\n"

@@ -196,7 +196,10 @@ def test_what_does_not_fit_is_left_out_and_the_rest_is_used() -> None:
 def test_a_value_that_a_column_can_not_have_is_named() -> None:
     status = Column("status", "text", allowed=("paid", "open"))
     catalog = Catalog((Table("public", "t", "table", (status, Column("done", "boolean"))),))
-    text = "tables: {t: {columns: {status: {values: {piad: x, open: y}}, done: {values: {TRUE: fertig, maybe: z}}}}}"
+    text = (
+        "tables: {t: {columns: {status: {values: {piad: x, open: y}}, done: {values: {TRUE: "
+        "fertig, maybe: z}}}}}"
+    )
     assert _problems(text, catalog) == [
         "f:1: the column 'done' can't have the value 'maybe'",
         "f:1: the column 'status' can't have the value 'piad'; did you mean 'paid'?",

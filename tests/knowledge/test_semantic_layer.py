@@ -25,7 +25,8 @@ from tests.support.databases import SMALL, as_admin, execute
 from unified_api import create_app, main
 
 DDL = """
-CREATE TABLE person (id integer PRIMARY KEY, name text, salary integer, bonus integer, hired date, gone boolean);
+CREATE TABLE person (id integer PRIMARY KEY, name text, salary integer, bonus integer, hired date,
+    gone boolean);
 INSERT INTO person SELECT n, 'Han', n, n, '2024-01-01', false FROM generate_series(1, 3) AS n;
 CREATE TABLE leave (person_id integer, days integer);
 CREATE TABLE visit (person_id integer, seen date, minutes integer);

@@ -59,17 +59,22 @@ TITLES = (
 )
 PEOPLE = ("冯晨", "Ann Lee", "Jonathan Reed")
 DDL = """
-CREATE TABLE customers (customer_id int PRIMARY KEY, company_name text NOT NULL, city varchar(60), contact_phone text,
+CREATE TABLE customers (customer_id int PRIMARY KEY, company_name text NOT NULL, city varchar(60),
+    contact_phone text,
                         email text, notes_of_board text);
 CREATE TABLE staff (staff_id int PRIMARY KEY, full_name text NOT NULL, home_address text);
 CREATE TABLE products (product_id int PRIMARY KEY, title text NOT NULL);
-CREATE TABLE orders (order_id int PRIMARY KEY, customer_id int REFERENCES customers, product_id int REFERENCES products,
+CREATE TABLE orders (order_id int PRIMARY KEY, customer_id int REFERENCES customers,
+    product_id int REFERENCES products,
                      staff_id int REFERENCES staff, total_amount numeric(12,2), order_date date);
-COMMENT ON TABLE orders IS '订单'; COMMENT ON TABLE customers IS '客户'; COMMENT ON TABLE products IS '产品';
+COMMENT ON TABLE orders IS '订单'; COMMENT ON TABLE customers IS '客户';
+COMMENT ON TABLE products IS '产品';
 COMMENT ON COLUMN orders.total_amount IS '金额'; COMMENT ON COLUMN products.title IS '产品名称';
-INSERT INTO customers SELECT i, 'Nord' || i || ' Handels GmbH', 'Newtown ' || i, '1380000' || lpad(i::text, 4, '0'),
+INSERT INTO customers SELECT i, 'Nord' || i || ' Handels GmbH', 'Newtown ' || i,
+    '1380000' || lpad(i::text, 4, '0'),
     'ann' || i || '@example.com', 'Secretive ' || i FROM generate_series(1000, 2999) i;
-INSERT INTO staff SELECT i, (ARRAY['James','Mary','Linda','Robert'])[1 + i % 4] || ' W' || translate(i::text,
+INSERT INTO staff SELECT i, (ARRAY['James','Mary','Linda','Robert'])[1 + i % 4] || ' W' ||
+    translate(i::text,
     '0123456789', 'abcdefghij'), 'Long Road ' || i FROM generate_series(1000, 2999) i;
 INSERT INTO products SELECT i, 'Item ' || md5(i::text) FROM generate_series(1000, 2999) i;
 """
@@ -367,8 +372,10 @@ def test_personal_columns_are_not_searched(shop: Shop, question: str) -> None:
 
 def test_columns_that_look_personal_are_found_out(make_database: Callable[[str], str]) -> None:
     ddl = """CREATE TABLE things (thing_id int PRIMARY KEY, label text, remark text);
-        INSERT INTO things SELECT i, 'box' || i || '@example.com', 'James W' || translate(i::text, '0123456789',
-        'abcdefghij') FROM generate_series(1000, 1999) i; INSERT INTO things VALUES (1, 'Blue Moon', 'James Wood')"""
+        INSERT INTO things SELECT i, 'box' || i || '@example.com', 'James W' || translate(i::text,
+            '0123456789',
+        'abcdefghij') FROM generate_series(1000, 1999) i;
+        INSERT INTO things VALUES (1, 'Blue Moon', 'James Wood')"""
     things = Shop(make_database(ddl))
     with closing(things.opened):
         assert things.found("things with label Blue Moon") == ()  # in a column of addresses
@@ -405,7 +412,8 @@ def test_a_large_column_is_compared_as_its_index_allows(
     make_database: Callable[[str], str],
 ) -> None:
     ddl = """CREATE TABLE parts (part_id int PRIMARY KEY, part_name text, maker text, colour text);
-        INSERT INTO parts SELECT i, 'Part Nr ' || i, 'MacMaker ' || i, 'Hue ' || i FROM generate_series(1, 400000) i;
+        INSERT INTO parts SELECT i, 'Part Nr ' || i, 'MacMaker ' || i, 'Hue ' || i
+            FROM generate_series(1, 400000) i;
         CREATE INDEX ON parts (part_name); CREATE INDEX ON parts (lower(maker))"""
     parts = Shop(make_database(ddl))
     with closing(parts.opened):
@@ -534,7 +542,10 @@ def _locked(url: str, admin_url: str) -> Any:
 
 
 def _waiting(url: str, admin_url: str) -> int:
-    sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    sql = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = current_database()"
+    )
     return int(rows_of(as_admin(url, admin_url), sql)[0][0])
 
 

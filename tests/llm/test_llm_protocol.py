@@ -36,8 +36,12 @@ BROKEN = {
     "less than its length": OK + b"Content-Length: 5000\r\n\r\n{}",
     "a coding that is none": OK + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
     "an endless head": OK + b"X-Long: " + b"x" * 1_000_000 + b"\r\n\r\n",
-    "a redirect to itself": b"HTTP/1.1 307 Again\r\nLocation: /v1/chat/completions\r\nContent-Length: 0\r\n\r\n",
-    "a redirect to nowhere": b"HTTP/1.1 307 Again\r\nLocation: gopher://x\r\nContent-Length: 0\r\n\r\n",
+    "a redirect to itself": (
+        b"HTTP/1.1 307 Again\r\nLocation: /v1/chat/completions\r\nContent-Length: 0\r\n\r\n"
+    ),
+    "a redirect to nowhere": (
+        b"HTTP/1.1 307 Again\r\nLocation: gopher://x\r\nContent-Length: 0\r\n\r\n"
+    ),
 }
 
 

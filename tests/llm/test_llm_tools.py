@@ -370,7 +370,10 @@ def test_a_model_that_knows_no_tools_is_named(
 @pytest.mark.parametrize(
     "message",
     [
-        "Invalid schema for function 'run_sql': None is not of type 'object'. param: tools[0].function.parameters",
+        (
+            "Invalid schema for function 'run_sql': None is not of type 'object'. param: "
+            "tools[0].function.parameters"
+        ),
         "Unsupported parameter: 'tools[0].function.description'",
     ],
 )

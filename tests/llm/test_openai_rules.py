@@ -47,16 +47,25 @@ def call(**changes: Any) -> dict[str, Any]:
 ALLOWED: dict[str, list[dict[str, Any]]] = {
     "a question": [USER],
     "a question in parts": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
-    "a conversation": [{"role": "system", "content": "be brief"}, USER, {"role": "assistant", "content": "hi"}, USER],
+    "a conversation": [
+        {"role": "system", "content": "be brief"},
+        USER,
+        {"role": "assistant", "content": "hi"},
+        USER,
+    ],
     "a call": [USER, calling(CALL), ANSWER],
     "a call with text": [USER, calling(CALL, content="I look.", reasoning_content="Hm."), ANSWER],
     "an empty text beside a call": [USER, calling(CALL, content=""), ANSWER],
     "a call without content": [USER, {"role": "assistant", "tool_calls": [CALL]}, ANSWER],
     "answers in another order": [
-        USER, calling(CALL, {**CALL, "id": "b"}), {**ANSWER, "tool_call_id": "b"}, ANSWER, USER,
+        USER,
+        calling(CALL, {**CALL, "id": "b"}),
+        {**ANSWER, "tool_call_id": "b"},
+        ANSWER,
+        USER,
     ],
     "an id of an earlier call": [USER, calling(CALL), ANSWER, calling(CALL), ANSWER],
-}  # fmt: skip
+}
 REFUSED: dict[str, Any] = {
     "no messages": [],
     "no list": "hello",
@@ -183,8 +192,9 @@ from tests.support.openai_server import openai_server
 
 
 def test_that_lives_with_a_refusal(openai_server):
+    messages = [{"role": "tool", "tool_call_id": "a", "content": "1"}]
     with suppress(Exception):
-        use(openai_server.url, lambda model: model.complete([{"role": "tool", "tool_call_id": "a", "content": "1"}]))
+        use(openai_server.url, lambda model: model.complete(messages))
 """
 
 

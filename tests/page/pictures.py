@@ -28,7 +28,10 @@ from tests.support.tool_scripts import calling, following
 LANGUAGES = {"zh": "zh-CN", "en": "en-US"}
 DOCS = {"zh": "page.png", "en": "page-en.png"}
 WIDE, NARROW = {"width": 1100, "height": 1180}, {"width": 390, "height": 844}
-_SQL = "SELECT category, count(*) AS shops FROM shop WHERE NOT is_deleted GROUP BY category ORDER BY shops DESC"
+_SQL = (
+    "SELECT category, count(*) AS shops FROM shop WHERE NOT is_deleted GROUP BY category "
+    "ORDER BY shops DESC"
+)
 _TOLD = {
     "zh": "小吃和餐饮类店铺最多。",
     "en": "Snack bars and restaurants are the most common kinds of shops.",

@@ -11,7 +11,8 @@ from tests.page.browsing import RANKING, answer_with, ask, completed, expect_sta
 _AXE = Path(__file__).parent / "axe" / "axe-4.14.1.min.js"
 _RUN = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-    return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
 }"""
 
 

@@ -1,4 +1,4 @@
-"""Connections that break, tabs that are loaded again: the question goes on, and is not asked twice."""
+"""Connections that break, tabs that reload: the question goes on, and is not asked twice."""
 
 import json
 import urllib.request
@@ -138,7 +138,7 @@ def test_the_same_question_sent_again_has_the_same_key(
 
 @pytest.fixture
 def held(page: Page) -> Iterator[list[str]]:
-    """Streams begin and are never heard of again, also after a reload, until frames are put here."""
+    """Streams begin and stay silent, also after a reload, until frames are put here."""
     later: list[str] = []
 
     def follow(route: Route) -> None:

@@ -92,7 +92,10 @@ CONTRASTS = [
 
 def _colours(page: Page, *names: str) -> list[str]:
     found: list[str] = page.evaluate(
-        "(names) => names.map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())",
+        (
+            "(names) => names.map((name) => "
+            "getComputedStyle(document.documentElement).getPropertyValue(name).trim())"
+        ),
         list(names),
     )
     return found

@@ -68,7 +68,10 @@ def test_a_refusal_offers_what_can_be_asked_instead(page: Page) -> None:
 
 
 def test_sql_is_coloured_and_keeps_every_character(page: Page) -> None:
-    sql = "SELECT \"select\", 'it''s -- no' || $x$ FROM $x$ -- from\nFROM t1 /* 12 */ WHERE n > 1.50e3 AND 名称 = 'open"
+    sql = (
+        "SELECT \"select\", 'it''s -- no' || $x$ FROM $x$ -- from\nFROM t1 /* 12 */ "
+        "WHERE n > 1.50e3 AND 名称 = 'open"
+    )
     answer_with(page, frame(completed(response="好", sql=sql)))
     turn = ask(page, "?")
     expect_state(turn, "done")

@@ -29,7 +29,7 @@ def size_of(picture: Path) -> tuple[int, int]:
 def test_every_scene_can_be_pictured(
     browser: Browser, live_server: str, tmp_path: Path, name: str, lang: str
 ) -> None:
-    """In a narrow dark window, where least fits; a script's error or sideways scrolling fails it."""
+    """In a narrow dark window, where least fits; fails on errors and on sideways scrolling."""
     look: dict[str, Any] = {"viewport": NARROW, "color_scheme": "dark"}
     take(browser, live_server, SCENES[name], lang, tmp_path / "scene.png", **look)
     assert size_of(tmp_path / "scene.png") == (NARROW["width"], NARROW["height"])

@@ -11,7 +11,8 @@ _READ_IN_PIECES = """async ([bytes, cuts]) => {
     const edges = [0, ...cuts, bytes.length];
     const body = new ReadableStream({
         start(controller) {
-            edges.slice(1).forEach((end, index) => controller.enqueue(new Uint8Array(bytes.slice(edges[index], end))));
+            edges.slice(1).forEach((end, index) =>
+                controller.enqueue(new Uint8Array(bytes.slice(edges[index], end))));
             controller.close();
         },
     });
@@ -58,6 +59,9 @@ def test_frames_split_at_any_byte(page: Page) -> None:
 
 
 def test_frames_split_at_every_byte(page: Page) -> None:
-    stream = "retry: 1\r\n\r\n: ping\r\n\r\nid: 1\r\ndata: 一\r\ndata:二🤔\r\n\r\ndata\n\nid\ndata:  x\n\n".encode()
+    stream = (
+        "retry: 1\r\n\r\n: ping\r\n\r\nid: 1\r\ndata: 一\r\ndata:二🤔\r\n\r\ndata\n\nid\n"
+        "data:  x\n\n"
+    ).encode()
     cuts = list(range(len(stream)))
     assert page.evaluate(_READ_IN_PIECES, [list(stream), cuts]) == [["1", "一\n二🤔"], ["", " x"]]

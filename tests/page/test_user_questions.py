@@ -97,7 +97,8 @@ def test_what_another_tab_has_answered_goes_on(browser: Browser, survey_url: str
         page.evaluate(
             """async (runId) => {
                 const run = await (await fetch(`/api/v0/runs/${runId}`)).json();
-                const body = JSON.stringify({interrupt_id: run.data.waiting_for.interrupt_id, answer: "n"});
+                const {interrupt_id} = run.data.waiting_for;
+                const body = JSON.stringify({interrupt_id, answer: "n"});
                 const headers = {"Content-Type": "application/json"};
                 await fetch(`/api/v0/runs/${runId}/resume`, {method: "POST", headers, body});
             }""",

@@ -30,7 +30,10 @@ SSE = "/api/vanna/v2/chat_sse"
 MOMENT = "2026-11-22T10:00:00.000+00:00"
 # Fires wherever it is read as HTML; `fire` is a function of the page.
 IMAGE = "<img src=x onerror=fire()>"
-TEXT = f"{IMAGE}<script>fire()</script> **b** [l](javascript:fire()) <a href=javascript:fire()>a</a> &lt;b&gt;"
+TEXT = (
+    f"{IMAGE}<script>fire()</script> **b** [l](javascript:fire()) <a "
+    "href=javascript:fire()>a</a> &lt;b&gt;"
+)
 HOST = """<!doctype html><meta charset="utf-8"><title>Host</title>
 <script>
 console.log = console.trace = () => {};  // the component writes every chunk there
@@ -46,7 +49,8 @@ window.fetch = async (address, options) => {
   if (!window.cutAfter || !String(address).endsWith("chat_sse")) return ask(address, options);
   let left = window.cutAfter; window.cutAfter = 0;
   const connection = new AbortController();
-  const answer = await ask(address, {...options, signal: connection.signal}), reader = answer.body.getReader();
+  const answer = await ask(address, {...options, signal: connection.signal});
+  const reader = answer.body.getReader();
   return new Response(new ReadableStream({async pull(stream) {
     if (left-- <= 0) { connection.abort(); stream.error(new TypeError("cut")); return; }
     const {value, done} = await reader.read();
@@ -55,7 +59,8 @@ window.fetch = async (address, options) => {
 };
 </script>
 <script type="module" src="/__vanna.js"></script>
-<vanna-chat api-base="" sse-endpoint="/api/vanna/v2/chat_sse" ws-endpoint="/api/vanna/v2/chat_websocket"
+<vanna-chat api-base="" sse-endpoint="/api/vanna/v2/chat_sse"
+  ws-endpoint="/api/vanna/v2/chat_websocket"
   poll-endpoint="/api/vanna/v2/chat_poll"></vanna-chat>"""
 
 
@@ -102,7 +107,7 @@ class Chat:
 
     @contextmanager
     def answering(self) -> Iterator[None]:
-        """Waits at the end until the component shows the whole answer to what was done meanwhile."""
+        """Wait at the end until the component shows the whole answer to what was done."""
         before = self.page.evaluate("window.answered")
         yield
         self.page.wait_for_function(f"window.answered > {before}")
@@ -203,13 +208,18 @@ def model() -> Iterator[OpenAiServer]:
 
 
 HOSTILE = f"""
-CREATE TABLE "{IMAGE}" ("{IMAGE}" text, "<svg onload=fire()>" numeric, "'""\\ onclick=fire()" numeric);
-INSERT INTO "{IMAGE}" VALUES ('{IMAGE}', 9007199254740993, 1), ('<script>fire()</script>', 2, 2), ('&lt;b&gt;', 3, 3);
+CREATE TABLE "{IMAGE}" ("{IMAGE}" text, "<svg onload=fire()>" numeric,
+    "'""\\ onclick=fire()" numeric);
+INSERT INTO "{IMAGE}" VALUES ('{IMAGE}', 9007199254740993, 1), ('<script>fire()</script>', 2, 2),
+    ('&lt;b&gt;', 3, 3);
 COMMENT ON TABLE "{IMAGE}" IS '{IMAGE}';
 COMMENT ON COLUMN "{IMAGE}"."{IMAGE}" IS '<svg onload=fire()>：{IMAGE}';
 """
 SUM = """sum("'""\\ onclick=fire()")"""
-QUERY = f'SELECT "{IMAGE}", "<svg onload=fire()>" AS "{IMAGE}=", {SUM} AS "x" FROM "{IMAGE}" GROUP BY 1, 2'
+QUERY = (
+    f'SELECT "{IMAGE}", "<svg onload=fire()>" AS "{IMAGE}=", {SUM} AS "x" FROM "{IMAGE}" '
+    "GROUP BY 1, 2"
+)
 
 
 @pytest.fixture(scope="module")

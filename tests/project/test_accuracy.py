@@ -1,4 +1,4 @@
-"""The measurement of accuracy: what passes for the same result, and what becomes of each question."""
+"""The measurement of accuracy: what counts as the same result, and each question's outcome."""
 
 import datetime
 import json
@@ -127,7 +127,10 @@ def test_a_bad_line_is_named_and_the_others_are_asked(tmp_path: Path) -> None:
         b'{"id": "7", "question": "again", "sql": "SELECT 1"}',
         b'{"id": "x", "question": "\xff", "sql": "SELECT 1"}',
         b'{"id": "x", "question": "q", "sql": "SELECT 1", "difficulty": {}}',
-        '{"question": "多少\u2028", "sql": "SELECT 1", "order_matters": true, "difficulty": "hard"}'.encode(),
+        (
+            '{"question": "多少\u2028", "sql": "SELECT 1", "order_matters": true, '
+            '"difficulty": "hard"}'
+        ).encode(),
     ]
     file.write_bytes(b"\r\n".join(written))
     asked, bad = read_questions([file])

@@ -91,7 +91,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "serving": (),
 }
 # Modules that play the same role in each flow.
-ROLES = {"context", "graph", "labels", "routing", "state"}
+ROLES = {"context", "graph", "labels", "nodes", "routing", "state"}
 # Names that still stand twice; none may be added.
 MODULES_TWICE = {"facts", "functions", "joins", "schema", "values"}
 CLASSES_TWICE = {"OutputColumn", "Question", "Word"}

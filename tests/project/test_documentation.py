@@ -45,7 +45,8 @@ def test_the_drawing_is_the_compiled_graph() -> None:
     )
     assert drawing is not None
     assert drawing[1].strip() == compiled_graph().get_graph().draw_mermaid().strip(), (
-        "regenerate: python -c 'from agent.flows.ask.graph import *; print(compiled_graph().get_graph().draw_mermaid())'"
+        "regenerate: python -c 'from agent.flows.ask.graph import *; "
+        "print(compiled_graph().get_graph().draw_mermaid())'"
     )
 
 

@@ -50,54 +50,144 @@ class Pair(NamedTuple):
             f"SELECT count(*) FROM {rows} r WHERE r.{self.reference} = g.{self.key} AND {condition}"
             f" AND {kept_rows or 'TRUE'}"
         )
-        return f"SELECT {self.name} AS name, ({count}) AS n FROM {things} g WHERE {kept_things or 'TRUE'}"
+        return (
+            f"SELECT {self.name} AS name, ({count}) AS n FROM {things} g "
+            f"WHERE {kept_things or 'TRUE'}"
+        )
 
 
 PAIRS = {
     "music": [
         Pair("artist", "album", "artist_id", "artist_id", "g.name", "artist", "artists", "albums"),
         Pair("genre", "track", "genre_id", "genre_id", "g.name", "genre", "genres", "tracks"),
-        Pair("customer", "invoice", "customer_id", "customer_id", "g.first_name", "customer", "customers", "invoices"),
+        Pair(
+            "customer",
+            "invoice",
+            "customer_id",
+            "customer_id",
+            "g.first_name",
+            "customer",
+            "customers",
+            "invoices",
+        ),
     ],
     "hr": [
         Pair(
-            "departments", "employees WHERE deleted_at IS NULL", "department_id", "department_id",
-            "g.department_name", "department", "departments", "employees",
+            "departments",
+            "employees WHERE deleted_at IS NULL",
+            "department_id",
+            "department_id",
+            "g.department_name",
+            "department",
+            "departments",
+            "employees",
         ),
         Pair(
-            "departments", "projects", "department_id", "department_id",
-            "g.department_name", "department", "departments", "projects",
+            "departments",
+            "projects",
+            "department_id",
+            "department_id",
+            "g.department_name",
+            "department",
+            "departments",
+            "projects",
         ),
     ],
     "store": [
-        Pair("customers", "orders", "customer_id", "customer_id", "g.first_name", "customer", "customers", "orders"),
-        Pair("products", "reviews", "product_id", "product_id", "g.product_name", "product", "products", "reviews"),
         Pair(
-            "suppliers", "products", "supplier_id", "supplier_id", "g.company_name",
-            "supplier", "suppliers", "products",
+            "customers",
+            "orders",
+            "customer_id",
+            "customer_id",
+            "g.first_name",
+            "customer",
+            "customers",
+            "orders",
+        ),
+        Pair(
+            "products",
+            "reviews",
+            "product_id",
+            "product_id",
+            "g.product_name",
+            "product",
+            "products",
+            "reviews",
+        ),
+        Pair(
+            "suppliers",
+            "products",
+            "supplier_id",
+            "supplier_id",
+            "g.company_name",
+            "supplier",
+            "suppliers",
+            "products",
         ),
     ],
     "bike": [
-        Pair('"Rider"', '"Trip"', '"RiderId"', '"RiderId"', 'g."FullName"', "rider", "riders", "trips"),
+        Pair(
+            '"Rider"',
+            '"Trip"',
+            '"RiderId"',
+            '"RiderId"',
+            'g."FullName"',
+            "rider",
+            "riders",
+            "trips",
+        ),
         Pair('"Bike"', '"Trip"', '"BikeId"', '"BikeId"', 'g."BikeId"', "bike", "bikes", "trips"),
     ],
     "lib": [
-        Pair("t_reader", "t_borrow", "reader_id", "reader_id", "g.reader_name", "读者", "", "借阅记录"),
         Pair(
-            "t_publisher", "t_book WHERE is_del = 0", "publisher_id", "publisher_id", "g.publisher_name",
-            "出版社", "", "图书",
+            "t_reader",
+            "t_borrow",
+            "reader_id",
+            "reader_id",
+            "g.reader_name",
+            "读者",
+            "",
+            "借阅记录",
         ),
-        Pair("t_book WHERE is_del = 0", "t_borrow", "book_id", "book_id", "g.title", "图书", "", "借阅记录"),
+        Pair(
+            "t_publisher",
+            "t_book WHERE is_del = 0",
+            "publisher_id",
+            "publisher_id",
+            "g.publisher_name",
+            "出版社",
+            "",
+            "图书",
+        ),
+        Pair(
+            "t_book WHERE is_del = 0",
+            "t_borrow",
+            "book_id",
+            "book_id",
+            "g.title",
+            "图书",
+            "",
+            "借阅记录",
+        ),
     ],
     "clinic": [
         Pair("患者", "就诊记录", "患者编号", "患者编号", "g.姓名", "患者", "", "就诊记录"),
         Pair("科室", "医生", "科室编号", "科室编号", "g.科室名称", "科室", "", "医生"),
     ],
     "mall": [
-        Pair("tb_user WHERE is_deleted = 0", "tb_order", "user_id", "user_id", "g.nickname", "用户", "", "订单"),
+        Pair(
+            "tb_user WHERE is_deleted = 0",
+            "tb_order",
+            "user_id",
+            "user_id",
+            "g.nickname",
+            "用户",
+            "",
+            "订单",
+        ),
         Pair("tb_category", "tb_goods", "cat_id", "cat_id", "g.cat_name", "商品分类", "", "商品"),
     ],
-}  # fmt: skip
+}
 AVERAGES = (
     "average number of {events} per {one} including {many} without {events}",
     "average number of {events} per {one}, even those without",
@@ -173,25 +263,34 @@ CONDITIONS = {
     "store": {
         "average number of orders per customer in 2024, including customers without orders": """
             SELECT avg((SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id
-                        AND o.order_date >= '2024-01-01' AND o.order_date < '2025-01-01')) FROM customers c""",
+                        AND o.order_date >= '2024-01-01' AND o.order_date < '2025-01-01'))
+                            FROM customers c""",
         "number of delivered orders per customer, including those without": """
             SELECT first_name, (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id
                                 AND status = 'delivered') FROM customers c""",
         "total order amount per customer including customers without orders": """
             SELECT first_name, coalesce((SELECT sum(total_amount) FROM orders o
-                                         WHERE o.customer_id = c.customer_id), 0) FROM customers c""",
+                                         WHERE o.customer_id = c.customer_id), 0)
+                                             FROM customers c""",
         "average rating of reviews per product including products without reviews": """
-            SELECT product_name, (SELECT avg(rating) FROM reviews r WHERE r.product_id = p.product_id)
+            SELECT product_name, (SELECT avg(rating) FROM reviews r
+                WHERE r.product_id = p.product_id)
             FROM products p""",
-        "average number of reviews per product in the Books category, even products without reviews": """
-            SELECT avg((SELECT count(*) FROM reviews r WHERE r.product_id = p.product_id)) FROM products p
-            WHERE category_id IN (SELECT category_id FROM categories WHERE category_name = 'Books')""",
+        "average number of reviews per product in the Books category, "
+        "even products without reviews": """
+            SELECT avg((SELECT count(*) FROM reviews r WHERE r.product_id = p.product_id))
+                FROM products p
+            WHERE category_id IN (SELECT category_id FROM categories
+                WHERE category_name = 'Books')""",
         "number of products per category including categories without products": """
-            SELECT category_name, (SELECT count(*) FROM products p WHERE p.category_id = c.category_id)
+            SELECT category_name, (SELECT count(*) FROM products p
+                WHERE p.category_id = c.category_id)
             FROM categories c""",
         "total quantity of order items per category including categories without": """
-            SELECT category_name, coalesce((SELECT sum(quantity) FROM order_items JOIN products p USING (product_id)
-                                            WHERE p.category_id = c.category_id), 0) FROM categories c""",
+            SELECT category_name, coalesce((SELECT sum(quantity) FROM order_items JOIN products p
+                USING (product_id)
+                                            WHERE p.category_id = c.category_id), 0)
+                                                FROM categories c""",
     },
     "mall": {
         "2024年每个用户的订单数，没有订单的也算": """
@@ -199,10 +298,11 @@ CONDITIONS = {
                               AND order_time >= '2024-01-01' AND order_time < '2025-01-01')
             FROM tb_user u WHERE is_deleted = 0""",
         "每个用户的实付金额合计，包括没有订单的用户": """
-            SELECT nickname, coalesce((SELECT sum(pay_amount) FROM tb_order o WHERE o.user_id = u.user_id), 0)
+            SELECT nickname, coalesce((SELECT sum(pay_amount) FROM tb_order o
+                WHERE o.user_id = u.user_id), 0)
             FROM tb_user u WHERE is_deleted = 0""",
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CONDITIONS)

@@ -125,7 +125,8 @@ def _check(
     assert gold or begins_today, f"{case.question}: the hand-written SQL finds nothing to compare"
     same = same_rows(gold, answer, in_order=case.gold.startswith(IN_ORDER))
     assert same, (
-        f"{case.question}:\n{written.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: {answer[:5]}"
+        f"{case.question}:\n{written.text}\nwanted {len(gold)}: {gold[:5]}\ngot {len(answer)}: "
+        f"{answer[:5]}"
     )
 
 
@@ -402,8 +403,9 @@ UNREADABLE = (
 @pytest.mark.parametrize(
     "question",
     [
-        "and the total amount?", "only apple", "apple", "also the total amount", "what about apple?", "by product",
-        "what is their total amount?", "how many are these?", "那总amount呢", "只看apple", "再按product分",
+        "and the total amount?", "only apple", "apple", "also the total amount",
+        "what about apple?", "by product", "what is their total amount?", "how many are these?",
+        "那总amount呢", "只看apple", "再按product分",
     ],
 )  # fmt: skip
 def test_a_follow_up_to_what_rules_cannot_read_never_loses_its_conditions(
@@ -523,9 +525,7 @@ def test_a_group_replaced_without_saying_so_is_told() -> None:
     assert warnings("by month instead", history) == ()
 
 
-def test_other_rows_after_a_list_that_related_rows_restrict_are_told_to_be_a_question_of_its_own() -> (
-    None
-):
+def test_other_rows_after_a_list_that_related_rows_restrict_are_a_question_of_its_own() -> None:
     history = (kept("customers without orders", draft("customers without orders")),)
     assert "NOT EXISTS" not in last_sql("customers without orders", "how about orders")
     assert any(
@@ -745,7 +745,8 @@ AFTER = (turn("number of orders by status"),)
 
 @pytest.mark.parametrize(
     "question",
-    ["and in 2024?", "only the top 3", "by month instead", "sort ascending", "那上个月呢", "倒过来排", "只看前三名",
+    ["and in 2024?", "only the top 3", "by month instead", "sort ascending", "那上个月呢",
+     "倒过来排", "只看前三名",
      "thanks, and last month?", "换成平均值"],
 )  # fmt: skip
 def test_follow_ups_are_recognised(question: str) -> None:
@@ -759,7 +760,8 @@ def test_follow_ups_are_recognised(question: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["谢谢", "thanks", "thank you for today", "see you tomorrow", "明天见", "ok", "what about you?", "你今天怎么样",
+    ["谢谢", "thanks", "thank you for today", "see you tomorrow", "明天见", "ok", "what about you?",
+     "你今天怎么样",
      "tell me a joke", "今天天气怎么样", "那首都呢", "再来一个", "只是问问", "only kidding",
      "and then?", "how are you", "who are you?", "good night"],
 )  # fmt: skip
@@ -769,7 +771,8 @@ def test_no_conversation_makes_a_query_of_small_talk(question: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["为什么第一名这么高", "why is the first one so high?", "解释一下这个结果", "这个结果可靠吗", "is this correct?",
+    ["为什么第一名这么高", "why is the first one so high?", "解释一下这个结果", "这个结果可靠吗",
+     "is this correct?",
      "why?", "为什么", "what does that mean?", "这说明了什么"],
 )  # fmt: skip
 def test_doubts_about_a_result_are_chat(question: str) -> None:
@@ -834,9 +837,11 @@ def test_without_a_result_doubts_get_the_usual_answer() -> None:
 
 CATALOGS: tuple[Catalog, ...] = (SHOP, AIR, CHINESE, CATALOG)
 PHRASES = (
-    *CHANGES, *STANDING, "and in 2024?", "by city", "top 3", "only Berlin", "the year before", "also by month", "why?",
-    "sort descending", "how many are there?", "orders", "customers in Paris", "SELECT 1", "drop it", "", "？", "thanks",
-    "as a percentage", "compare with 2023", "their names", "total amount by status", "按数量升序", "占比呢", "上一期呢",
+    *CHANGES, *STANDING, "and in 2024?", "by city", "top 3", "only Berlin", "the year before",
+    "also by month", "why?", "sort descending", "how many are there?", "orders",
+    "customers in Paris", "SELECT 1", "drop it", "", "？", "thanks", "as a percentage",
+    "compare with 2023", "their names", "total amount by status", "按数量升序", "占比呢",
+    "上一期呢",
 )  # fmt: skip
 turns = st.builds(
     turn,

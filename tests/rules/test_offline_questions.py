@@ -173,8 +173,8 @@ SENTENCES = [
     for line in (FIXTURES / "offline" / "kinds.txt").read_text("utf-8").splitlines()
 ]
 GREETINGS = (
-    "你好，{}", "你好{}", "您好！{}", "早上好，请问{}", "谢谢，{}", "辛苦了，{}，谢谢", "Hi, {}", "Good morning! {}",
-    "hello there, {}, thanks",
+    "你好，{}", "你好{}", "您好！{}", "早上好，请问{}", "谢谢，{}", "辛苦了，{}，谢谢", "Hi, {}",
+    "Good morning! {}", "hello there, {}, thanks",
 )  # fmt: skip
 
 

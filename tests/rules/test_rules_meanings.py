@@ -22,13 +22,16 @@ from tests.support.databases import open_asked, rows_of
 
 SKILLS = OfflineSkills()
 DDL = """
-CREATE TABLE ort (nr int PRIMARY KEY, kurz text NOT NULL, lang text NOT NULL, is_deleted text NOT NULL DEFAULT 'nein');
+CREATE TABLE ort (nr int PRIMARY KEY, kurz text NOT NULL, lang text NOT NULL,
+    is_deleted text NOT NULL DEFAULT 'nein');
 INSERT INTO ort VALUES (1, 'B', 'Berlin'), (2, 'P', 'Paris'), (3, 'R', 'Rom');
 INSERT INTO ort VALUES (4, 'O', 'Oslo', 'ja');
 CREATE TABLE laden (nr int PRIMARY KEY, name text, art text, zustand text, sitz int, lager int,
     FOREIGN KEY (sitz) REFERENCES ort, FOREIGN KEY (lager) REFERENCES ort);
-INSERT INTO laden VALUES (1, 'Ada', 'K1', 'a', 1, 2), (2, 'Bob', 'K2', 'a', 1, 3), (3, 'Cid', 'K1', 'z', 2, 1);
-CREATE TABLE bon (nr int PRIMARY KEY, laden int NOT NULL REFERENCES laden, tag date NOT NULL, gebucht date NOT NULL,
+INSERT INTO laden VALUES (1, 'Ada', 'K1', 'a', 1, 2), (2, 'Bob', 'K2', 'a', 1, 3), (3, 'Cid', 'K1',
+    'z', 2, 1);
+CREATE TABLE bon (nr int PRIMARY KEY, laden int NOT NULL REFERENCES laden, tag date NOT NULL,
+    gebucht date NOT NULL,
     betrag numeric NOT NULL, posten int NOT NULL, weg text NOT NULL);
 INSERT INTO bon VALUES
     (1, 1, '2024-01-05', '2024-02-01', 10, 1, 'x'), (2, 1, '2024-01-20', '2024-02-01', 30, 3, 'y'),
@@ -66,13 +69,18 @@ tables:
         most: {en: [busiest], zh: [最忙]}
       posten: {names: {zh: [件数], en: [items sold]}, least: {en: [quietest]}}
       tag: {names: {zh: [购买日期], en: [purchase date]}}
-      weg: {names: {zh: [支付方式], en: [payment method]}, values: {x: {zh: 现金, en: cash}, y: {zh: 刷卡, en: card}}}
+      weg:
+        names: {zh: [支付方式], en: [payment method]}
+        values: {x: {zh: 现金, en: cash}, y: {zh: 刷卡, en: card}}
 metrics:
   item_value:
     {names: {zh: [件均价], en: [value per item]}, table: bon, expression: sum(betrag) / sum(posten),
      unit: {zh: 元, en: EUR}}
-  cash_takings: {names: {zh: [现金收入], en: [cash takings]}, table: bon, expression: sum(betrag), filter: weg = 'x'}
-  early: {names: {en: [early takings]}, table: bon, expression: sum(betrag), date: tag, grain: [laden]}
+  cash_takings:
+    {names: {zh: [现金收入], en: [cash takings]}, table: bon, expression: sum(betrag),
+     filter: weg = 'x'}
+  early:
+    {names: {en: [early takings]}, table: bon, expression: sum(betrag), date: tag, grain: [laden]}
 """
 
 
@@ -110,8 +118,8 @@ class Asked:
         """The question as one that was answered."""
         draft = self.draft(question)
         assert isinstance(draft, Sql)
-        return Turn("r", question, "DATABASE", "hybrid", "", "2026-01-01T00:00:00.000Z", draft.text, 1,
-                    understood=draft.understood)  # fmt: skip
+        at, sql, understood = "2026-01-01T00:00:00.000Z", draft.text, draft.understood
+        return Turn("r", question, "DATABASE", "hybrid", "", at, sql, 1, understood=understood)
 
     def summary(self, question: str, lang: Lang | None = None) -> str:
         """The answer in words."""
@@ -178,7 +186,8 @@ def asked(make_database: Callable[[str], str]) -> Iterator[Asked]:
         ("cash takings", [(110,)]),
         ("cash takings by shop", [("Bob", 100), ("Ada", 10)]),
         ("takings and value per item by shop", [("Bob", 100, 50), ("Ada", 40, 10)]),
-        ("takings, items sold and value per item by shop", [("Bob", 100, 2, 50), ("Ada", 40, 4, 10)]),
+        ("takings, items sold and value per item by shop", [("Bob", 100, 2, 50), ("Ada", 40, 4,
+         10)]),
         ("cash takings and takings by shop", [("Bob", 100, 100), ("Ada", 10, 40)]),
         ("early takings in January 2024", [(40,)]),
         ("early takings by shop", [("Bob", 100), ("Ada", 40)]),

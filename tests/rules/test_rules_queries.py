@@ -103,7 +103,10 @@ def test_functions_over_rows_and_groups(
         order=(Order(measure),),
         limit=2,
     )
-    gold = f"SELECT city, {gold} AS figure {KEPT} GROUP BY city ORDER BY figure DESC NULLS LAST LIMIT 2"
+    gold = (
+        f"SELECT city, {gold} AS figure {KEPT} GROUP BY city "
+        "ORDER BY figure DESC NULLS LAST LIMIT 2"
+    )
     holds(shop, catalog, by_city, gold, in_order=True)
 
 
@@ -203,18 +206,26 @@ def test_a_column_is_compared_with_another_of_the_same_row(
     ("condition", "gold"),
     [
         (Condition(at("weekday"), "=", (Decimal(1),)), "extract(isodow FROM ordered_at) = 1"),
-        (Condition(at("weekday"), "in", (Decimal(6), Decimal(7))), "extract(isodow FROM ordered_at) IN (6, 7)"),
+        (
+            Condition(at("weekday"), "in", (Decimal(6), Decimal(7))),
+            "extract(isodow FROM ordered_at) IN (6, 7)",
+        ),
         (Condition(at("weekend"), "true"), "extract(dow FROM ordered_at) IN (0, 6)"),
         (Condition(at("weekend"), "false"), "extract(dow FROM ordered_at) BETWEEN 1 AND 5"),
-        (Condition(at("hour"), "between", (Decimal(8), Decimal(9))), "extract(hour FROM ordered_at) IN (8, 9)"),
+        (
+            Condition(at("hour"), "between", (Decimal(8), Decimal(9))),
+            "extract(hour FROM ordered_at) IN (8, 9)",
+        ),
         (Condition(at("hour"), ">=", (Decimal(22),)), "to_char(ordered_at, 'HH24') >= '22'"),
         (Condition(at("month"), "=", (Decimal(2),)), "to_char(ordered_at, 'MM') = '02'"),
         (Condition(at("quarter"), "=", (Decimal(2),)), "to_char(ordered_at, 'Q') = '2'"),
         (Condition(at("day"), "=", (Decimal(15),)), "to_char(ordered_at, 'DD') = '15'"),
-        (Condition(at("month", column="promised_on"), ">", (at("month"),)),
-         "extract(month FROM promised_on) > extract(month FROM ordered_at)"),
+        (
+            Condition(at("month", column="promised_on"), ">", (at("month"),)),
+            "extract(month FROM promised_on) > extract(month FROM ordered_at)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_parts_of_dates_restrict_rows(
     shop: GuardedDatabase, catalog: Catalog, condition: Condition, gold: str
 ) -> None:
@@ -306,7 +317,8 @@ def test_a_date_has_no_hour(catalog: Catalog) -> None:
                 columns=(NAME,),
                 either=(Either((Condition(CITY, "null"), Condition(PRODUCT, "=", ("Tea",)))),),
             ),
-            "SELECT name FROM customers c WHERE NOT is_deleted AND (city IS NULL OR customer_id IN (SELECT customer_id"
+            "SELECT name FROM customers c WHERE NOT is_deleted AND (city IS NULL "
+            "OR customer_id IN (SELECT customer_id"
             " FROM orders JOIN order_items USING (order_id) JOIN products USING (product_id)"
             " WHERE product_name = 'Tea'))",
         ),
@@ -343,10 +355,12 @@ def test_a_date_has_no_hour(catalog: Catalog) -> None:
                     ),
                 ),
             ),
-            "SELECT status, count(*), sum(amount) FROM orders o LEFT JOIN customers c USING (customer_id)"
+            "SELECT status, count(*), sum(amount) FROM orders o LEFT JOIN customers c "
+            "USING (customer_id)"
             " WHERE ordered_at >= '2023-01-01' AND ordered_at < '2024-03-01'"
             " AND (amount > 100 OR city = 'Paris' AND NOT is_deleted)"
-            " AND (extract(isodow FROM ordered_at) > 5 OR extract(month FROM ordered_at) = 4) GROUP BY status",
+            " AND (extract(isodow FROM ordered_at) > 5 OR extract(month FROM ordered_at) = 4)"
+            " GROUP BY status",
         ),
         (  # every group appears, and the choice restricts what is counted
             Query(
@@ -395,7 +409,10 @@ def bought(name: str, negated: bool = False) -> Related:
     return Related(PRODUCTS, (Condition(PRODUCT, "=", (name,)),), negated)
 
 
-BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN products USING (product_id)"
+BUYERS = (
+    "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN products "
+    "USING (product_id)"
+)
 
 
 @pytest.mark.parametrize(
@@ -408,17 +425,22 @@ BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN 
         ),
         (
             (bought("Tea", negated=True), bought("Milk", negated=True)),
-            f"NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name IN ('Tea', 'Milk'))",
+            (
+                f"NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id "
+                "AND product_name IN ('Tea', 'Milk'))"
+            ),
         ),
         (
             (bought("Tea"), bought("Milk", negated=True)),
             f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
-            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Milk')",
+            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id"
+            " AND product_name = 'Milk')",
         ),
         (  # nothing but tea
             (bought("Tea"), Related(PRODUCTS, (Condition(PRODUCT, "!=", ("Tea",)),), negated=True)),
             f"EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name = 'Tea')"
-            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id AND product_name <> 'Tea')",
+            f" AND NOT EXISTS ({BUYERS} WHERE orders.customer_id = c.customer_id"
+            " AND product_name <> 'Tea')",
         ),
         (  # rows of one table, of two kinds
             (
@@ -428,8 +450,10 @@ BUYERS = "SELECT customer_id FROM orders JOIN order_items USING (order_id) JOIN 
                 ),
                 Related(ORDERS, (Condition(STATUS, "=", ("open",)),)),
             ),
-            "EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND status = 'paid' AND amount > 50)"
-            " AND EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id AND status = 'open')",
+            "EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id "
+            "AND status = 'paid' AND amount > 50)"
+            " AND EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id"
+            " AND status = 'open')",
         ),
     ],
 )
@@ -454,7 +478,10 @@ FIRST, SECOND = (
 
 def change(first: str, second: str) -> str:
     """Both figures, their difference and it in percent, worked out from two expressions."""
-    return f"{first}, {second}, {second} - {first}, round((100.0 * ({second} - {first}) / nullif({first}, 0))::numeric, 4)"
+    return (
+        f"{first}, {second}, {second} - {first}, "
+        f"round((100.0 * ({second} - {first}) / nullif({first}, 0))::numeric, 4)"
+    )
 
 
 def sums(first: str, second: str, of: str = "sum(CASE WHEN {} THEN amount END)") -> str:
@@ -477,8 +504,10 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
         ),
         (
             Query(ORDERS, measures=(Measure("median", ORDERS, "amount"),), comparison=YEARS),
-            f"SELECT {change('a', 'b')} FROM (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN {FIRST}"
-            f" THEN amount END) a, percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN {SECOND} THEN amount END) b"
+            f"SELECT {change('a', 'b')} FROM (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY "
+            f"CASE WHEN {FIRST}"
+            f" THEN amount END) a, percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN {SECOND}"
+            " THEN amount END) b"
             " FROM orders) x",
         ),
         (  # of two groups, which are in a table that is not shown; nobody's order is in neither
@@ -497,14 +526,18 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                 measures=(SUM, COUNT),
                 comparison=Comparison((in_year(2020),), (in_year(2024),)),
             ),
-            f"SELECT NULL::numeric, sum(amount), NULL::numeric, NULL::numeric, 0, count(*), count(*), NULL::numeric"
+            "SELECT NULL::numeric, sum(amount), NULL::numeric, NULL::numeric, 0, count(*), "
+            "count(*), NULL::numeric"
             f" FROM orders WHERE {SECOND}",
         ),
         (
             Query(
                 ORDERS, measures=(SUM,), comparison=Comparison((in_year(2024),), (in_year(2020),))
             ),
-            f"SELECT sum(amount), NULL::numeric, NULL::numeric, NULL::numeric FROM orders WHERE {SECOND}",
+            (
+                "SELECT sum(amount), NULL::numeric, NULL::numeric, NULL::numeric FROM orders "
+                f"WHERE {SECOND}"
+            ),
         ),
         (  # the sides overlap
             Query(
@@ -514,7 +547,8 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                     (in_year(2024),), (in_year(2024), Condition(AMOUNT, ">", (Decimal(100),)))
                 ),
             ),
-            f"SELECT {change('a', 'b')} FROM (SELECT count(*) a, count(*) FILTER (WHERE amount > 100) b"
+            f"SELECT {change('a', 'b')} FROM (SELECT count(*) a, "
+            "count(*) FILTER (WHERE amount > 100) b"
             f" FROM orders WHERE {SECOND}) x",
         ),
         (  # by groups, one of which is NULL, and some of which have no rows in one of the periods
@@ -524,7 +558,10 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                 dimensions=(Dimension(CUSTOMERS, "city"),),
                 comparison=YEARS,
             ),
-            f"SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) GROUP BY city",
+            (
+                f"SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) "
+                "GROUP BY city"
+            ),
         ),
         (  # under other conditions
             Query(
@@ -549,8 +586,10 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
             " round(100.0 * (d - c) / nullif(c, 0), 4) FROM (SELECT name,"
             f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) a,"
             f" (SELECT count(*) FROM orders o WHERE o.customer_id = c.customer_id AND {SECOND}) b,"
-            f" (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id AND {FIRST}) c,"
-            f" (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id AND {SECOND}) d"
+            " (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id"
+            f" AND {FIRST}) c,"
+            " (SELECT coalesce(sum(amount), 0) FROM orders o WHERE o.customer_id = c.customer_id"
+            f" AND {SECOND}) d"
             " FROM customers c WHERE NOT is_deleted) x",
         ),
         (  # an average of groups
@@ -562,8 +601,10 @@ ZERO = "sum(CASE WHEN {} THEN coalesce(amount, 0) ELSE 0 END)"
                 comparison=YEARS,
             ),
             f"SELECT {change('a', 'b')} FROM (SELECT (SELECT avg(s) FROM (SELECT sum(amount) s"
-            f" FROM orders WHERE {FIRST} GROUP BY date_trunc('month', ordered_at)) x) a, (SELECT avg(s) FROM"
-            f" (SELECT sum(amount) s FROM orders WHERE {SECOND} GROUP BY date_trunc('month', ordered_at)) x) b) y",
+            f" FROM orders WHERE {FIRST} GROUP BY date_trunc('month', ordered_at)) x) a,"
+            " (SELECT avg(s) FROM"
+            f" (SELECT sum(amount) s FROM orders WHERE {SECOND} GROUP BY date_trunc('month',"
+            " ordered_at)) x) b) y",
         ),
         (  # shares of groups
             Query(
@@ -609,7 +650,8 @@ def test_changes_are_ordered_and_compared(
         **changed,
     )
     gold = (
-        f"SELECT * FROM (SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) GROUP BY city)"
+        f"SELECT * FROM (SELECT city, {sums(FIRST, SECOND, ZERO)} {KEPT} AND ({FIRST} OR {SECOND}) "
+        "GROUP BY city)"
         f" AS x(city, a, b, d, p) {tail}"
     )
     holds(shop, catalog, query, gold, in_order="ORDER" in tail and "city" in tail)
@@ -617,11 +659,16 @@ def test_changes_are_ordered_and_compared(
 
 def series(unit: str, back: str, having: str = "TRUE", of: str = "sum(amount)") -> str:
     """Each bucket with the figure of the one `back`, looked up by itself."""
-    figure = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b - interval '{back}')"
+    figure = (
+        f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', "
+        f"o.ordered_at) = b - interval '{back}')"
+    )
     here = f"(SELECT {of} FROM orders o WHERE date_trunc('{unit}', o.ordered_at) = b)"
     return (
-        f"SELECT b::date, f, nullif(p, 0), f - nullif(p, 0), round(100.0 * (f - p) / nullif(p, 0), 4)"
-        f" FROM (SELECT b, {here} f, {figure} p FROM (SELECT DISTINCT date_trunc('{unit}', ordered_at) b FROM orders) x"
+        "SELECT b::date, f, nullif(p, 0), f - nullif(p, 0), "
+        "round(100.0 * (f - p) / nullif(p, 0), 4)"
+        f" FROM (SELECT b, {here} f, {figure} p FROM (SELECT DISTINCT date_trunc('{unit}',"
+        " ordered_at) b FROM orders) x"
         f" WHERE b IS NOT NULL) y WHERE {having} ORDER BY b"
     )
 
@@ -719,7 +766,8 @@ def test_each_group_grows_by_itself(shop: GuardedDatabase, catalog: Catalog) -> 
     gold = (
         "WITH q AS (SELECT date_trunc('quarter', ordered_at) b, status s, sum(amount) f FROM orders"
         " WHERE ordered_at IS NOT NULL GROUP BY 1, 2) SELECT n.b::date, n.s, n.f, p.f, n.f - p.f,"
-        " round(100 * (n.f - p.f) / p.f, 4) FROM q n LEFT JOIN q p ON p.s = n.s AND p.b = n.b - interval '3 months'"
+        " round(100 * (n.f - p.f) / p.f, 4) FROM q n LEFT JOIN q p ON p.s = n.s"
+        " AND p.b = n.b - interval '3 months'"
     )
     holds(shop, catalog, query, gold)
 
@@ -768,7 +816,10 @@ def test_figures_of_the_semantic_file_are_compared_and_grow(
     )
     each = Measure("metric", ORDERS, "each")
     of = "sum(CASE WHEN {} THEN amount END) / nullif(count(CASE WHEN {} THEN 1 END), 0)"
-    gold = f"SELECT {change('a', 'b')} FROM (SELECT {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+    gold = (
+        f"SELECT {change('a', 'b')} FROM (SELECT {of.replace('{}', FIRST)} a, "
+        f"{of.replace('{}', SECOND)} b"
+    )
     holds(
         shop,
         meant,
@@ -777,7 +828,8 @@ def test_figures_of_the_semantic_file_are_compared_and_grow(
     )
     by_city = Query(ORDERS, measures=(each,), dimensions=(Dimension(CUSTOMERS),), comparison=YEARS)
     gold = (
-        f"SELECT name, {change('a', 'b')} FROM (SELECT name, {of.replace('{}', FIRST)} a, {of.replace('{}', SECOND)} b"
+        f"SELECT name, {change('a', 'b')} FROM (SELECT name, {of.replace('{}', FIRST)} a, "
+        f"{of.replace('{}', SECOND)} b"
         f" {KEPT} AND status = 'paid' AND ({FIRST} OR {SECOND}) GROUP BY customer_id, name) x"
     )
     holds(shop, meant, by_city, gold)
@@ -804,8 +856,10 @@ def test_a_group_without_a_name_is_one_group_in_figures_of_several_tables(
         order=(Order(COUNT),),
     )
     gold = (
-        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted AND city IS NOT DISTINCT FROM c.city),"
-        " count(*) FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted GROUP BY city"
+        "SELECT city, (SELECT count(*) FROM customers WHERE NOT is_deleted "
+        "AND city IS NOT DISTINCT FROM c.city),"
+        " count(*) FROM customers c JOIN orders USING (customer_id) WHERE NOT is_deleted"
+        " GROUP BY city"
     )
     holds(shop, catalog, query, gold)
 
@@ -887,7 +941,8 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
             Query(
                 ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=2
             ),
-            f"SELECT round(100 * (SELECT sum(f) FROM (SELECT f FROM ({CITIES}) x ORDER BY f DESC LIMIT 2) y)"
+            f"SELECT round(100 * (SELECT sum(f) FROM (SELECT f FROM ({CITIES}) x "
+            "ORDER BY f DESC LIMIT 2) y)"
             f" / (SELECT sum(f) FROM ({CITIES}) x), 4)",
         ),
         (
@@ -912,8 +967,10 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
                 conditions=(Condition(ORDERED, "not null"),),
                 order=(Order(descending=False),),
             ),
-            "SELECT b::date, sum(f), (SELECT sum(amount) FROM orders WHERE date_trunc('month', ordered_at) <= b) FROM"
-            " (SELECT date_trunc('month', ordered_at) b, amount f FROM orders WHERE ordered_at IS NOT NULL) x"
+            "SELECT b::date, sum(f), (SELECT sum(amount) FROM orders WHERE date_trunc('month', "
+            "ordered_at) <= b) FROM"
+            " (SELECT date_trunc('month', ordered_at) b, amount f FROM orders"
+            " WHERE ordered_at IS NOT NULL) x"
             " GROUP BY b ORDER BY b",
         ),
         (
@@ -923,7 +980,8 @@ CITIES = f"SELECT coalesce(city, '?') city, sum(amount) f, count(*) n {KEPT} GRO
                 dimensions=(by("year"), Dimension(ORDERS, "status")),
                 conditions=(Condition(ORDERED, "not null"),),
             ),
-            "SELECT b::date, s, (SELECT count(*) FROM orders WHERE status = s AND date_trunc('year', ordered_at) <= b)"
+            "SELECT b::date, s, (SELECT count(*) FROM orders WHERE status = s "
+            "AND date_trunc('year', ordered_at) <= b)"
             " FROM (SELECT DISTINCT date_trunc('year', ordered_at) b, status s FROM orders"
             " WHERE ordered_at IS NOT NULL) x",
         ),
@@ -999,5 +1057,8 @@ def test_figures_of_floats_are_compared_and_shared(shop: GuardedDatabase, catalo
     )
     share = Measure("sum", PRODUCTS, "rating", is_share=True)
     query = Query(PRODUCTS, measures=(share,), dimensions=(Dimension(PRODUCTS, "first_sold"),))
-    gold = "SELECT first_sold, round((100 * rating / (SELECT sum(rating) FROM products))::numeric, 4) FROM products"
+    gold = (
+        "SELECT first_sold, round((100 * rating / (SELECT sum(rating) FROM products))::numeric, 4) "
+        "FROM products"
+    )
     holds(shop, catalog, query, gold)

@@ -103,8 +103,14 @@ PARIS, ROME = Condition(CITY, "=", ("Paris",)), Condition(CITY, "=", ("Rome",))
     [
         (
             Query(ORDERS, measures=(SUM,), comparison=YEARS),
-            "订单金额合计：2023 为 500.00元，2024 为 965.00元，增加 465.00元（93%）。2024 尚未结束。",
-            "Total amount: 2023: 500.00元, 2024: 965.00元, up 465.00元 (93%). 2024 is not over yet.",
+            (
+                "订单金额合计：2023 为 500.00元，2024 为 965.00元，增加 "
+                "465.00元（93%）。2024 尚未结束。"
+            ),
+            (
+                "Total amount: 2023: 500.00元, 2024: 965.00元, "
+                "up 465.00元 (93%). 2024 is not over yet."
+            ),
         ),
         (
             Query(ORDERS, measures=(COUNT,), comparison=Comparison((PARIS,), (ROME,))),
@@ -112,51 +118,99 @@ PARIS, ROME = Condition(CITY, "=", ("Paris",)), Condition(CITY, "=", ("Rome",))
             "Number of orders: Paris: 3, Rome: 2, down 1 (33.33%).",
         ),
         (
-            Query(ORDERS, measures=(COUNT,), comparison=Comparison((ROME,), (ROME, Condition(AMOUNT, "not null")))),
+            Query(
+                ORDERS,
+                measures=(COUNT,),
+                comparison=Comparison((ROME,), (ROME, Condition(AMOUNT, "not null"))),
+            ),
             "订单数量：前者 为 2，后者 为 2，没有变化。",
             "Number of orders: first: 2, second: 2, unchanged.",
         ),
         (
-            Query(ORDERS, measures=(COUNT,), comparison=Comparison((), (Condition(at("weekend"), "true"),))),
-            "订单数量：全部 为 12，是否周末 为 5，减少 7（58.33%）。周末指周六和周日，不考虑节假日和调休。",
+            Query(
+                ORDERS,
+                measures=(COUNT,),
+                comparison=Comparison((), (Condition(at("weekend"), "true"),)),
+            ),
+            (
+                "订单数量：全部 为 12，是否周末 为 5，减少 7（58.33%）。"
+                "周末指周六和周日，不考虑节假日和调休。"
+            ),
             "Number of orders: all: 12, weekend: 5, down 7 (58.33%). "
             "Weekends are Saturdays and Sundays, whatever holidays there are.",
         ),
         (
-            Query(ORDERS, measures=(SUM,), comparison=Comparison((in_year(2020),), (in_year(2023),))),
+            Query(
+                ORDERS, measures=(SUM,), comparison=Comparison((in_year(2020),), (in_year(2023),))
+            ),
             "订单金额合计：2020 没有数据，2023 为 500.00元。",
             "Total amount: 2020: no data, 2023: 500.00元.",
         ),
         (
-            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), comparison=YEARS),
-            "共 4 条记录。订单金额合计增幅最高的是Berlin（-87.5%），最低的是Paris（-100%）。2024 尚未结束。",
-            "4 rows. Growth of total amount is highest for Berlin (-87.5%) and lowest for Paris (-100%). "
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(CUSTOMERS, "city"),),
+                comparison=YEARS,
+            ),
+            (
+                "共 4 条记录。订单金额合计增幅最高的是Berlin（-87.5%），"
+                "最低的是Paris（-100%）。2024 尚未结束。"
+            ),
+            "4 rows. Growth of total amount is highest for Berlin (-87.5%) and lowest for "
+            "Paris (-100%). "
             "2024 is not over yet.",
         ),
         (
-            Query(ORDERS, measures=(SUM,), dimensions=(by("month"),), conditions=(in_year(2024),), growth="year"),
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(by("month"),),
+                conditions=(in_year(2024),),
+                growth="year",
+            ),
             "共 4 条记录（按下单时间，2024，尚未结束）。订单金额合计同比最高的是2024-04（137.5%），"
             "最低的是2024-02（57.14%）。没有上期数据时，增减为空。",
-            "4 rows (by ordered at, 2024, not over yet). Growth of total amount on the year before is highest "
-            "in 2024-04 (137.5%) and lowest in 2024-02 (57.14%). Where there are no earlier data, there is no change.",
+            "4 rows (by ordered at, 2024, not over yet). Growth of total amount on the year "
+            "before is highest "
+            "in 2024-04 (137.5%) and lowest in 2024-02 (57.14%). Where there are no earlier data, "
+            "there is no change.",
         ),
         (
-            Query(ORDERS, measures=(COUNT,), dimensions=(Dimension(ORDERS, "ordered_at", part="weekday"),),
-                  conditions=(in_year(2023),)),
+            Query(
+                ORDERS,
+                measures=(COUNT,),
+                dimensions=(Dimension(ORDERS, "ordered_at", part="weekday"),),
+                conditions=(in_year(2023),),
+            ),
             "共 4 条记录（按下单时间，2023）。订单数量均为 1。",
             "4 rows (by ordered at, 2023). Number of orders is 1 throughout.",
         ),
         (
-            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(ORDERS, "ordered_at", part="weekday"),),
-                  conditions=(in_year(2023),)),
-            "共 4 条记录（按下单时间，2023）。订单金额合计最高的是周一（200.00元），最低的是周日（60.00元）。",
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(ORDERS, "ordered_at", part="weekday"),),
+                conditions=(in_year(2023),),
+            ),
+            (
+                "共 4 条记录（按下单时间，2023）。订单金额合计最高的是周一（200.00元），"
+                "最低的是周日（60.00元）。"
+            ),
             "4 rows (by ordered at, 2023). Total amount is highest for Monday (200.00元) and "
             "lowest for Sunday (60.00元).",
         ),
         (
-            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(ORDERS, "ordered_at", part="month"),),
-                  conditions=(in_year(2023),)),
-            "共 3 条记录（按下单时间，2023）。订单金额合计最高的是2月（210.00元），最低的是1月（90.00元）。",
+            Query(
+                ORDERS,
+                measures=(SUM,),
+                dimensions=(Dimension(ORDERS, "ordered_at", part="month"),),
+                conditions=(in_year(2023),),
+            ),
+            (
+                "共 3 条记录（按下单时间，2023）。订单金额合计最高的是2月（210.00元），"
+                "最低的是1月（90.00元）。"
+            ),
             "3 rows (by ordered at, 2023). Total amount is highest for month 2 (210.00元) and "
             "lowest for month 1 (90.00元).",
         ),
@@ -176,12 +230,14 @@ PARIS, ROME = Condition(CITY, "=", ("Paris",)), Condition(CITY, "=", ("Rome",))
             "Standard deviation of amount: about 128.082元.",
         ),
         (
-            Query(ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=1),
+            Query(
+                ORDERS, measures=(SUM,), dimensions=(Dimension(CUSTOMERS, "city"),), share_of_top=1
+            ),
             "前1名的订单金额占比为 34.65%。",
             "Share of the top 1 in amount: 34.65%.",
         ),
     ],
-)  # fmt: skip
+)
 def test_an_answer_says_what_is_compared(
     shop: GuardedDatabase, catalog: Catalog, query: Query, zh: str, en: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""What the rules make of labels, metrics, words for numbers, numbers of rows, dates and pasted SQL."""
+"""What the rules read in labels, metrics, numbers in words, counts, dates and pasted SQL."""
 
 import asyncio
 from dataclasses import replace
@@ -261,8 +261,9 @@ def test_a_follow_up_groups_no_metric_by_what_is_not_its_grain(question: str) ->
     catalog = meant(f"metrics: {{revenue: {REVENUE % ', grain: [region]'}}}")
     first = draft("revenue by region", catalog)
     assert isinstance(first, Sql)
-    turn = Turn("r", "revenue by region", "DATABASE", "hybrid", "", "2026-01-01T00:00:00.000Z", first.text, 1,
-                understood=first.understood)  # fmt: skip
+    asked, at = "revenue by region", "2026-01-01T00:00:00.000Z"
+    sql, understood = first.text, first.understood
+    turn = Turn("r", asked, "DATABASE", "hybrid", "", at, sql, 1, understood=understood)
     written = asyncio.run(SKILLS.write_sql(Inquiry(question, "en", catalog, history=(turn,)))).value
     assert isinstance(written, NoSql)
     assert '"revenue" can be grouped only by these: region' in written.prompt

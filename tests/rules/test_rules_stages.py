@@ -257,7 +257,10 @@ def test_the_statement_of_a_query() -> None:
     )
     lexicon = lexicon_of(SHOP)
     assert render(query, lexicon.schema, lexicon.graph).splitlines() == [
-        "SELECT date_trunc('month', order_date)::date AS \"month\", sum(total_amount) AS total_total_amount",
+        (
+            "SELECT date_trunc('month', order_date)::date AS \"month\", sum(total_amount) "
+            "AS total_total_amount"
+        ),
         "FROM orders",
         "WHERE status IN ('open', 'shipped')",
         "GROUP BY date_trunc('month', order_date)::date",

@@ -195,7 +195,8 @@ for words in (WORDS.english, WORDS.chinese, KNOWN.english, KNOWN.chinese, THESAU
     for place in words.places:
         parts = place.split(".")
         tables = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
-        if not any((words._name, table) in read or f'"{table}.{{' in code or f'"{table}"' in code for table in tables):
+        named = any(f'"{table}.{{' in code or f'"{table}"' in code for table in tables)
+        if not named and not any((words._name, table) in read for table in tables):
             print(words._name, place)
 """
     run = subprocess.run(

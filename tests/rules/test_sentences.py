@@ -36,7 +36,10 @@ SALES = Catalog(
     )
 )
 TODAY = date(2026, 11, 22)
-MONTHLY = "SELECT date_trunc('month', sold_on)::date AS month, sum(amount) AS total FROM sale GROUP BY 1 ORDER BY 1"
+MONTHLY = (
+    "SELECT date_trunc('month', sold_on)::date AS month, sum(amount) AS total FROM sale "
+    "GROUP BY 1 ORDER BY 1"
+)
 BY_SHOP = "SELECT shop, sum(amount) AS total_amount FROM sale GROUP BY shop ORDER BY 2 DESC"
 Rows = tuple[list[Any], ...]
 
@@ -124,7 +127,10 @@ def test_months_that_are_written_out_of_order_are_no_times(
     form: str, role: str, period: str | None
 ) -> None:
     """A line from April to September by way of August would tell a course that never was."""
-    sql = f"SELECT to_char(date_trunc('month', sold_on), '{form}') AS m, sum(amount) AS total FROM sale GROUP BY 1"
+    sql = (
+        f"SELECT to_char(date_trunc('month', sold_on), '{form}') AS m, sum(amount) AS total "
+        "FROM sale GROUP BY 1"
+    )
     result = QueryResult(("m", "total"), ("text", "numeric"), (["x", Decimal(1)],))
     column = result_columns(sql, result, SALES, "en")[0]
     assert (column.role, column.period) == (role, period)

@@ -2,8 +2,8 @@
 run hangs.
 
 Two services of two gunicorn workers for each adapter, over a server of the tests' own. The leases
-of `house` outlast every test: however busy the machine is, no worker that lives is declared dead.
-`frail` is the one whose workers die.
+of `deployment` outlast every test: however busy the machine is, no worker that lives is declared
+dead. `frail` is the one whose workers die.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from tests.support.live import GAUGES, ROOT, Citu, children, eventually, serving
 from tests.support.openai_replies import Gate, Reply
 from tests.support.openai_server import OpenAiServer
 from tests.support.questions import CHAT, STREAM, SYNC, post, scripted
-from tests.support.store_places import Place
+from tests.support.store_servers import StoreServer
 
 RUNS, CONVERSATIONS = "/api/v0/runs", "/api/v0/conversations"
 WORKERS = 2
@@ -41,11 +41,11 @@ BACK_S = 30.0  # until a restarted store is noticed and all waiting runs are kep
 
 
 @dataclass(frozen=True)
-class House:
+class Deployment:
     """A service, and the server its store is on."""
 
     citu: Citu
-    place: Place
+    place: StoreServer
     model: OpenAiServer
 
     @property
@@ -62,12 +62,12 @@ def model() -> Iterator[OpenAiServer]:
         yield server
 
 
-Build = Callable[[float], AbstractContextManager[House]]
+Build = Callable[[float], AbstractContextManager[Deployment]]
 
 
 @pytest.fixture(scope="module")
 def build(
-    place: Place,
+    place: StoreServer,
     model: OpenAiServer,
     make_database: Callable[[str], str],
     tmp_path_factory: pytest.TempPathFactory,
@@ -85,36 +85,36 @@ def build(
     )
 
     @contextmanager
-    def begin(lease_s: float) -> Iterator[House]:
+    def begin(lease_s: float) -> Iterator[Deployment]:
         log = tmp_path_factory.mktemp("citu") / "log"
         more = settings | {"RUN_LEASE_S": str(lease_s)}
         with serving_by_gunicorn(
             ROOT / "gunicorn.conf.py", log, model=model, workers=str(WORKERS), **more
         ) as citu:
-            house = House(citu, place, model)
-            eventually(lambda: len(house.workers()) == WORKERS, 30)
-            eventually(lambda: _is_ready(house), 30)
-            yield house
+            deployment = Deployment(citu, place, model)
+            eventually(lambda: len(deployment.workers()) == WORKERS, 30)
+            eventually(lambda: _is_ready(deployment), 30)
+            yield deployment
 
     return begin
 
 
 @pytest.fixture(scope="module")
-def house(build: Build) -> Iterator[House]:
-    with build(LONG_LEASE_S) as house:
-        yield house
+def deployment(build: Build) -> Iterator[Deployment]:
+    with build(LONG_LEASE_S) as deployment:
+        yield deployment
 
 
 @pytest.fixture(scope="module")
-def frail(build: Build) -> Iterator[House]:
-    with build(SHORT_LEASE_S) as house:
-        yield house
+def frail(build: Build) -> Iterator[Deployment]:
+    with build(SHORT_LEASE_S) as deployment:
+        yield deployment
 
 
-def _is_ready(house: House) -> bool:
+def _is_ready(deployment: Deployment) -> bool:
     try:
         return bool(
-            get_json(house.port, "/ready")[1]["data"].get("store", {}).get("status") == "ok"
+            get_json(deployment.port, "/ready")[1]["data"].get("store", {}).get("status") == "ok"
         )
     except (OSError, HTTPException):
         return False
@@ -158,22 +158,22 @@ def run_of(block: str) -> str:
     return block.partition("id: ")[2].partition(":")[0]
 
 
-def replay(house: House, run_id: str, headers: dict[str, str] | None = None) -> list[str]:
+def replay(deployment: Deployment, run_id: str, headers: dict[str, str] | None = None) -> list[str]:
     path = f"{RUNS}/{run_id}/events"
-    with Stream(house.port, path, None, method="GET", **(headers or {})) as stream:
+    with Stream(deployment.port, path, None, method="GET", **(headers or {})) as stream:
         assert stream.status == 200, stream.next_block()
         return blocks(stream)
 
 
-def state_of(house: House, run_id: str) -> str:
+def state_of(deployment: Deployment, run_id: str) -> str:
     """The state in the store; empty while the store can't be read."""
-    status, envelope = get_json(house.port, f"{RUNS}/{run_id}")
+    status, envelope = get_json(deployment.port, f"{RUNS}/{run_id}")
     return str(envelope["data"]["state"]) if status == 200 else ""
 
 
-def turns_of(house: House, conversation_id: str) -> list[str] | None:
+def turns_of(deployment: Deployment, conversation_id: str) -> list[str] | None:
     """The runs that are turns of a conversation; None while the store can't be read."""
-    status, envelope = get_json(house.port, f"{CONVERSATIONS}/{conversation_id}?limit=100")
+    status, envelope = get_json(deployment.port, f"{CONVERSATIONS}/{conversation_id}?limit=100")
     if status == 404:
         return []
     return [turn["run_id"] for turn in envelope["data"]["turns"]] if status == 200 else None
@@ -188,7 +188,7 @@ def is_warned(envelope: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def stopped(place: Place, how: signal.Signals) -> Iterator[None]:
+def stopped(place: StoreServer, how: signal.Signals) -> Iterator[None]:
     place.stop(how)
     try:
         yield
@@ -197,78 +197,82 @@ def stopped(place: Place, how: signal.Signals) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_no_answer_of_a_time_without_store_is_lost(how: signal.Signals, house: House) -> None:
+def test_no_answer_of_a_time_without_store_is_lost(
+    how: signal.Signals, deployment: Deployment
+) -> None:
     gate, asks = Gate(), [talk() for _ in range(5)]
     held = Reply(pieces=["One ", gate, "two ", "three."]), Reply("One two three.", gate=gate)
     with (
         ThreadPoolExecutor() as threads,
-        scripted(house.model, *held),
-        Stream(house.port, STREAM, asks[0]) as stream,
+        scripted(deployment.model, *held),
+        Stream(deployment.port, STREAM, asks[0]) as stream,
     ):
         begun = [next_frame(stream) for _ in range(2)]
         assert gate.reached.wait(10)
-        sync = threads.submit(post_json, house.port, SYNC, asks[1])
-        eventually(lambda: house.model.in_flight == 2)
-        with stopped(house.place, how):
+        sync = threads.submit(post_json, deployment.port, SYNC, asks[1])
+        eventually(lambda: deployment.model.in_flight == 2)
+        with stopped(deployment.place, how):
             gate.open()
             live = begun + blocks(stream)
             answers = [data_of(live[-1]), sync.result()[1]]
             for ask in asks[2:4]:  # begun and answered without a store
-                status, envelope = post_json(house.port, SYNC, ask)
+                status, envelope = post_json(deployment.port, SYNC, ask)
                 assert status == 200
                 answers.append(envelope)
-            with Stream(house.port, STREAM, asks[4]) as other:
+            with Stream(deployment.port, STREAM, asks[4]) as other:
                 late = blocks(other)
             answers.append(data_of(late[-1]))
             assert all(map(is_warned, answers))
     for ask, envelope in zip(asks, answers, strict=True):
         run_id = envelope["data"]["run_id"]
-        eventually(lambda ask=ask: turns_of(house, ask["conversation_id"]), BACK_S)  # type: ignore[misc]
-        assert turns_of(house, ask["conversation_id"]) == [run_id]
-        assert state_of(house, run_id) == "completed"
-    assert replay(house, run_of(live[0])) == live
-    assert replay(house, run_of(late[0])) == late
-    _answers_without_warning(house)
+        eventually(lambda ask=ask: turns_of(deployment, ask["conversation_id"]), BACK_S)  # type: ignore[misc]
+        assert turns_of(deployment, ask["conversation_id"]) == [run_id]
+        assert state_of(deployment, run_id) == "completed"
+    assert replay(deployment, run_of(live[0])) == live
+    assert replay(deployment, run_of(late[0])) == late
+    _answers_without_warning(deployment)
 
 
-def _answers_without_warning(house: House) -> None:
+def _answers_without_warning(deployment: Deployment) -> None:
     """Waits until an answer has no warning, whichever worker gives it."""
 
     def is_as_before() -> bool:
         return not any(
-            is_warned(post_json(house.port, SYNC, talk())[1]) for _ in range(2 * WORKERS)
+            is_warned(post_json(deployment.port, SYNC, talk())[1]) for _ in range(2 * WORKERS)
         )
 
     eventually(is_as_before, BACK_S)
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
-def test_a_run_goes_on_over_a_restart_of_the_store(how: signal.Signals, house: House) -> None:
+def test_a_run_goes_on_over_a_restart_of_the_store(
+    how: signal.Signals, deployment: Deployment
+) -> None:
     gate, late, ask = Gate(), Gate(), talk()
     with (
-        scripted(house.model, Reply(pieces=["One", gate, " two", late, " three."])),
-        Stream(house.port, STREAM, ask) as stream,
+        scripted(deployment.model, Reply(pieces=["One", gate, " two", late, " three."])),
+        Stream(deployment.port, STREAM, ask) as stream,
     ):
         live: list[str] = []
         read_until(stream, live, "One")
-        with stopped(house.place, how):
+        with stopped(deployment.place, how):
             gate.open()
             read_until(stream, live, "One two")
         run_id = run_of(live[0])
         # What was shown without a store is kept while the run still goes on: others can follow it.
-        eventually(lambda: _kept(house, run_id) >= len(live), BACK_S)
+        eventually(lambda: _kept(deployment, run_id) >= len(live), BACK_S)
         late.open()
         live += blocks(stream)
     assert not is_warned(data_of(live[-1]))
-    assert replay(house, run_id) == live
-    assert turns_of(house, ask["conversation_id"]) == [run_id]
+    assert replay(deployment, run_id) == live
+    assert turns_of(deployment, ask["conversation_id"]) == [run_id]
 
 
-def _kept(house: House, run_id: str) -> int:
+def _kept(deployment: Deployment, run_id: str) -> int:
     """How many events of a run the store has."""
 
     async def look() -> int:
-        store = house.place.open()
+        store = deployment.place.open()
         try:
             record = await store.runs.find(ANONYMOUS, run_id)
         finally:
@@ -278,60 +282,62 @@ def _kept(house: House, run_id: str) -> int:
     return asyncio.run(look())
 
 
-def test_a_silent_store_is_waited_for_once(house: House) -> None:
+def test_a_silent_store_is_waited_for_once(deployment: Deployment) -> None:
     asks = [talk() for _ in range(8)]
-    with house.place.silent():
+    with deployment.place.silent():
         for _ in range(4 * WORKERS):  # each worker has to find out once
-            assert is_warned(post_json(house.port, SYNC, talk())[1])
+            assert is_warned(post_json(deployment.port, SYNC, talk())[1])
         waits_s = []
         for number, ask in enumerate(asks):
             begun = time.monotonic()
             with Stream(
-                house.port,
+                deployment.port,
                 STREAM,
                 ask,
-                **{"Idempotency-Key": f"silent-{house.place.name}-{number}"},
+                **{"Idempotency-Key": f"silent-{deployment.place.name}-{number}"},
             ) as stream:
                 assert is_warned(data_of(blocks(stream)[-1]))
             waits_s.append(time.monotonic() - begun)
     # Waiting each time, not even the quickest would be done sooner; others a busy machine delays.
     assert min(waits_s) < STORE_TIMEOUT_S
     for ask in asks:
-        eventually(lambda ask=ask: turns_of(house, ask["conversation_id"]), BACK_S)  # type: ignore[misc]
-    assert [len(turns_of(house, ask["conversation_id"]) or ()) for ask in asks] == [1] * len(asks)
-    _answers_without_warning(house)
+        eventually(lambda ask=ask: turns_of(deployment, ask["conversation_id"]), BACK_S)  # type: ignore[misc]
+    assert [len(turns_of(deployment, ask["conversation_id"]) or ()) for ask in asks] == [1] * len(
+        asks
+    )
+    _answers_without_warning(deployment)
 
 
-def test_a_store_that_lost_everything_learns_of_the_run_again(house: House) -> None:
-    if house.place.lose is None:
+def test_a_store_that_lost_everything_learns_of_the_run_again(deployment: Deployment) -> None:
+    if deployment.place.lose is None:
         pytest.skip("it doesn't lose anything")
     gate, late, ask = Gate(), Gate(), talk()
     with (
-        scripted(house.model, Reply(pieces=["One", gate, " two", late, " three."])),
-        Stream(house.port, STREAM, ask) as stream,
+        scripted(deployment.model, Reply(pieces=["One", gate, " two", late, " three."])),
+        Stream(deployment.port, STREAM, ask) as stream,
     ):
         live: list[str] = []
         read_until(stream, live, "One")
-        house.place.lose()
+        deployment.place.lose()
         gate.open()
         read_until(stream, live, "One two")
-        assert state_of(house, run_of(live[0])) == "running"
+        assert state_of(deployment, run_of(live[0])) == "running"
         eventually(
-            lambda: _kept(house, run_of(live[0])) == len(live)
+            lambda: _kept(deployment, run_of(live[0])) == len(live)
         )  # nobody waits until a piece of text is written
-        house.place.lose()  # nothing is written between this and the end
+        deployment.place.lose()  # nothing is written between this and the end
         late.open()
         live += blocks(stream)
-    assert state_of(house, run_of(live[0])) == "completed"
-    assert replay(house, run_of(live[0])) == live
-    assert turns_of(house, ask["conversation_id"]) == [run_of(live[0])]
+    assert state_of(deployment, run_of(live[0])) == "completed"
+    assert replay(deployment, run_of(live[0])) == live
+    assert turns_of(deployment, ask["conversation_id"]) == [run_of(live[0])]
 
 
 # ------------------------------------------------------------------------------
 # workers are killed
 
 
-def test_a_killed_worker_s_runs_end_and_the_others_go_on(frail: House) -> None:
+def test_a_killed_worker_s_runs_end_and_the_others_go_on(frail: Deployment) -> None:
     gate, asks = Gate(), [talk() for _ in range(6)]
     with (
         scripted(frail.model, *[Reply(pieces=["One ", gate, "two."]) for _ in asks]),
@@ -365,12 +371,12 @@ def _rest(stream: Stream) -> list[str]:
         return []
 
 
-def _ended(house: House, run_id: str) -> str | None:
-    state = state_of(house, run_id)
+def _ended(deployment: Deployment, run_id: str) -> str | None:
+    state = state_of(deployment, run_id)
     return state if state not in ("", "running") else None
 
 
-def test_workers_and_store_killed_together(frail: House) -> None:
+def test_workers_and_store_killed_together(frail: Deployment) -> None:
     """After that only the store knows the runs."""
     gate, ask = Gate(), talk()
     with (
@@ -396,28 +402,28 @@ def test_workers_and_store_killed_together(frail: House) -> None:
 # clients are cut off
 
 
-def test_a_client_cut_off_at_any_byte_misses_nothing(house: House) -> None:
+def test_a_client_cut_off_at_any_byte_misses_nothing(deployment: Deployment) -> None:
     request = post(STREAM, talk(on_disconnect="continue"))
-    with scripted(house.model, Reply(pieces=PIECES)):
-        whole = _read(house, request)
+    with scripted(deployment.model, Reply(pieces=PIECES)):
+        whole = _read(deployment, request)
     ends = [at + 2 for at in range(len(whole)) if whole.startswith(b"\n\n", at)]
     inside = [(before + after) // 2 for before, after in zip(ends, ends[1:], strict=False)]
     for size in (*ends[1:-1:3], *inside[::2]):
-        with scripted(house.model, Reply(pieces=PIECES)):
-            part = _read(house, post(STREAM, talk(on_disconnect="continue")), size)
+        with scripted(deployment.model, Reply(pieces=PIECES)):
+            part = _read(deployment, post(STREAM, talk(on_disconnect="continue")), size)
             known = [block for block in part.decode().split("\n\n")[:-1] if block.startswith("id:")]
             # Cut off in the first frame, a client has at least its id; before that there is nothing
             # to resume.
             run_id = run_of(part.decode())
             last_id = known[-1].partition("\n")[0].removeprefix("id: ") if known else f"{run_id}:0"
-            rest = replay(house, run_id, {"Last-Event-ID": last_id})
-        assert known + rest == replay(house, run_id)
+            rest = replay(deployment, run_id, {"Last-Event-ID": last_id})
+        assert known + rest == replay(deployment, run_id)
         assert data_of(rest[-1])["data"]["response"] == "".join(PIECES)
 
 
-def _read(house: House, request: bytes, size: int | None = None) -> bytes:
+def _read(deployment: Deployment, request: bytes, size: int | None = None) -> bytes:
     """The body of a stream, its chunks put together, up to a number of bytes."""
-    with socket.create_connection(("127.0.0.1", house.port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", deployment.port), timeout=30) as client:
         client.sendall(request)
         with client.makefile("rb") as lines:
             while lines.readline().strip():
@@ -458,8 +464,8 @@ class Told:
 class Client:
     """Does random things one after another; shares conversations and keys with other clients."""
 
-    def __init__(self, house: House, seed: int, name: str) -> None:
-        self._house = house
+    def __init__(self, deployment: Deployment, seed: int, name: str) -> None:
+        self._house = deployment
         self._chance = random.Random(seed)
         self._name = name
         self.told = Told()
@@ -531,7 +537,11 @@ class Client:
 
 
 def chaos(
-    house: House, seed: int, clients: int, times: int, faults: Callable[[random.Random], None]
+    deployment: Deployment,
+    seed: int,
+    clients: int,
+    times: int,
+    faults: Callable[[random.Random], None],
 ) -> None:
     """Clients act at once, `faults` happen meanwhile; afterwards what they were told holds."""
     chance = random.Random(seed)
@@ -539,49 +549,49 @@ def chaos(
     def script(_request: object) -> Reply:
         return Reply(pieces=["One ", chance.choice([0.0, 0.01, 0.05]), "two."])
 
-    before, house.model.default = house.model.default, script
+    before, deployment.model.default = deployment.model.default, script
     try:
         with ThreadPoolExecutor(clients) as threads:
             names = [
-                f"{house.place.name}-{seed}-{number // 2}" for number in range(clients)
+                f"{deployment.place.name}-{seed}-{number // 2}" for number in range(clients)
             ]  # two share a name
             playing: list[Future[Told]] = [
-                threads.submit(Client(house, seed * 100 + number, name).act, times)
+                threads.submit(Client(deployment, seed * 100 + number, name).act, times)
                 for number, name in enumerate(names)
             ]
             faults(chance)
             told = [each.result() for each in playing]
     finally:
-        house.model.default = before
-    _holds(house, told, f"seed {seed}")
+        deployment.model.default = before
+    _holds(deployment, told, f"seed {seed}")
 
 
-def _end(house: House, run_id: str) -> str:
-    return eventually(lambda: _ended(house, run_id), 30)
+def _end(deployment: Deployment, run_id: str) -> str:
+    return eventually(lambda: _ended(deployment, run_id), 30)
 
 
-def _turns_with(house: House, conversation: str, said: set[str]) -> list[str]:
+def _turns_with(deployment: Deployment, conversation: str, said: set[str]) -> list[str]:
     """A conversation's turns, once all that clients were told are among them."""
 
     def look() -> list[str] | None:
-        turns = turns_of(house, conversation)
+        turns = turns_of(deployment, conversation)
         return turns if turns is not None and said <= set(turns) else None
 
     return eventually(look, BACK_S)
 
 
-def _holds(house: House, told: list[Told], seed: str) -> None:
-    ends = {run_id: _end(house, run_id) for each in told for run_id in each.runs}
+def _holds(deployment: Deployment, told: list[Told], seed: str) -> None:
+    ends = {run_id: _end(deployment, run_id) for each in told for run_id in each.runs}
     completed = {run_id for each in told for runs in each.completed.values() for run_id in runs}
     for run_id in completed:
         assert ends[run_id] == "completed", seed
     for conversation in {name for each in told for name in each.completed}:
         said = {run_id for each in told for run_id in each.completed.get(conversation, ())}
-        turns = _turns_with(house, conversation, said)
+        turns = _turns_with(deployment, conversation, said)
         assert len(turns) == len(set(turns)), f"{seed}: a turn was doubled"
     for each in told:
         for run_id, frames in each.streams.items():
-            assert replay(house, run_id) == frames, seed
+            assert replay(deployment, run_id) == frames, seed
     keys = {key for each in told for key in each.by_key}
     for key in keys:
         assert len({run_id for each in told for run_id in each.by_key.get(key, ())}) == 1, (
@@ -589,34 +599,37 @@ def _holds(house: House, told: list[Told], seed: str) -> None:
         )
 
 
-def test_whatever_clients_do(house: House) -> None:
+def test_whatever_clients_do(deployment: Deployment) -> None:
     seed = int(os.environ.get("CITU_TEST_SEED") or random.randrange(10**6))
-    chaos(house, seed, clients=6, times=8, faults=lambda _: None)
+    chaos(deployment, seed, clients=6, times=8, faults=lambda _: None)
 
 
-def test_a_hundred_times_the_same_request_is_one_answer(house: House) -> None:
-    asked, key = len(house.model.requests), {"Idempotency-Key": f"hundred-{house.place.name}"}
+def test_a_hundred_times_the_same_request_is_one_answer(deployment: Deployment) -> None:
+    asked, key = (
+        len(deployment.model.requests),
+        {"Idempotency-Key": f"hundred-{deployment.place.name}"},
+    )
     body = talk()
 
     def ask(number: int) -> str:
         if number % 2:
-            status, envelope = post_json(house.port, SYNC, body, **key)
+            status, envelope = post_json(deployment.port, SYNC, body, **key)
             assert status in (200, 409), envelope
             return str(envelope["data"]["run_id"])
-        with Stream(house.port, STREAM, body, **key) as stream:
+        with Stream(deployment.port, STREAM, body, **key) as stream:
             assert stream.status == 200, stream.next_block()
             return run_of(blocks(stream)[-1])
 
     with ThreadPoolExecutor(50) as threads:
         runs = set(threads.map(ask, range(100)))
     assert len(runs) == 1
-    assert len(house.model.requests) == asked + 1
-    assert turns_of(house, body["conversation_id"]) == list(runs)
+    assert len(deployment.model.requests) == asked + 1
+    assert turns_of(deployment, body["conversation_id"]) == list(runs)
 
 
-def test_the_log_of_it_all_is_short_and_keeps_secrets(house: House) -> None:
-    text = house.citu.log.read_text()
-    assert house.place.url not in text
+def test_the_log_of_it_all_is_short_and_keeps_secrets(deployment: Deployment) -> None:
+    text = deployment.citu.log.read_text()
+    assert deployment.place.url not in text
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     told = [line for line in lines if line["logger"].startswith(PACKAGES)]
     assert [line for line in told if line["level"] == "ERROR"] == []

@@ -1,4 +1,4 @@
-"""The service as a process: what it says when it starts, when it can't, and what it leaves behind."""
+"""The service as a process: what it says at its start, or why it can't, and what it leaves."""
 
 import json
 import os
@@ -281,7 +281,10 @@ def test_a_body_in_broken_chunks_is_the_clients_mistake(
         ("POST", "/nowhere", 404),
         ("PUT", "/api/v0/ask_agent", 405),
     ):
-        head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+            "Connection: close\r\n\r\n"
+        )
         with socket.create_connection(("127.0.0.1", citu_without_model.port), 10) as client:
             client.sendall(head.encode() + body)
             client.shutdown(socket.SHUT_WR)

@@ -32,7 +32,7 @@ from store import EventFrame, Retention, RunEnd, RunHead, RunWrite, Store, Waiti
 from store.checkpoints import MAX_BYTES, StateSerializer
 from store.open_store import BACKENDS
 from tests.support.databases import execute, rows_of
-from tests.support.store_places import PATIENT_S, PLACES, Place, play
+from tests.support.store_servers import PATIENT_S, STORE_SERVERS, StoreServer, play
 
 _IMPATIENT_S = 1.5
 
@@ -75,8 +75,10 @@ class State(TypedDict, total=False):
 
 
 TURN = Turn(
-    "run", "多少?", "DATABASE", "hybrid", "三", "2026-01-02T03:04:05.678+00:00", "SELECT", 1, ("n", "d"),
-    ((Decimal("2.50"), datetime(2026, 1, 2, tzinfo=UTC), date(2026, 1, 2), time(3), timedelta(1), (1, 2), 2**70),),
+    "run", "多少?", "DATABASE", "hybrid", "三", "2026-01-02T03:04:05.678+00:00", "SELECT", 1, ("n",
+     "d"),
+    ((Decimal("2.50"), datetime(2026, 1, 2, tzinfo=UTC), date(2026, 1, 2), time(3), timedelta(1),
+     (1, 2), 2**70),),
 )  # fmt: skip
 AWKWARD = {"text": "a\0b '\" \\u0000 文", "share": float("inf")}
 
@@ -113,7 +115,7 @@ def asking_graph(store: Store) -> Any:
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
 def test_a_graph_stops_and_goes_on_in_another_store(
-    place: Place, thread: RunnableConfig, durability: Any
+    place: StoreServer, thread: RunnableConfig, durability: Any
 ) -> None:
     async def scenario(one: Store, two: Store, three: Store) -> None:
         asked = await asking_graph(one).ainvoke({}, thread, durability=durability)
@@ -134,7 +136,7 @@ def test_a_graph_stops_and_goes_on_in_another_store(
     play(scenario, place.open(), place.open(), place.open())
 
 
-def test_a_graph_goes_on_in_another_process(place: Place, thread: RunnableConfig) -> None:
+def test_a_graph_goes_on_in_another_process(place: StoreServer, thread: RunnableConfig) -> None:
     async def begin() -> None:
         await asking_graph(place.open()).ainvoke({}, thread, durability="sync")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -149,7 +151,9 @@ def test_a_graph_goes_on_in_another_process(place: Place, thread: RunnableConfig
     play(scenario, place.open())
 
 
-def test_subgraphs_and_many_tasks_ask_for_themselves(place: Place, thread: RunnableConfig) -> None:
+def test_subgraphs_and_many_tasks_ask_for_themselves(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
     def inner(state: Part) -> Said:
         return {"said": [f"{state['n']}: {interrupt(state['n'])}"]}
 
@@ -186,7 +190,9 @@ def test_subgraphs_and_many_tasks_ask_for_themselves(place: Place, thread: Runna
     play(scenario, place.open(), place.open())
 
 
-def test_a_thread_forgets_all_at_once_and_others_stay(place: Place, thread: RunnableConfig) -> None:
+def test_a_thread_forgets_all_at_once_and_others_stay(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
     async def scenario(store: Store) -> None:
         other: RunnableConfig = {"configurable": {"thread_id": uuid.uuid4().hex}}
         for config in (thread, other):
@@ -231,7 +237,7 @@ async def found(store: Store, config: RunnableConfig) -> CheckpointTuple:
     return found
 
 
-def test_a_checkpoint_comes_back_as_it_was_put(place: Place, thread: RunnableConfig) -> None:
+def test_a_checkpoint_comes_back_as_it_was_put(place: StoreServer, thread: RunnableConfig) -> None:
     values: dict[str, Any] = {
         "a": TURN,
         "b": None,
@@ -265,7 +271,9 @@ def test_a_checkpoint_comes_back_as_it_was_put(place: Place, thread: RunnableCon
     play(scenario, place.open(), place.open())
 
 
-def test_values_that_did_not_change_are_kept_once(place: Place, thread: RunnableConfig) -> None:
+def test_values_that_did_not_change_are_kept_once(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
     async def scenario(store: Store) -> None:
         first = await put(store, thread, {"a": [1], "b": [1]})
         checkpoint: Any = {**empty_checkpoint(), "channel_values": {"a": [1], "b": [2]}}
@@ -279,7 +287,7 @@ def test_values_that_did_not_change_are_kept_once(place: Place, thread: Runnable
     play(scenario, place.open())
 
 
-def test_what_tasks_wrote_comes_back_in_order(place: Place, thread: RunnableConfig) -> None:
+def test_what_tasks_wrote_comes_back_in_order(place: StoreServer, thread: RunnableConfig) -> None:
     async def scenario(store: Store) -> None:
         saver = store.checkpoints
         config = await put(store, thread, {"a": 1})
@@ -305,7 +313,9 @@ def test_what_tasks_wrote_comes_back_in_order(place: Place, thread: RunnableConf
     play(scenario, place.open())
 
 
-def test_checkpoints_are_listed_from_the_latest_back(place: Place, thread: RunnableConfig) -> None:
+def test_checkpoints_are_listed_from_the_latest_back(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
     async def scenario(store: Store) -> None:
         configs = [thread]
         for n in range(5):
@@ -332,7 +342,7 @@ def test_checkpoints_are_listed_from_the_latest_back(place: Place, thread: Runna
 
 
 def test_two_that_go_on_from_one_checkpoint_do_not_mix(
-    place: Place, thread: RunnableConfig
+    place: StoreServer, thread: RunnableConfig
 ) -> None:
     """A worker that counts as dead may still go on."""
 
@@ -350,7 +360,7 @@ def test_two_that_go_on_from_one_checkpoint_do_not_mix(
 
 
 def test_a_put_that_fails_leaves_the_checkpoint_before(
-    place: Place, thread: RunnableConfig
+    place: StoreServer, thread: RunnableConfig
 ) -> None:
     async def scenario(store: Store) -> None:
         first = await put(store, thread, {"a": [1]})
@@ -374,7 +384,10 @@ def test_a_put_is_all_or_nothing(
     async def scenario(store: Store) -> None:
         first = await put(store, thread, {"a": [1]})
         for table, column in (("checkpoints", "metadata"), ("checkpoint_writes", "channel")):
-            check = f"ALTER TABLE citu.{table} ADD CONSTRAINT no CHECK ({column}::text NOT LIKE '%refused%') NOT VALID"
+            check = (
+                f"ALTER TABLE citu.{table} ADD CONSTRAINT no "
+                f"CHECK ({column}::text NOT LIKE '%refused%') NOT VALID"
+            )
             await asyncio.to_thread(execute, url, check)
         checkpoint: Any = {
             **empty_checkpoint(),
@@ -395,7 +408,7 @@ def test_a_put_is_all_or_nothing(
     play(scenario, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
 
 
-def test_state_that_is_too_large_is_refused(place: Place, thread: RunnableConfig) -> None:
+def test_state_that_is_too_large_is_refused(place: StoreServer, thread: RunnableConfig) -> None:
     half = "x" * (MAX_BYTES // 2)
 
     async def scenario(store: Store) -> None:
@@ -453,7 +466,7 @@ def test_types_nobody_named_are_refused_when_they_are_written(value: Any) -> Non
     assert named.loads_typed(named.dumps_typed(value)) == value
 
 
-def test_a_flow_names_its_own_types(place: Place, thread: RunnableConfig) -> None:
+def test_a_flow_names_its_own_types(place: StoreServer, thread: RunnableConfig) -> None:
     async def scenario(store: Store) -> None:
         named = replace(
             store, checkpoints=store.checkpoints.with_allowlist({(Foreign.__module__, "Foreign")})
@@ -470,7 +483,7 @@ def test_a_flow_names_its_own_types(place: Place, thread: RunnableConfig) -> Non
 # faults
 
 
-def test_a_restarted_server_is_found_again(place: Place, thread: RunnableConfig) -> None:
+def test_a_restarted_server_is_found_again(place: StoreServer, thread: RunnableConfig) -> None:
     async def scenario(store: Store, impatient: Store) -> None:
         first = await put(store, thread, {"a": 1})  # must be on disk without a later write
         await asyncio.gather(
@@ -493,7 +506,7 @@ def test_a_restarted_server_is_found_again(place: Place, thread: RunnableConfig)
     play(scenario, place.open(), place.open(timeout_s=_IMPATIENT_S))
 
 
-def test_a_silent_server_is_not_waited_for(place: Place, thread: RunnableConfig) -> None:
+def test_a_silent_server_is_not_waited_for(place: StoreServer, thread: RunnableConfig) -> None:
     async def scenario(known: Store, new: Store) -> None:
         await put(known, thread, {"a": 1})
         with place.silent():
@@ -519,7 +532,7 @@ async def _fails(store: Store, thread: RunnableConfig) -> bool:
 
 
 def test_a_failure_names_no_server(
-    place: Place, thread: RunnableConfig, caplog: pytest.LogCaptureFixture
+    place: StoreServer, thread: RunnableConfig, caplog: pytest.LogCaptureFixture
 ) -> None:
     scheme = {"redis": "redis", "postgresql": "postgresql"}[place.name]
 
@@ -537,7 +550,7 @@ def test_a_failure_names_no_server(
 
 
 def test_a_worker_killed_at_any_moment_leaves_a_whole_checkpoint(
-    place: Place, thread: RunnableConfig
+    place: StoreServer, thread: RunnableConfig
 ) -> None:
     async def go_on(first: int, said: int) -> None:
         store, config = place.open(), thread
@@ -563,7 +576,7 @@ def test_a_worker_killed_at_any_moment_leaves_a_whole_checkpoint(
 
 
 def test_cancelled_at_any_moment_a_saver_stays_usable_and_whole(
-    place: Place, thread: RunnableConfig
+    place: StoreServer, thread: RunnableConfig
 ) -> None:
     async def scenario(store: Store) -> None:
         config = await put(store, thread, {"a": [0], "b": [0]}, "0")
@@ -584,7 +597,7 @@ def test_cancelled_at_any_moment_a_saver_stays_usable_and_whole(
     play(scenario, place.open())
 
 
-def test_checkpoints_survive_a_fork(place: Place, thread: RunnableConfig) -> None:
+def test_checkpoints_survive_a_fork(place: StoreServer, thread: RunnableConfig) -> None:
     store = place.open()
     first = runtime.run(put(store, thread, {"a": 1}), PATIENT_S)
     child = os.fork()
@@ -612,7 +625,8 @@ def test_nothing_is_opened_or_imported_before_the_first_use() -> None:
         "def source(): raise AssertionError\n"
         "for backend in BACKENDS.values():\n"
         "    backend(source, Retention(), 1.0).checkpoints.with_allowlist({('a', 'b')})\n"
-        "assert not {'psycopg', 'psycopg_pool', 'langgraph.checkpoint.postgres'} & set(sys.modules)\n"
+        "assert not {'psycopg', 'psycopg_pool', "
+        "'langgraph.checkpoint.postgres'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -679,7 +693,9 @@ def test_checkpoints_of_runs_that_are_gone_are_swept(make_app_database: Callable
     play(scenario, keeping, sweeping, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
 
 
-def test_a_checkpoint_that_lost_values_is_refused(place: Place, thread: RunnableConfig) -> None:
+def test_a_checkpoint_that_lost_values_is_refused(
+    place: StoreServer, thread: RunnableConfig
+) -> None:
     if place.name != "redis" or place.lose is None:
         pytest.skip("it loses nothing that it has confirmed")
     lose = place.lose
@@ -699,7 +715,7 @@ def test_a_checkpoint_that_lost_values_is_refused(place: Place, thread: Runnable
 
 
 def test_a_thread_in_redis_expires(thread: RunnableConfig) -> None:
-    with PLACES["redis"]() as place:
+    with STORE_SERVERS["redis"]() as place:
 
         async def scenario(store: Store) -> None:
             config = await put(store, thread, {"a": 1})

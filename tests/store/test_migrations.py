@@ -1,4 +1,4 @@
-"""The migrations of the PostgreSQL store: what they make, and databases that earlier versions made."""
+"""The migrations of the PostgreSQL store, also of databases that earlier versions made."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from store import EventFrame, Retention, RunEnd, RunHead, RunWrite, Store
 from store.open_store import BACKENDS
 from store.postgres_schema import MIGRATIONS
 from tests.support.databases import execute, rows_of
-from tests.support.store_places import PATIENT_S, play
+from tests.support.store_servers import PATIENT_S, play
 
 _RELEASED = Path(__file__).parents[1] / "fixtures" / "store" / "released_schema.sql"
 _LAST_UNRECORDED = 5  # up to here, databases may have one row for all migrations

@@ -1,4 +1,4 @@
-"""Pages hold frames whatever these are made of, in a fraction of their space when they are alike."""
+"""Pages hold frames of any content, in a fraction of their space when they are alike."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -39,7 +39,7 @@ from store.record_json import head_to_text, key
 from tests.support.databases import execute, rows_of
 from tests.support.effort import tries
 from tests.support.redis_server import redis_server
-from tests.support.store_places import PATIENT_S, Place, play, until
+from tests.support.store_servers import PATIENT_S, StoreServer, play, until
 
 _IMPATIENT_S = 1.5
 
@@ -116,7 +116,7 @@ async def titles(store: Store, user_id: str) -> list[str]:
 # conversations
 
 
-def test_a_conversation_is_as_it_was_said(place: Place, user: str) -> None:
+def test_a_conversation_is_as_it_was_said(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         await store.runs.write([answered(about, "first")])
@@ -154,7 +154,7 @@ def failed_turn(about: RunHead, question: str = "多少?") -> Turn:
     return Turn(about.run_id, question, None, None, "太久", asked_at, "SELECT 1", failure=failure)
 
 
-def test_a_failure_is_shown_and_no_question_goes_on_from_it(place: Place, user: str) -> None:
+def test_a_failure_is_shown_and_no_question_goes_on_from_it(place: StoreServer, user: str) -> None:
     """However many there are, the latest answers are found."""
 
     async def scenario(store: Store) -> None:
@@ -177,7 +177,7 @@ def test_a_failure_is_shown_and_no_question_goes_on_from_it(place: Place, user: 
     play(scenario, place.open(max_turns=20))
 
 
-def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: Place, user: str) -> None:
+def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: StoreServer, user: str) -> None:
     """A waiting run that is cancelled, and one whose worker is gone: once, and only if they are
     ended by it.
     """
@@ -208,7 +208,7 @@ def test_whoever_ends_a_run_adds_its_turn_with_the_end(place: Place, user: str) 
     play(scenario, place.open(lease_s=0.2))
 
 
-def test_turns_of_runs_ended_by_others_count_as_others_do(place: Place, user: str) -> None:
+def test_turns_of_runs_ended_by_others_count_as_others_do(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", "one", "two", "three")
         waits = head(user)
@@ -224,7 +224,7 @@ def test_turns_of_runs_ended_by_others_count_as_others_do(place: Place, user: st
     play(scenario, place.open(max_turns=3))
 
 
-def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
+def test_what_is_unknown_is_not_there(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         conversations = store.conversations
         assert await conversations.recent(user, "c", 5) == ()
@@ -247,7 +247,7 @@ def test_what_is_unknown_is_not_there(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_renamed_cleared_and_deleted(place: Place, user: str) -> None:
+def test_renamed_cleared_and_deleted(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         conversations = store.conversations
         for name in "abc":
@@ -279,7 +279,7 @@ def test_renamed_cleared_and_deleted(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_the_oldest_turns_go_first(place: Place, user: str) -> None:
+def test_the_oldest_turns_go_first(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", *map(str, range(5)))
         assert await questions(store, user) == ["2", "3", "4"]
@@ -296,7 +296,7 @@ def test_the_oldest_turns_go_first(place: Place, user: str) -> None:
     play(scenario, place.open(max_turns=3))
 
 
-def test_conversations_are_paged_without_gap_or_repetition(place: Place, user: str) -> None:
+def test_conversations_are_paged_without_gap_or_repetition(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         names = [f"c{n}" for n in range(11)]
         # All at one moment, more or less: many have the same time.
@@ -318,7 +318,7 @@ def test_conversations_are_paged_without_gap_or_repetition(place: Place, user: s
     play(scenario, place.open())
 
 
-def test_turns_are_paged_from_the_latest_back(place: Place, user: str) -> None:
+def test_turns_are_paged_from_the_latest_back(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", *map(str, range(5)))
         first = await store.conversations.turns(user, "c", 2)
@@ -341,7 +341,7 @@ def test_turns_are_paged_from_the_latest_back(place: Place, user: str) -> None:
 @pytest.mark.parametrize(
     "cursor", ["", "x", "-1", "0", "1" * 30, "1-2", "'", "9" * 17 + "-" + "0" * 32]
 )
-def test_a_cursor_nobody_gave_is_refused(place: Place, user: str, cursor: str) -> None:
+def test_a_cursor_nobody_gave_is_refused(place: StoreServer, user: str, cursor: str) -> None:
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", "?")
         with pytest.raises(InvalidCursor):
@@ -352,7 +352,7 @@ def test_a_cursor_nobody_gave_is_refused(place: Place, user: str, cursor: str) -
     play(scenario, place.open())
 
 
-def test_conversations_expire_after_their_last_turn(place: Place, user: str) -> None:
+def test_conversations_expire_after_their_last_turn(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await ask(store, user, "c", "one")
 
@@ -371,7 +371,7 @@ def test_conversations_expire_after_their_last_turn(place: Place, user: str) -> 
     play(scenario, place.open(conversation_ttl_s=0.2))
 
 
-def test_appends_at_once_lose_none(place: Place, user: str) -> None:
+def test_appends_at_once_lose_none(place: StoreServer, user: str) -> None:
     async def scenario(*stores: Store) -> None:
         expected: dict[str, list[str]] = {"a": [], "b": []}
         chance = random.Random(4)
@@ -397,7 +397,7 @@ def test_appends_at_once_lose_none(place: Place, user: str) -> None:
 # runs
 
 
-def test_a_run_grows_and_ends(place: Place, user: str) -> None:
+def test_a_run_grows_and_ends(place: StoreServer, user: str) -> None:
     async def scenario(one: Store, two: Store) -> None:
         about = head(user)
         await one.runs.write([RunWrite(about, frames(1, 2))])
@@ -424,7 +424,7 @@ def test_a_run_grows_and_ends(place: Place, user: str) -> None:
     play(scenario, place.open(), place.open())
 
 
-def test_frames_come_back_byte_for_byte(place: Place, user: str) -> None:
+def test_frames_come_back_byte_for_byte(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         every = "".join(map(chr, [*range(1, 0xD800), *range(0xE000, 0x11000)])).encode()
@@ -438,7 +438,7 @@ def test_frames_come_back_byte_for_byte(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_repeating_a_write_changes_nothing(place: Place, user: str) -> None:
+def test_repeating_a_write_changes_nothing(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         begun, ended = (
@@ -466,7 +466,7 @@ def test_repeating_a_write_changes_nothing(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_many_runs_in_one_write(place: Place, user: str) -> None:
+def test_many_runs_in_one_write(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         abouts = [head(user, f"c{n % 7}") for n in range(60)]
         await store.runs.write(
@@ -479,7 +479,7 @@ def test_many_runs_in_one_write(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_only_a_run_whose_lease_ran_out_is_abandoned(place: Place, user: str) -> None:
+def test_only_a_run_whose_lease_ran_out_is_abandoned(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         held, lost = head(user), head(user)
         await patient.runs.write([RunWrite(held, frames(1, 1))])
@@ -516,7 +516,7 @@ def test_only_a_run_whose_lease_ran_out_is_abandoned(place: Place, user: str) ->
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
 
 
-def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None:
+def test_a_lease_is_renewed_by_its_worker_alone(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         about, ended = head(user), head(user)
         await hasty.runs.write([RunWrite(about), answered(ended)])
@@ -547,7 +547,7 @@ def test_a_lease_is_renewed_by_its_worker_alone(place: Place, user: str) -> None
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
 
 
-def test_runs_and_idempotency_keys_expire(place: Place, user: str) -> None:
+def test_runs_and_idempotency_keys_expire(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         await store.runs.write([answered(about)])
@@ -571,7 +571,7 @@ def test_runs_and_idempotency_keys_expire(place: Place, user: str) -> None:
     play(scenario, place.open(run_ttl_s=0.1))
 
 
-def test_a_running_run_is_kept_while_its_worker_holds_it(place: Place, user: str) -> None:
+def test_a_running_run_is_kept_while_its_worker_holds_it(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         about, expired = head(user), head(user)
         await hasty.runs.write([RunWrite(about, frames(1, 1)), RunWrite(expired, frames(1, 1))])
@@ -586,7 +586,7 @@ def test_a_running_run_is_kept_while_its_worker_holds_it(place: Place, user: str
     play(scenario, place.open(), place.open(run_ttl_s=0.3))
 
 
-def test_an_idempotency_key_belongs_to_the_first(place: Place, user: str) -> None:
+def test_an_idempotency_key_belongs_to_the_first(place: StoreServer, user: str) -> None:
     async def scenario(one: Store, two: Store) -> None:
         wanted = [IdempotencyRecord(f"run {n}", f"body '{n}'\0") for n in range(10)]
         held = await asyncio.gather(
@@ -648,7 +648,7 @@ async def abandoned(store: Store, about: RunHead) -> RunRecord:
     return record
 
 
-def test_a_run_waits_and_goes_on_with_the_answer(place: Place, user: str) -> None:
+def test_a_run_waits_and_goes_on_with_the_answer(place: StoreServer, user: str) -> None:
     answer = {"choice": "b", "n": [1, 2.5, None, "\0\ud800"]}
 
     async def scenario(one: Store, two: Store) -> None:
@@ -674,7 +674,7 @@ def test_a_run_waits_and_goes_on_with_the_answer(place: Place, user: str) -> Non
     play(scenario, place.open(), place.open())
 
 
-def test_a_run_may_wait_several_times(place: Place, user: str) -> None:
+def test_a_run_may_wait_several_times(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         for n in range(1, 4):
@@ -702,7 +702,7 @@ def test_a_run_may_wait_several_times(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_an_answer_is_accepted_once(place: Place, user: str) -> None:
+def test_an_answer_is_accepted_once(place: StoreServer, user: str) -> None:
     async def scenario(one: Store, two: Store) -> None:
         for _ in range(5):
             about = head(user)
@@ -723,7 +723,7 @@ def test_an_answer_is_accepted_once(place: Place, user: str) -> None:
     play(scenario, place.open(), place.open())
 
 
-def test_an_answer_or_its_end_comes_first_and_not_both(place: Place, user: str) -> None:
+def test_an_answer_or_its_end_comes_first_and_not_both(place: StoreServer, user: str) -> None:
     async def scenario(one: Store, two: Store) -> None:
         for _ in range(10):
             about = head(user)
@@ -741,7 +741,7 @@ def test_an_answer_or_its_end_comes_first_and_not_both(place: Place, user: str) 
     play(scenario, place.open(), place.open())
 
 
-def test_only_the_user_who_was_asked_answers(place: Place, user: str) -> None:
+def test_only_the_user_who_was_asked_answers(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about, running, ended = head(user), head(user), head(user)
         await store.runs.write(
@@ -764,7 +764,7 @@ def test_only_the_user_who_was_asked_answers(place: Place, user: str) -> None:
     play(scenario, place.open())
 
 
-def test_repeating_a_question_or_an_answer_changes_nothing(place: Place, user: str) -> None:
+def test_repeating_a_question_or_an_answer_changes_nothing(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user, worker_id="one")
         begun, asked = RunWrite(about, frames(1, 1)), asking(about, "q1", 2, 3)
@@ -802,7 +802,9 @@ def test_repeating_a_question_or_an_answer_changes_nothing(place: Place, user: s
     play(scenario, place.open())
 
 
-def test_what_a_worker_writes_of_a_run_that_waits_is_not_kept(place: Place, user: str) -> None:
+def test_what_a_worker_writes_of_a_run_that_waits_is_not_kept(
+    place: StoreServer, user: str
+) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         await store.runs.write([asking(about, "q")])
@@ -822,7 +824,7 @@ def test_what_a_worker_writes_of_a_run_that_waits_is_not_kept(place: Place, user
     play(scenario, place.open())
 
 
-def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
+def test_a_waiting_run_is_held_by_nobody(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         about, lost = head(user), head(user)
         await hasty.runs.write([asking(about, "q"), RunWrite(lost, frames(1, 1))])
@@ -846,7 +848,7 @@ def test_a_waiting_run_is_held_by_nobody(place: Place, user: str) -> None:
     play(scenario, place.open(lease_s=600), place.open(lease_s=0.05))
 
 
-def test_an_answer_forgets_a_cancellation_that_came_too_late(place: Place, user: str) -> None:
+def test_an_answer_forgets_a_cancellation_that_came_too_late(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
         await store.runs.write([RunWrite(about, frames(1, 1))])
@@ -858,7 +860,7 @@ def test_an_answer_forgets_a_cancellation_that_came_too_late(place: Place, user:
     play(scenario, place.open())
 
 
-def test_a_resumed_run_outlives_its_worker(place: Place, user: str) -> None:
+def test_a_resumed_run_outlives_its_worker(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         about = head(user, worker_id="one")
         await patient.runs.write([asking(about, "q1")])
@@ -902,7 +904,7 @@ def answered_by(about: RunHead, seq: int) -> RunWrite:
     return RunWrite(about, frames(seq, seq), RunEnd("completed", turn(about.run_id)))
 
 
-def test_only_a_run_with_an_answer_can_be_taken_over(place: Place, user: str) -> None:
+def test_only_a_run_with_an_answer_can_be_taken_over(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
         never_asked, asked_again, ended = head(user), head(user), head(user)
         await hasty.runs.write(
@@ -926,7 +928,7 @@ def test_only_a_run_with_an_answer_can_be_taken_over(place: Place, user: str) ->
 
 @pytest.mark.parametrize("state", ["cancelled", "error"])
 def test_a_run_is_ended_while_it_waits(
-    place: Place, user: str, state: Literal["cancelled", "error"]
+    place: StoreServer, user: str, state: Literal["cancelled", "error"]
 ) -> None:
     async def scenario(store: Store) -> None:
         about = head(user)
@@ -950,7 +952,7 @@ def test_a_run_is_ended_while_it_waits(
     play(scenario, place.open())
 
 
-def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) -> None:
+def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: StoreServer, user: str) -> None:
     async def scenario(long: Store, short: Store) -> None:
         waits, resumed, ends = head(user), head(user), head(user)
         await long.runs.write([asking(about, "q") for about in (waits, resumed, ends)])
@@ -979,7 +981,7 @@ def test_a_waiting_run_is_kept_for_a_time_of_its_own(place: Place, user: str) ->
     )
 
 
-def test_a_question_survives_a_server_that_is_stopped_dead(place: Place, user: str) -> None:
+def test_a_question_survives_a_server_that_is_stopped_dead(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         waits, resumed, taken_over, cancelled = abouts = [head(user) for _ in range(4)]
         await store.runs.write([RunWrite(about, frames(1, 1)) for about in abouts])
@@ -1024,7 +1026,7 @@ _STEPS = st.lists(
 @settings(max_examples=tries(25), deadline=None)
 @given(steps=_STEPS)
 def test_whatever_workers_do_a_run_stays_whole(
-    place: Place, steps: list[tuple[str, str, int]]
+    place: StoreServer, steps: list[tuple[str, str, int]]
 ) -> None:
     """Two workers write, ask, answer, end and repeat in any order; the store must agree with a
     simple model.
@@ -1131,8 +1133,10 @@ def test_runs_of_the_version_before_can_wait(
         )
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
-            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
-            " VALUES (%s, %s, %s, %s, 'running', 0, now() + interval '1 h', now() + interval '1 h')",
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, "
+            "lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 0, now() + interval '1 h',"
+            " now() + interval '1 h')",
             run,
         )
 
@@ -1157,7 +1161,7 @@ _IDS = st.text(st.characters(), max_size=8) | st.sampled_from(
     users=st.tuples(_IDS, _IDS).filter(lambda pair: pair[0] != pair[1]), names=st.tuples(_IDS, _IDS)
 )
 def test_nobody_sees_or_changes_what_is_anothers(
-    place: Place, users: tuple[str, str], names: tuple[str, str]
+    place: StoreServer, users: tuple[str, str], names: tuple[str, str]
 ) -> None:
     async def scenario(store: Store) -> None:
         mine, other = users
@@ -1193,7 +1197,7 @@ def test_nobody_sees_or_changes_what_is_anothers(
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_restarted_server_has_kept_everything(
-    place: Place, user: str, how: signal.Signals
+    place: StoreServer, user: str, how: signal.Signals
 ) -> None:
     async def scenario(store: Store, impatient: Store) -> None:
         about = head(user)
@@ -1215,7 +1219,7 @@ def test_a_restarted_server_has_kept_everything(
     play(scenario, place.open(), place.open(timeout_s=_IMPATIENT_S))
 
 
-def test_the_next_call_after_a_restart_succeeds(place: Place, user: str) -> None:
+def test_the_next_call_after_a_restart_succeeds(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await asyncio.gather(*(store.ping() for _ in range(4)))
         await asyncio.to_thread(place.stop, signal.SIGTERM)
@@ -1226,7 +1230,7 @@ def test_the_next_call_after_a_restart_succeeds(place: Place, user: str) -> None
     play(scenario, place.open())
 
 
-def test_a_silent_server_is_not_waited_for(place: Place, user: str) -> None:
+def test_a_silent_server_is_not_waited_for(place: StoreServer, user: str) -> None:
     async def scenario(known: Store, new: Store) -> None:
         await ask(known, user, "c", "?")
         with place.silent():
@@ -1252,7 +1256,7 @@ async def _works(store: Store) -> bool:
     return True
 
 
-def test_a_call_whose_connection_is_cut_is_made_again(place: Place, user: str) -> None:
+def test_a_call_whose_connection_is_cut_is_made_again(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await store.ping()
         with ExitStack() as stack:
@@ -1266,7 +1270,7 @@ def test_a_call_whose_connection_is_cut_is_made_again(place: Place, user: str) -
 
 
 def test_a_failure_names_no_server(
-    place: Place, user: str, caplog: pytest.LogCaptureFixture
+    place: StoreServer, user: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -1284,7 +1288,9 @@ def test_a_failure_names_no_server(
         play(scenario, place.open(url=url))
 
 
-def test_cancelled_at_any_moment_the_store_stays_usable_and_whole(place: Place, user: str) -> None:
+def test_cancelled_at_any_moment_the_store_stays_usable_and_whole(
+    place: StoreServer, user: str
+) -> None:
     async def scenario(store: Store) -> None:
         abouts = []
         for round_number in range(60):
@@ -1321,7 +1327,7 @@ async def _is_completed(store: Store, user: str, run_id: str) -> bool:
     return record is not None and record.state == "completed"
 
 
-def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None:
+def test_a_server_that_lost_everything_is_empty(place: StoreServer, user: str) -> None:
     if place.lose is None:
         pytest.skip("it doesn't lose anything")
     lose = place.lose
@@ -1351,7 +1357,7 @@ def test_a_server_that_lost_everything_is_empty(place: Place, user: str) -> None
     play(scenario, place.open())
 
 
-def test_a_store_survives_a_fork(place: Place, user: str) -> None:
+def test_a_store_survives_a_fork(place: StoreServer, user: str) -> None:
     store = place.open()
     runtime.run(ask(store, user, "c", "parent"), PATIENT_S)
     child = os.fork()
@@ -1371,7 +1377,7 @@ async def _closed(store: Store) -> None:
     await store.aclose()
 
 
-def test_opening_connects_to_nothing(place: Place) -> None:
+def test_opening_connects_to_nothing(place: StoreServer) -> None:
     def source() -> str:
         raise AssertionError("asked for")
 
@@ -1474,8 +1480,10 @@ def test_runs_of_the_first_version_are_still_known(
         cursor.execute(f"{MIGRATIONS[0].sql()} INSERT INTO citu.version VALUES (1)")
         run = (key(about.run_id), key(user), key("worker"), head_to_text(about))
         cursor.execute(
-            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, lease_until, expires_at)"
-            " VALUES (%s, %s, %s, %s, 'running', 3, now() + interval '1 h', now() + interval '1 h')",
+            "INSERT INTO citu.run (run_key, user_key, worker_key, head, state, last_seq, "
+            "lease_until, expires_at)"
+            " VALUES (%s, %s, %s, %s, 'running', 3, now() + interval '1 h',"
+            " now() + interval '1 h')",
             run,
         )
         for frame in kept:
@@ -1491,7 +1499,7 @@ def test_runs_of_the_first_version_are_still_known(
     play(scenario, BACKENDS["postgresql"](lambda: url, Retention(), PATIENT_S))
 
 
-def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str) -> None:
+def test_a_write_repeated_with_more_of_the_same_is_whole(place: StoreServer, user: str) -> None:
     """The first attempt was kept, but its reply was lost."""
 
     async def scenario(store: Store) -> None:
@@ -1509,9 +1517,10 @@ def test_a_write_repeated_with_more_of_the_same_is_whole(place: Place, user: str
 
 
 @pytest.mark.parametrize("state", ["waiting", "completed"])
-def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -> None:
-    """In one store what waits is soon forgotten, in the other what has ended; the keys were reserved
-    in a third.
+def test_a_key_is_kept_as_long_as_its_run(place: StoreServer, user: str, state: str) -> None:
+    """In one store what waits is soon forgotten, in the other what has ended.
+
+    The keys were reserved in a third.
     """
 
     async def scenario(patient: Store, forgets_waiting: Store, forgets_ended: Store) -> None:
@@ -1545,7 +1554,7 @@ def test_a_key_is_kept_as_long_as_its_run(place: Place, user: str, state: str) -
     )
 
 
-def test_a_run_prolongs_no_key_of_another(place: Place, user: str) -> None:
+def test_a_run_prolongs_no_key_of_another(place: StoreServer, user: str) -> None:
     async def scenario(store: Store) -> None:
         await store.runs.reserve_key(user, "key", IdempotencyRecord("winner", "body"))
         await store.runs.write([asking(replace(head(user), key="key"), "q1")])

@@ -125,7 +125,9 @@ SCENARIOS = [
         code=422,
         has={
             "suggestions": ["s.shop_name"],
-            "error": "SQL语法或结构错误: column s.shopname does not exist。您是不是要找：s.shop_name？",
+            "error": (
+                "SQL语法或结构错误: column s.shopname does not exist。您是不是要找：s.shop_name？"
+            ),
         },
     ),
     AskScenario(
@@ -288,7 +290,8 @@ SCENARIOS = [
         DATABASE[:3],
         (
             Reply(
-                "SELECT count(*) FROM daily_revenue a CROSS JOIN daily_revenue b CROSS JOIN daily_revenue c"
+                "SELECT count(*) FROM daily_revenue a CROSS JOIN daily_revenue b CROSS "
+                "JOIN daily_revenue c"
             ),
         ),
         {"statement_timeout_s": 0.3},

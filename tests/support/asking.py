@@ -1,4 +1,4 @@
-"""Asks a Citu in this process over WSGI, on the real demo database, with a scripted model or none."""
+"""Asks a Citu in this process over WSGI, on the demo database, with a scripted model or none."""
 
 import json
 import os

@@ -75,8 +75,14 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=1, id="tool_call", arguments=TEXT_B[4:])),
     ],
     "one id for all, interleaved": [
-        delta(entry(index=0, id="tool_call", name="count_rows"), entry(index=1, id="tool_call", name="run_sql")),
-        delta(entry(index=0, id="tool_call", arguments=TEXT_A), entry(index=1, id="tool_call", arguments=TEXT_B)),
+        delta(
+            entry(index=0, id="tool_call", name="count_rows"),
+            entry(index=1, id="tool_call", name="run_sql"),
+        ),
+        delta(
+            entry(index=0, id="tool_call", arguments=TEXT_A),
+            entry(index=1, id="tool_call", arguments=TEXT_B),
+        ),
     ],
     "one id and one index for all": [
         delta(entry(index=0, id="tool_call", name="count_rows", arguments=TEXT_A)),
@@ -121,7 +127,10 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
     ],
     "the name after the id": [
         delta(entry(index=0, id="a"), entry(index=1, id="b")),
-        delta(entry(index=1, name="run_sql", arguments=TEXT_B), entry(index=0, name="count_rows", arguments=TEXT_A)),
+        delta(
+            entry(index=1, name="run_sql", arguments=TEXT_B),
+            entry(index=0, name="count_rows", arguments=TEXT_A),
+        ),
     ],
     "the id after the name": [
         delta(entry(index=0, name="count_rows")),
@@ -130,7 +139,9 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta(entry(index=1, id="b", arguments=TEXT_B)),
     ],
     "the index as text": [
-        delta(entry(index="0", id="a", name="count_rows"), entry(index="1", id="b", name="run_sql")),
+        delta(
+            entry(index="0", id="a", name="count_rows"), entry(index="1", id="b", name="run_sql")
+        ),
         delta(entry(index="0", arguments=TEXT_A), entry(index="1", arguments=TEXT_B)),
     ],
     "flat entries": [
@@ -141,7 +152,9 @@ SHAPES: dict[str, list[dict[str, Any]]] = {
         delta({"index": 0, "id": "a", "function": {"name": "count_rows", "arguments": None}}),
         delta({"index": 0, "id": None, "function": {"name": None, "arguments": TEXT_A}}),
         delta({"index": 1, "id": "b", "function": {"name": "run_sql", "arguments": None}}),
-        delta({"index": 1, "id": None, "type": None, "function": {"name": None, "arguments": TEXT_B}}),
+        delta(
+            {"index": 1, "id": None, "type": None, "function": {"name": None, "arguments": TEXT_B}}
+        ),
         {"content": None, "tool_calls": None},
     ],
-}  # fmt: skip
+}

@@ -1,4 +1,4 @@
-"""A small fixed catalogue with oddities that prompts must cope with, for tests that need no server."""
+"""A small fixed catalogue with oddities that prompts must cope with; it needs no server."""
 
 from common.values import Catalog, Column, ForeignKey, Table
 

@@ -78,14 +78,18 @@ def rows_of(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 def connections(url: str, admin_url: str) -> list[tuple[int, str]]:
     """Process and state of each of Citu's connections to the database."""
-    sql = "SELECT pid, state FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'citu'"
+    sql = (
+        "SELECT pid, state FROM pg_stat_activity WHERE datname = current_database() "
+        "AND application_name = 'citu'"
+    )
     return [(int(pid), str(state)) for pid, state in rows_of(as_admin(url, admin_url), sql)]
 
 
 def runs_endless(url: str) -> bool:
-    """Whether the server still runs `ENDLESS`; asked by a superuser's URL."""
+    """Tell whether the server still runs `ENDLESS`; asked by a superuser's URL."""
     sql = (
-        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' "
+        "AND datname = current_database()"
         " AND query LIKE '%endless%' AND pid <> pg_backend_pid()"
     )
     return rows_of(url, sql) != [(0,)]

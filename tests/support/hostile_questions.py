@@ -1,4 +1,4 @@
-"""Questions that are made to cost much: units that are repeated until a question is as long as may be."""
+"""Questions made to cost much: units repeated until a question is as long as may be."""
 
 from common.values import Catalog
 
@@ -106,7 +106,7 @@ def _filled(unit: str, length: int) -> str:
 
 
 def units_of(catalog: Catalog) -> tuple[str, ...]:
-    """Units made of the names and values of a catalogue, and those that have nothing to do with it."""
+    """Units made of the names and values of a catalogue, and those that have none of these."""
     columns = [column for table in catalog.tables[:40] for column in table.columns]
     values = [value for column in columns for value in column.values[:3]]
     told = [one.comment for one in catalog.tables[:40] if one.comment]

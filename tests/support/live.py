@@ -122,8 +122,8 @@ def impatient(
 ) -> Path:
     """A configuration file for `serving_by_gunicorn`.
 
-    Clients may take `head_s` and `body_s` to send a request, stall for `stall_s` and take `margin_s` longer than a question may, and questions
-    outlive SIGTERM by `grace_s`.
+    Clients may take `head_s` and `body_s` to send a request, stall for `stall_s` and take
+    `margin_s` longer than a question may, and questions outlive SIGTERM by `grace_s`.
     """
     path = folder / "impatient.conf.py"
     text = _IMPATIENT
@@ -227,7 +227,7 @@ def children(pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process exists and is no zombie."""
+    """Tell whether the process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -275,13 +275,17 @@ class Watch:
         """
         rows = self.query(
             "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND application_name = 'citu' "
-            f"AND datname = current_database() AND query LIKE '%{word}%' AND query NOT LIKE '%EXPLAIN%'"
+            f"AND datname = current_database() AND query LIKE '%{word}%' "
+            "AND query NOT LIKE '%EXPLAIN%'"
         )
         return [pid for (pid,) in rows]
 
     def connections(self) -> int:
         """How many connections Citu has open."""
-        sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'citu' AND datname = current_database()"
+        sql = (
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = 'citu' "
+            "AND datname = current_database()"
+        )
         return len(self.query(sql))
 
     def close_gate(self) -> None:

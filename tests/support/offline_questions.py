@@ -43,8 +43,7 @@ def cases_of(path: Path) -> list[Case]:
 def same_rows(
     gold: Sequence[Sequence[Any]], answer: Sequence[Sequence[Any]], *, in_order: bool = False
 ) -> bool:
-    """Whether some choice of the answer's columns gives exactly the rows of `gold`, in whatever
-    order.
+    """Tell whether some columns of the answer give exactly the rows of `gold`, in any order.
 
     An answer may show more than was asked (the rank beside the name), never other rows or other
     values.

@@ -84,7 +84,7 @@ class Request:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the client asked for server-sent events."""
+        """Tell whether the client asked for server-sent events."""
         return bool(self.params.get("stream"))
 
 
@@ -161,7 +161,7 @@ class Reply:
 
     @property
     def is_immediate(self) -> bool:
-        """Whether the whole reply can be written at once."""
+        """Tell whether the whole reply can be written at once."""
         timed = any(isinstance(piece, (float, int, Gate)) for piece in self.pieces or ())
         return not (self.delay_s or self.gate or self.repeat or timed or self.ending != "complete")
 

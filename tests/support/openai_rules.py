@@ -56,8 +56,10 @@ def _check_messages(messages: Any) -> None:
             continue
         _require(
             not open_ids,
-            "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
-            f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(open_ids)}",
+            "An assistant message with 'tool_calls' must be followed by tool messages "
+            "responding to each "
+            "'tool_call_id'. The following tool_call_ids did not have response messages: "
+            f"{', '.join(open_ids)}",
         )
         open_ids = _called(message, where)
     _require(
@@ -70,7 +72,8 @@ def _answer(message: Mapping[str, Any], open_ids: list[str], where: str) -> None
     call_id = message.get("tool_call_id")
     _require(
         call_id in open_ids,
-        f"{where}: messages with role 'tool' must be a response to a preceding message with 'tool_calls'; "
+        f"{where}: messages with role 'tool' must be a response to a preceding message with "
+        "'tool_calls'; "
         f"{call_id!r} is not open.",
     )
     open_ids.remove(str(call_id))
@@ -172,7 +175,10 @@ def _tool_names(tools: Sequence[Any]) -> Iterator[str]:
         schema = function.get("parameters")
         _require(
             isinstance(schema, dict) and schema.get("type") == "object",
-            f"Invalid schema for function {function['name']!r}: schema must be a JSON Schema of 'type: \"object\"'.",
+            (
+                f"Invalid schema for function {function['name']!r}: "
+                "schema must be a JSON Schema of 'type: \"object\"'."
+            ),
         )
         _check_schema(schema, f"Invalid schema for function {function['name']!r}")
         yield function["name"]

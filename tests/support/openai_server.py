@@ -228,7 +228,7 @@ class OpenAiServer:
 
     @property
     def root(self) -> str:
-        """Scheme, host and port: the Azure endpoint. `url` is the base URL of the OpenAI protocol."""
+        """Scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

@@ -208,23 +208,30 @@ def _repeats(
         tails.append(_joined(_item_samples(item), tails[-1]))
     tails.reverse()
     for index, (kind, value) in enumerate(items):
-        if kind in _REPEATS:
-            if value[1] >= _LONG:
-                yield before, _samples(value[2], wide=True), tails[index + 1]
-            yield from _repeats(value[2], before, tails[index + 1])
-        elif kind is codes.SUBPATTERN:
-            yield from _repeats(value[3], before, tails[index + 1])
-        elif kind is codes.ATOMIC_GROUP:
-            yield from _repeats(value, before, tails[index + 1])
-        elif kind in (codes.ASSERT, codes.ASSERT_NOT):
-            yield from _repeats(value[1], before, [""])
-        elif kind is codes.BRANCH:
-            for branch in value[1]:
-                yield from _repeats(branch, before, tails[index + 1])
-        elif kind is codes.GROUPREF_EXISTS:
-            for branch in value[1:]:
-                yield from _repeats(branch or (), before, tails[index + 1])
+        behind = tails[index + 1]
+        if kind in _REPEATS and value[1] >= _LONG:
+            yield before, _samples(value[2], wide=True), behind
+        for part in _inner_trees(kind, value):
+            is_assertion = kind in (codes.ASSERT, codes.ASSERT_NOT)
+            yield from _repeats(part, before, [""] if is_assertion else behind)
         before = _joined(before, _item_samples((kind, value)))
+
+
+def _inner_trees(kind: Any, value: Any) -> list[Any]:
+    """The trees inside an item of a tree."""
+    if kind in _REPEATS:
+        return [value[2]]
+    if kind is codes.SUBPATTERN:
+        return [value[3]]
+    if kind is codes.ATOMIC_GROUP:
+        return [value]
+    if kind in (codes.ASSERT, codes.ASSERT_NOT):
+        return [value[1]]
+    if kind is codes.BRANCH:
+        return list(value[1])
+    if kind is codes.GROUPREF_EXISTS:
+        return [branch or () for branch in value[1:]]
+    return []
 
 
 def _joined(ones: list[str], others: list[str]) -> list[str]:

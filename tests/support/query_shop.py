@@ -50,7 +50,7 @@ def days(first: str, end: str) -> Period:
 def holds(
     shop: GuardedDatabase, catalog: Catalog, query: Query, gold: str, *, in_order: bool = False
 ) -> str:
-    """Runs the query, after a way through JSON, and the SQL written by hand; gives the query's SQL."""
+    """Compare the query, after a way through JSON, with SQL written by hand; gives its SQL."""
     read = from_json(Query, to_json(query), catalog)
     assert read == query
     lexicon = lexicon_of(catalog)

@@ -1,5 +1,6 @@
-"""Questions to a running service about the tables of `tests.support.live.GAUGES`, and what the scripted
-model says to them.
+"""Questions to a running service about the tables of `tests.support.live.GAUGES`.
+
+With what the scripted model says to them.
 """
 
 import json

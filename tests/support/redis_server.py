@@ -1,4 +1,4 @@
-"""A Redis of the tests' own, which they may stop, kill, freeze and start again; it keeps its data."""
+"""A Redis of the tests' own, to stop, kill, freeze and start again; it keeps its data."""
 
 import os
 import shutil

@@ -90,7 +90,10 @@ def _selects(draw: Draw, ctes: tuple[str, ...], outer: tuple[Source, ...], depth
         own = draw(_texts(tuple(sources)))
         return f"SELECT {figure} AS n, {own} AS s FROM {text}{where} GROUP BY 2"
     if draw(st.integers(0, 5)) == 0:
-        return f"SELECT (count(*) OVER (PARTITION BY {word}))::int AS n, {word} AS s FROM {text}{where}"
+        return (
+            f"SELECT (count(*) OVER (PARTITION BY {word}))::int AS n, {word} AS s "
+            f"FROM {text}{where}"
+        )
     distinct = draw(st.sampled_from(("", "", "DISTINCT ")))
     return f"SELECT {distinct}{number} AS n, {word} AS s FROM {text}{where}"
 
@@ -157,11 +160,17 @@ def _conditions(draw: Draw, ctes: tuple[str, ...], sources: tuple[Source, ...], 
     kind = draw(st.integers(0, 7))
     number, text = draw(_numbers(ctes, sources, 0)), draw(_texts(sources))
     if kind == 0 and depth:
-        return f"{draw(st.sampled_from(('', 'NOT ')))}EXISTS ({draw(_selects(ctes, sources, depth - 1))})"
+        return (
+            f"{draw(st.sampled_from(('', 'NOT ')))}EXISTS "
+            f"({draw(_selects(ctes, sources, depth - 1))})"
+        )
     if kind == 1 and depth:
         return f"({number}, {text}) IN ({draw(_selects(ctes, sources, depth - 1))})"
     if kind == 2 and depth:
-        return f"{number} > ALL (SELECT n FROM ({draw(_selects(ctes, sources, depth - 1))}) q WHERE n IS NOT NULL)"
+        return (
+            f"{number} > ALL (SELECT n FROM ({draw(_selects(ctes, sources, depth - 1))}) q "
+            "WHERE n IS NOT NULL)"
+        )
     if kind == 3:
         return f"{text} LIKE '%{draw(st.sampled_from(('S', 'a', '0')))}%' OR {number} > 11"
     if kind == 4:

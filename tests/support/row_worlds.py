@@ -24,15 +24,19 @@ Way = Literal["policies", "rules"]
 
 HIDDEN_ROWS = 41_239
 TABLES = f"""
-CREATE TABLE customer (id integer PRIMARY KEY, tenant text NOT NULL, name text, city text, phone text, note text);
-CREATE TABLE sale (id integer PRIMARY KEY, tenant text NOT NULL, customer_id integer REFERENCES customer,
+CREATE TABLE customer (id integer PRIMARY KEY, tenant text NOT NULL, name text, city text,
+    phone text, note text);
+CREATE TABLE sale (id integer PRIMARY KEY, tenant text NOT NULL,
+    customer_id integer REFERENCES customer,
                    amount numeric(12,2), status text, sold_on date);
 CREATE TABLE product (id integer PRIMARY KEY, name text);
 CREATE TABLE membership (member text, tenant text);
 INSERT INTO membership VALUES ('ann', 'north'), ('root', 'north'), ('root', 'south');
 COMMENT ON TABLE sale IS 'sales'; COMMENT ON TABLE customer IS 'customers';
-INSERT INTO customer VALUES (1, 'north', 'Acorn Ltd', 'Oslo', '555-100', '12'), (2, 'north', 'Birch Ltd', 'Bergen',
-    '555-101', '34'), (900001, 'south', 'Zanzicanary Ltd', 'Canaryville', '555-987654', 'canarynote');
+INSERT INTO customer VALUES (1, 'north', 'Acorn Ltd', 'Oslo', '555-100', '12'), (2, 'north',
+    'Birch Ltd', 'Bergen',
+    '555-101', '34'), (900001, 'south', 'Zanzicanary Ltd', 'Canaryville', '555-987654',
+        'canarynote');
 INSERT INTO sale SELECT i, 'north', 1 + i % 2, i, CASE WHEN i % 2 = 0 THEN 'paid' ELSE 'open' END,
     date '2026-01-01' + i FROM generate_series(1, 12) i;
 INSERT INTO sale SELECT 910000 + i, 'south', 900001, 7654321.25, 'canarystatus', date '2041-12-24'
@@ -43,7 +47,8 @@ CREATE VIEW busy AS SELECT c.name, s.amount FROM sale s JOIN customer c ON c.id 
 POLICIES = """
 ALTER TABLE customer ENABLE ROW LEVEL SECURITY; ALTER TABLE sale ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_rows ON customer FOR SELECT
-    USING (tenant IN (SELECT m.tenant FROM membership m WHERE m.member = current_setting('citu.user_id', true)));
+    USING (tenant IN (SELECT m.tenant FROM membership m WHERE m.member =
+        current_setting('citu.user_id', true)));
 CREATE POLICY own_rows ON sale FOR SELECT
     USING (tenant = ANY (nullif(current_setting('citu.groups', true), '')::text[]));
 ALTER VIEW busy SET (security_invoker = true);

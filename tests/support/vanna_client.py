@@ -204,7 +204,7 @@ class VannaPage:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing seems to go on any more, and the user may write."""
+        """Tell whether nothing seems to go on any more, and the user may write."""
         is_busy = self.status["status"] == "working" or any(
             task["status"] == "in_progress" for task in self.tasks
         )

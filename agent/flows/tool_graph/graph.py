@@ -14,12 +14,17 @@ from langgraph.graph.state import CompiledStateGraph
 from agent.flows.lean_graph import compiled
 from agent.flows.one_channel import deciding, one_channel
 from agent.flows.tool_graph.context import GraphRuntime, ToolGraphContext
-from agent.flows.tool_graph.nodes.finalize import finalize
-from agent.flows.tool_graph.nodes.initialize import initialize
-from agent.flows.tool_graph.nodes.memory_search import memory_search
-from agent.flows.tool_graph.nodes.save_memory import save_memory
-from agent.flows.tool_graph.nodes.think import think
-from agent.flows.tool_graph.nodes.tools import execute_sql, execute_tools, generate_sql, get_schema
+from agent.flows.tool_graph.nodes import (
+    execute_sql,
+    execute_tools,
+    finalize,
+    generate_sql,
+    get_schema,
+    initialize,
+    memory_search,
+    save_memory,
+    think,
+)
 from agent.flows.tool_graph.routing import (
     FINALIZE,
     TOOLS,

@@ -8,7 +8,7 @@ from agent.flows.kept_turns import turn_of
 from agent.flows.tool_graph.context import ToolGraphContext
 from agent.flows.tool_graph.graph import Graph, compiled_graph, most_steps
 from agent.flows.tool_graph.labels import LABELS
-from agent.flows.tool_graph.nodes.memory_search import FLOW
+from agent.flows.tool_graph.nodes import FLOW
 from agent.flows.tool_graph.routing import FINALIZE
 from agent.flows.tool_graph.scratchpad import Scratchpad
 from agent.flows.tool_graph.state import ToolGraphInput, ToolGraphState

@@ -93,7 +93,7 @@ class LlmSkills:
         await self.parts.prepare(catalog)
 
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
-        """See `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
+        """As `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
         completion = await self._model.complete(
             prompt(
                 "classify",

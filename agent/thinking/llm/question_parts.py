@@ -165,7 +165,7 @@ def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...])
 
 
 def _values(schema: SchemaText, inquiry: Inquiry, tokens: int) -> str:
-    """The block of stored values that the question names, as many as fit; empty when it names none."""
+    """List stored values that the question names, as many as fit; empty when it names none."""
     lines = []
     for line in schema.named_values(inquiry.question, inquiry.found_values).splitlines():
         tokens -= estimated_tokens(f"{line}\n")

@@ -188,7 +188,7 @@ class _Reader:
 
 
 class _Body(NamedTuple):
-    """One possible extent of a passage: its text as SQL, and where the whole passage would stand."""
+    """A possible extent of a passage: its text as SQL, and where the whole passage would stand."""
 
     text: str
     start: int

@@ -83,7 +83,7 @@ class Shown:
         return self.count
 
     def fitting_kind(self, room: int) -> int | None:
-        """Return the number of all columns, of those that matter or of the keys; None if none fit."""
+        """Count all columns, those that matter or the keys: the most that fit; None if none fit."""
         for count in (self.most, self.usual, self.least):
             if self.weight(count) <= room:
                 return count

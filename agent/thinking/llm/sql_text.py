@@ -104,7 +104,7 @@ def _has_foreign_signs(text: str) -> bool:
 
 
 class Statements(NamedTuple):
-    """The parse of a text that is SQL; `trees` is None when they are nested too deeply to decode."""
+    """A parsed text; `trees` is None when they are nested too deeply to decode."""
 
     text: str
     trees: list[Any] | None

@@ -30,7 +30,7 @@ PATIENT_S = 30.0
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreServer:
     """A server for a store.
 
     Attributes:
@@ -57,7 +57,7 @@ class Place:
 
 
 @contextmanager
-def _redis_place() -> Iterator[Place]:
+def _redis_place() -> Iterator[StoreServer]:
     """A Redis of our own, else that of CITU_TEST_REDIS_URL, which tests may not stop."""
     url = os.environ.get("CITU_TEST_REDIS_URL", "")
     if shutil.which(PROGRAM) is None and url:
@@ -65,10 +65,10 @@ def _redis_place() -> Iterator[Place]:
         def leave_alone(*_: object) -> Any:
             pytest.skip(f"there is no {PROGRAM} here to stop")
 
-        yield Place("redis", url, leave_alone, leave_alone, leave_alone, leave_alone)
+        yield StoreServer("redis", url, leave_alone, leave_alone, leave_alone, leave_alone)
         return
     with redis_server() as server:
-        yield Place(
+        yield StoreServer(
             "redis",
             server.url,
             server.start,
@@ -80,7 +80,7 @@ def _redis_place() -> Iterator[Place]:
 
 
 @contextmanager
-def _postgres_place() -> Iterator[Place]:
+def _postgres_place() -> Iterator[StoreServer]:
     with reachable_folder() as folder, ExitStack() as stack:
         server = EmbeddedServer.acquire(folder / "var")
         stack.callback(server.release)
@@ -122,12 +122,12 @@ def _postgres_place() -> Iterator[Place]:
         execute(
             server.admin_url, "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()"
         )
-        yield Place(
+        yield StoreServer(
             "postgresql", wire.url, server.ensure_running, stop, silent, severed, lose, flush
         )
 
 
-PLACES: dict[str, Callable[[], AbstractContextManager[Place]]] = {
+STORE_SERVERS: dict[str, Callable[[], AbstractContextManager[StoreServer]]] = {
     "redis": _redis_place,
     "postgresql": _postgres_place,
 }
