@@ -20,8 +20,9 @@ harmless is refused.
     finds where a statement reads a column, for this step and for step 5.
 10. `lengths` bounds how long the values get that the query builds, and how long that takes; its
     docstring lists its modules.
-11. What uses a name of step 6 is written anew with `pg_catalog` before it; `sqltree.writing` proves
-    that the text is that tree. Any other statement is sent as it was written.
+11. What uses a name of step 6 is written anew with `pg_catalog` before it, and amounts that step 10
+    can't bound are made smallints by `amounts`; `sqltree.writing` proves that the text is that
+    tree. Any other statement is sent as it was written.
 
 With the check of forbidden objects off, only steps 1 to 3, 8 and 9 are made. Row rules
 (`guard.row_rules`) rewrite a proven statement before step 11.
@@ -33,19 +34,21 @@ read, `refusal_texts` is what users are told.
 import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 from common.errors import DatabaseUnavailable, ForbiddenStatement, InvalidSql, StatementRejected
 from common.text import Text
 from common.values import Catalog
-from guard import joins, lengths
+from guard import lengths
 from guard.access import AccessCheck
+from guard.amounts import limit_amounts
 from guard.closure import Closure, ClosureRule, log_closed
 from guard.columns import Read
 from guard.facts import BUILTIN, Key, Name, ServerFacts
 from guard.functions import FunctionRule
 from guard.grammar import NUMBERS_SINCE, operation_of, refuse_new_numbers
+from guard.joins import JoinRule
 from guard.objects import ObjectRule
 from guard.qualifying import Qualifier
 from guard.readings import ReadingRule
@@ -92,6 +95,7 @@ class Inspection:
         columns: references as written (`name`, `t.name`, `t.*`, `*`).
         gathered_chars: characters that the statement adds to each row whose values it gathers into
             one value; None if it gathers none.
+        amounts: where in the text, in bytes, calls are whose amount PostgreSQL has to prove.
     """
 
     statement: str
@@ -100,6 +104,7 @@ class Inspection:
     functions: tuple[str, ...]
     columns: tuple[str, ...]
     gathered_chars: int | None = None
+    amounts: frozenset[int] = frozenset()
 
 
 class Guard:
@@ -147,6 +152,7 @@ class Guard:
         closure = self._closure_of(facts)
         self._closed = ClosureRule(facts, closure)
         self._qualifier = Qualifier(facts, self._functions, closure, hides_data=self._hides_data)
+        self._joins = JoinRule(facts)
         self._readings = ReadingRule(facts)
         self._access = self._check_of(facts)
         self._verdicts = OrderedDict()
@@ -166,7 +172,8 @@ class Guard:
             DatabaseUnavailable: the server does not tell what views read, so the operator's rules
                 can't be enforced.
         """
-        if self.access and not facts.is_followable:
+        is_blind = self.access and not facts.is_followable
+        if is_blind:
             raise DatabaseUnavailable(_NOT_FOLLOWABLE)
         check = self._check_of(facts)
         idle = frozenset(check.idle_denials())
@@ -197,14 +204,24 @@ class Guard:
         """Tell whether reading the relation may run code that the guard refuses."""
         return self._closed.columns.refusal(Read(key)) is not None
 
-    def qualify(self, select: Node) -> bool:
+    def qualify(self, select: Node, amounts: Collection[int] = ()) -> bool:
         """Change the tree of a proven query so that only built-in code is meant where harmful code
         of the user's has its name; whether anything was to change.
+
+        Args:
+            amounts: see `Inspection`.
 
         Raises:
             ValidationFailed: it is too deep, or would grow too much.
         """
-        return self._forbidden_check and self._qualifier.qualify(select)
+        if not self._forbidden_check:
+            return False
+        is_limited = False
+        if amounts:
+            is_limited = limit_amounts(select, amounts)
+        if self._qualifier.qualify(select):
+            return True
+        return is_limited
 
     def check(self, sql: str) -> None:
         """Return when `sql` is one harmless query.
@@ -235,33 +252,48 @@ class Guard:
     def _judge(self, sql: str) -> Inspection:
         statement = _only_query(parse(sql))
         found = walk(statement.kind, statement.node)
-        joins.refuse_many(found)
+        self._joins.refuse_many(found)
         if 0 < self._facts.version < NUMBERS_SINCE * 10_000:
             refuse_new_numbers(statement.text)
         found.calls = self._functions.as_read(found.calls, found.syntax)
-        refusal = self._first_refusal(found, statement) if self._forbidden_check else None
+        refusal = None
+        if self._forbidden_check:
+            refusal = self._first_refusal(found, statement)
         refusal = refusal or next(
             chain(self._readings.refusals(found), self._access.refusals(found)), None
         )
         if refusal is not None:
             raise _located(refusal, statement)
-        gathered = self._gathered_chars(found, statement) if self._forbidden_check else None
-        inspection = _inspection(statement, found, self._sent(statement, found))
-        return replace(inspection, gathered_chars=gathered)
+        growth = self._growth_of(found, statement)
+        sent = self._sent(statement, found, growth.amounts)
+        return Inspection(
+            statement=statement.text,
+            sent=sent,
+            tables=_sorted(relation.parts for relation in found.relations),
+            functions=_sorted(call.parts for call in found.calls),
+            columns=_sorted(found.columns),
+            gathered_chars=growth.gathered_chars,
+            amounts=growth.amounts,
+        )
 
-    def _sent(self, statement: ParsedStatement, found: Findings) -> str:
-        """Return the text to send; it is parsed again only if it uses a contested name."""
-        if not self._forbidden_check or not self._qualifier.concerns(found):
+    def _sent(self, statement: ParsedStatement, found: Findings, amounts: Collection[int]) -> str:
+        """Return the text to send; it is parsed again only if something may have to change."""
+        may_change = bool(amounts) or self._qualifier.concerns(found)
+        is_as_written = not self._forbidden_check or not may_change
+        if is_as_written:
             return statement.text
         tree = parse(statement.text)[0].node
-        is_changed = self.qualify(tree)
-        return text_of(tree) if is_changed else statement.text
+        is_changed = self.qualify(tree, amounts)
+        if is_changed:
+            return text_of(tree)
+        return statement.text
 
-    def _gathered_chars(self, found: Findings, statement: ParsedStatement) -> int | None:
-        """See `Inspection`; refuses what builds too much."""
-        if not lengths.may_grow(found, statement.text):
-            return None
-        return lengths.gathered_chars(statement.node, statement.text, self._facts.builtins)
+    def _growth_of(self, found: Findings, statement: ParsedStatement) -> lengths.Growth:
+        """Return what the query builds; refuses too much."""
+        is_short = not self._forbidden_check or not lengths.may_grow(found, statement.text)
+        if is_short:
+            return lengths.Growth()
+        return lengths.growth_of(statement.node, statement.text, self._facts.builtins)
 
     def _first_refusal(
         self, found: Findings, statement: ParsedStatement
@@ -281,7 +313,9 @@ class Guard:
                 refused.append(call_refusal)
         # A forbidden function is reported before a missing one, which a repair would be tried on.
         refused.sort(key=lambda refusal: isinstance(refusal, InvalidSql))
-        return refused[0] if refused else None
+        if refused:
+            return refused[0]
+        return None
 
     def _field_refusals(self, found: Findings, text: str) -> Iterator[StatementRejected]:
         """Yield refusals of functions that are written like fields.
@@ -290,7 +324,8 @@ class Guard:
         """
         refusals: dict[str, StatementRejected] = {}
         for name in found.fields:
-            refusal = self._functions.judge_field(name) or self._closed.judge_call((name,))
+            called = self._functions.judge_field(name)
+            refusal = called or self._closed.judge_call((name,))
             if refusal is not None:
                 refusals[name] = refusal
         if not refusals:
@@ -324,15 +359,6 @@ def _located(refusal: StatementRejected, statement: ParsedStatement) -> Statemen
     return refusal
 
 
-def _inspection(statement: ParsedStatement, found: Findings, sent: str) -> Inspection:
-    return Inspection(
-        statement=statement.text,
-        sent=sent,
-        tables=_sorted(relation.parts for relation in found.relations),
-        functions=_sorted(call.parts for call in found.calls),
-        columns=_sorted(found.columns),
-    )
-
-
 def _sorted(names: Iterable[Name]) -> tuple[str, ...]:
-    return tuple(sorted({".".join(name) for name in names}))
+    dotted = set(map(".".join, names))
+    return tuple(sorted(dotted))

@@ -59,7 +59,8 @@ class AccessCheck(ColumnCheck):
         key = read.key
         name = _dotted(key)
         parents = self.facts.parents.get(key, ())
-        if not self.rules.may_read(key) or any(map(self.rules.denies, parents)):
+        is_denied = not self.rules.may_read(key) or any(map(self.rules.denies, parents))
+        if is_denied:
             return refused(name, texts.DENIED_TABLE)
         if self._is_closed_view(key):
             return refused(name, texts.CLOSED_VIEW)
@@ -85,8 +86,8 @@ class AccessCheck(ColumnCheck):
         """Tell whether the rules open the column, and deny it in no relation of the family."""
         if not self.rules.may_read_column(key, column):
             return False
-        others = [relative for relative in family if relative != key]
-        return not any(self.rules.denies((*relative, column)) for relative in others)
+        others = [(*relative, column) for relative in family if relative != key]
+        return not any(map(self.rules.denies, others))
 
     def has_secrets(self, read: Read) -> bool:
         """Tell whether there are columns of the readable relation that may not be read."""
@@ -97,12 +98,14 @@ class AccessCheck(ColumnCheck):
         return self._secrets[read]
 
     def _find_secrets(self, read: Read) -> bool:
-        if not any(map(self.rules.has_secrets, self._family(read))):
+        family = self._family(read)
+        if not any(map(self.rules.has_secrets, family)):
             return False
         columns = self.columns_of(read.key)
         if not columns:
             return True
-        return not all(self.may_read_column(read, column) for column in columns)
+        readable = [self.may_read_column(read, column) for column in columns]
+        return not all(readable)
 
     def _family(self, read: Read) -> frozenset[Key]:
         """Return the relation and its parents, and with its children, these and their parents."""
@@ -133,7 +136,9 @@ class AccessCheck(ColumnCheck):
         purpose.
         """
         definition = self.facts.view_definitions.get(key)
-        if definition is None or self.rules.names(key):
+        if definition is None:
+            return False
+        if self.rules.names(key):
             return False
         if key not in self._views:
             self._views[key] = True  # until it is known: a view may lead back to itself
@@ -144,11 +149,14 @@ class AccessCheck(ColumnCheck):
         """Tell whether the definition, and the functions behind it, read nothing that is closed."""
         if not all(map(self._is_vouched, self.facts.read_functions.get(key, ()))):
             return False
-        check = self._by_denials if self.rules.names_columns(key) else self
+        check = self
+        if self.rules.names_columns(key):
+            check = self._by_denials
         try:
             (statement,) = parse(definition)
             found = walk(statement.kind, statement.node)
-            if any(reads_unseen(call, self.facts) for call in found.calls):
+            is_unseen = any(reads_unseen(call, self.facts) for call in found.calls)
+            if is_unseen:
                 return False
             refusals = chain(self._readings.refusals(found), check.refusals(found))
             return next(refusals, None) is None
@@ -178,13 +186,15 @@ class AccessCheck(ColumnCheck):
         if not self.rules:
             return
         blocks = self.blocks(found)
-        reads = {read for block in blocks for _, read in block.tables}
+        reads: set[Read] = set()
+        for block in blocks:
+            reads.update(read for _, read in block.tables)
         yield from filter(None, map(self.refusal, sorted(reads)))
         yield from self._type_refusals(found)
         yield from self.column_refusals(found, blocks)
-        yield from (
-            missing(relation, place) for block in blocks for relation, place in block.unknown
-        )
+        for block in blocks:
+            for relation, place in block.unknown:
+                yield missing(relation, place)
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:
         return refused(_dotted((*read.key, column)), texts.DENIED_COLUMN)
@@ -198,7 +208,9 @@ class AccessCheck(ColumnCheck):
         `json_populate_record(NULL::t, '{}')` is one.
         """
         for name in found.types:
-            schema = name[-2] if len(name) > 1 else None
+            schema = None
+            if len(name) > 1:
+                schema = name[-2]
             yield from self._row_type_refusals(schema, name[-1])
         for call in found.calls:
             for word in probed_types(call):
@@ -211,7 +223,8 @@ class AccessCheck(ColumnCheck):
             if is_other or key not in self.facts.relations:
                 continue
             read = Read(key)
-            if self.refusal(read) or self.has_secrets(read):
+            is_closed = self.refusal(read) or self.has_secrets(read)
+            if is_closed:
                 yield refused(_dotted(key), texts.ROW_TYPE)
 
     def idle_denials(self) -> Iterator[Name]:
@@ -221,10 +234,13 @@ class AccessCheck(ColumnCheck):
         relations = (*self.facts.relations, *self.facts.extension_relations)
         for rule in self.rules.denied:
             relation_rule = AccessRules(denied=[rule[:2]])
-            column_rule = AccessRules(denied=[rule[2:] or ("*",)])
             has_relation = any(map(relation_rule.denies, relations))
-            has_column = any(column_rule.denies((name,)) for name in self.facts.column_names)
-            if not has_relation or not has_column:
+            column = rule[2:] or ("*",)
+            column_rule = AccessRules(denied=[column])
+            names = [(name,) for name in self.facts.column_names]
+            has_column = any(map(column_rule.denies, names))
+            is_idle = not has_relation or not has_column
+            if is_idle:
                 yield rule
 
 

@@ -46,12 +46,16 @@ def operator_ns(symbol: str, left: Size, right: Size) -> float:
 
 
 def _ns(sizes: Sequence[Size], is_linear: bool, pair_ns: float | None) -> float:
-    if not any(size.is_long for size in sizes):
+    has_long = any(size.is_long for size in sizes)
+    if not has_long:
         return 0.0
-    copied = _COPIED_NS * sum(size.length for size in sizes)
+    lengths = [size.length for size in sizes]
+    copied = _COPIED_NS * sum(lengths)
     if is_linear:
         return copied
     if pair_ns is None:
         return math.inf
-    others = max((size.length for size in sizes[1:]), default=1.0)
-    return copied + pair_ns * product(sizes[0].length, max(others, 1.0))
+    first, *others = lengths
+    longest = max(others, default=1.0)
+    pairs = product(first, max(longest, 1.0))
+    return copied + pair_ns * pairs

@@ -11,7 +11,7 @@ one, which may read them; views are then judged by `access`.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from common.errors import ForbiddenObject, StatementRejected
@@ -65,7 +65,9 @@ class Closure:
         self.makers: defaultdict[str, set[Key]] = defaultdict(set)
         self._graph = facts.code
         self._functions = functions
-        kinds = "vbds" if hides_data else "vbd"
+        kinds = "vbd"
+        if hides_data:
+            kinds = "vbds"
         reached: dict[CodeNode, str] = {}
         for kind in kinds:
             self._follow(kind, reached)
@@ -77,12 +79,16 @@ class Closure:
         pending: list[tuple[CodeNode, str]] = []
         for node, own_kind in self._graph.functions.items():
             name = self._graph.names.get(node, ())
-            if own_kind == kind and self._counts(kind, name):
+            if own_kind != kind:
+                continue
+            if self._counts(kind, name):
                 pending.append((node, ".".join(name)))
         while pending:
             node, function = pending.pop()
             for edge in self._graph.edges.get(node, ()):
-                if _is_barred(kind, node, edge) or self._is_vouched(edge, reached):
+                if _is_barred(kind, node, edge):
+                    continue
+                if self._is_vouched(edge, reached):
                     continue
                 reached[edge.runner] = function
                 pending.append((edge.runner, function))
@@ -135,7 +141,10 @@ class Closure:
         for key, columns in sorted(self.columns.items()):
             for column, function in sorted(columns.items()):
                 closed[function].append(".".join((*key, column)))
-        return {function: names[:_EXAMPLES] for function, names in closed.items()}
+        examples = {}
+        for function, names in closed.items():
+            examples[function] = names[:_EXAMPLES]
+        return examples
 
 
 def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
@@ -147,7 +156,9 @@ def _is_barred(kind: str, node: CodeNode, edge: CodeEdge) -> bool:
     if edge.way == "policy":
         return kind in ("d", "s")
     if edge.way == "view":
-        return kind == "s" and node[0] == "f"
+        if kind != "s":
+            return False
+        return node[0] == "f"
     return False
 
 
@@ -169,7 +180,8 @@ class ClosureRule:
                 self._system_columns.add(column)
 
     def refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
-        if self._types or self._targets or self._catalog_types:
+        has_types = self._types or self._targets or self._catalog_types
+        if has_types:
             yield from self._type_refusals(found)
         if self._closure.casts:
             yield from self._builtin_cast_refusals(found)
@@ -189,11 +201,9 @@ class ClosureRule:
         """Refuse types that are named, cast to or called like a function."""
         named = list(found.types)
         for call in found.calls:
-            named.extend((word,) for word in probed_types(call))
-        for name in named:
-            refusal = self._named(name)
-            if refusal is not None:
-                yield refusal
+            words = probed_types(call)
+            named += [(word,) for word in words]
+        yield from filter(None, map(self._named, named))
         for name, source in found.casts:
             if self._is_risky_cast(name, source):
                 yield refused(name[-1], texts.RISKY_CAST)
@@ -206,16 +216,17 @@ class ClosureRule:
 
     def _builtin_cast_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse casts between built-in types where a value of the first may be at hand."""
-        used = {call.name for call in found.calls}
-        used.update(name[-1] for name in found.operators if name)
+        used = _used_names(found)
         at_hand = types_at_hand(found, self._facts)
-        at_hand.update((_SYSTEM, name) for name in _builtin_types_at_hand(found))
+        for name in _builtin_types_at_hand(found):
+            at_hand.add((_SYSTEM, name))
         targets = _cast_targets(found)
         for (source, target), makers in self._closure.casts.items():
             if target not in targets:
                 continue
             is_made = not makers.isdisjoint(used)
-            if is_made or (_SYSTEM, source) in at_hand:
+            is_at_hand = is_made or (_SYSTEM, source) in at_hand
+            if is_at_hand:
                 yield refused(target, texts.RISKY_CAST)
 
     def _named(self, name: Name) -> ForbiddenObject | None:
@@ -229,13 +240,19 @@ class ClosureRule:
             return refused(last, texts.HOLDS_CATALOG_TYPE)
         else:
             is_risky = last in self._types
-        return refused(last, texts.RISKY_TYPE) if is_risky else None
+        if is_risky:
+            return refused(last, texts.RISKY_TYPE)
+        return None
 
     def _is_risky_cast(self, name: Name, source: str) -> bool:
-        if source == "text" or not name:
+        if source == "text":
+            return False
+        if not name:
             return False
         # A row is cast field by field.
-        targets = self._row_targets if source == "row" else self._targets
+        targets = self._targets
+        if source == "row":
+            targets = self._row_targets
         return name[-1] in targets
 
     def judge_call(self, name: Name) -> ForbiddenObject | None:
@@ -245,22 +262,26 @@ class ClosureRule:
         if name[-1] not in self._facts.types:
             return None
         refusal = self._named(name)
-        if refusal is None and self._is_risky_cast(name, "value"):
+        if refusal is not None:
+            return refusal
+        if self._is_risky_cast(name, "value"):
             return refused(name[-1], texts.RISKY_CAST)
-        return refusal
+        return None
 
     def _maker_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse calls and operators that give values of a type that may not be named."""
         for call in found.calls:
             is_builtin = call.name in self._facts.builtins
             if self._may_make(call.name, is_builtin=is_builtin):
-                yield refused(".".join(call.parts), texts.RISKY_RESULT)
-        for name in found.operators:
-            if not name:
+                name = ".".join(call.parts)
+                yield refused(name, texts.RISKY_RESULT)
+        for operator in found.operators:
+            if not operator:
                 continue
-            is_builtin = name[-1] in self._facts.builtin_operators
-            if self._may_make(name[-1], is_builtin=is_builtin):
-                yield refused(name[-1], texts.RISKY_RESULT)
+            symbol = operator[-1]
+            is_builtin = symbol in self._facts.builtin_operators
+            if self._may_make(symbol, is_builtin=is_builtin):
+                yield refused(symbol, texts.RISKY_RESULT)
 
     def _syntax_refusals(self, found: Findings) -> Iterator[ForbiddenObject]:
         """Refuse syntax and system columns of a type that may not be named."""
@@ -268,15 +289,17 @@ class ClosureRule:
             if (_SYSTEM, word) in self._closure.types:
                 yield refused(word, texts.RISKY_TYPE)
         for column in found.columns:
-            if column[-1] in self._system_columns:
-                yield refused(column[-1], texts.RISKY_VALUE)
+            name = column[-1]
+            if name in self._system_columns:
+                yield refused(name, texts.RISKY_VALUE)
 
     def _may_make(self, maker: str, *, is_builtin: bool) -> bool:
         """Tell whether it may give such a type; what is built in gives built-in types only."""
-        for schema, _ in self._closure.makers.get(maker, ()):
-            if schema == _SYSTEM or not is_builtin:
-                return True
-        return False
+        made = self._closure.makers.get(maker, ())
+        if made and not is_builtin:
+            return True
+        schemas = [schema for schema, _ in made]
+        return _SYSTEM in schemas
 
 
 def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
@@ -289,8 +312,11 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
             if column.row:
                 types.add(column.row)
     for name in found.types:
-        schemas = (name[-2],) if len(name) > 1 else (_SYSTEM, *facts.search_path)
-        types.update((schema, name[-1]) for schema in schemas)
+        schemas: Sequence[str] = (_SYSTEM, *facts.search_path)
+        if len(name) > 1:
+            schemas = [name[-2]]
+        for schema in schemas:
+            types.add((schema, name[-1]))
     # Arrays of a type hold it, too.
     elements = {(schema, name.removeprefix("_")) for schema, name in types}
     return types | elements
@@ -298,15 +324,28 @@ def types_at_hand(found: Findings, facts: ServerFacts) -> set[Key]:
 
 def _builtin_types_at_hand(found: Findings) -> set[str]:
     """Return the types of constants, of system columns and of what syntax makes."""
-    columns = {_SYSTEM_COLUMNS.get(column[-1], "") for column in found.columns}
-    return {*_CONSTANTS, *columns, *found.made_types}
+    types = {*_CONSTANTS, *found.made_types}
+    for column in found.columns:
+        name = column[-1]
+        types.add(_SYSTEM_COLUMNS.get(name, ""))
+    return types
+
+
+def _used_names(found: Findings) -> set[str]:
+    """Return the names of the functions and operators that are used."""
+    names = {call.name for call in found.calls}
+    for operator in found.operators:
+        if operator:
+            names.add(operator[-1])
+    return names
 
 
 def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
     targets = {call.name for call in found.calls}
     for name, source in found.casts:
-        if name and source != "text":
+        is_of_value = source != "text"
+        if name and is_of_value:
             targets.add(name[-1])
     return targets
 
@@ -323,36 +362,43 @@ class RunningColumns(ColumnCheck):
         self._closure = closure
         self._rule = rule
         self._views: dict[Key, bool] = {}
-        self._has_system_types = any(schema == _SYSTEM for schema, _ in closure.types)
-        self.rows = frozenset(key for key in closure.types if key in facts.relations)
+        schemas = {schema for schema, _ in closure.types}
+        self._has_system_types = _SYSTEM in schemas
+        self.rows = facts.relations.intersection(closure.types)
 
     @property
     def is_needed(self) -> bool:
         """Whether it refuses anything."""
-        if self._has_system_types or self.rows:
-            return True
-        return bool(self._closure.relations or self._closure.columns)
+        reasons = (
+            self._has_system_types,
+            self.rows,
+            self._closure.relations,
+            self._closure.columns,
+        )
+        return any(reasons)
 
     def refusals(self, found: Findings, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Return every refusal of what the statement reads."""
         for block in blocks:
-            for _, read in block.tables:
-                refusal = self.refusal(read)
-                if refusal is not None:
-                    yield refusal
+            reads = [read for _, read in block.tables]
+            yield from filter(None, map(self.refusal, reads))
         yield from self.column_refusals(found, blocks)
 
     def refusal(self, read: Read) -> ForbiddenObject | None:
         """Return why nothing of the relation may be read, or None."""
-        if read.key not in self._closure.relations and not self._is_closed_view(read.key):
-            return None
-        return refused(".".join(read.key), texts.RISKY_RELATION)
+        key = read.key
+        is_closed = key in self._closure.relations or self._is_closed_view(key)
+        if is_closed:
+            return refused(".".join(key), texts.RISKY_RELATION)
+        return None
 
     def _is_closed_view(self, key: Key) -> bool:
         """Tell whether a view's query uses built-in types that may not be named: the server
         notes no dependency on these.
         """
-        query = self.facts.view_definitions.get(key) if self._has_system_types else None
+        query = None
+        if self._has_system_types:
+            query = self.facts.view_definitions.get(key)
         if query is None:
             return False
         if key not in self._views:
@@ -369,13 +415,17 @@ class RunningColumns(ColumnCheck):
             return True
 
     def has_secrets(self, read: Read) -> bool:
-        return read.key in self._closure.columns or read.key in self.rows
+        if read.key in self._closure.columns:
+            return True
+        return read.key in self.rows
 
     def may_read_column(self, read: Read, column: str) -> bool:
         return column not in self._closure.columns.get(read.key, ())
 
     def shows_star(self, block: Block, read: Read) -> bool:
-        return block.has_star and read.key in self._closure.columns
+        if not block.has_star:
+            return False
+        return read.key in self._closure.columns
 
     def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:
         has_closed_columns = read.key in self._closure.columns
@@ -402,7 +452,9 @@ class CatalogColumns(ColumnCheck):
         return column not in self.facts.catalog_columns.get(read.key, ())
 
     def shows_star(self, block: Block, read: Read) -> bool:  # noqa: ARG002 - see `ColumnCheck`
-        return block.has_star and not block.is_outermost
+        if not block.has_star:
+            return False
+        return not block.is_outermost
 
     def closed_column(self, read: Read, column: str) -> ForbiddenObject:  # noqa: ARG002
         return refused(column, texts.MIXED_VALUE)
@@ -431,4 +483,7 @@ def log_closed(closure: Closure, said: set[str]) -> None:
 
 
 def _last_parts(keys: Iterable[Key]) -> set[str]:
-    return {name for _, name in keys}
+    names = set()
+    for _, name in keys:
+        names.add(name)
+    return names

@@ -7,7 +7,7 @@ which table an unqualified name belongs to, the closed one is assumed.
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -85,7 +85,12 @@ class ColumnCheck(ABC):
         """Tell whether `*` of the block gives away columns that may not be read."""
         return block.has_star
 
-    def row_refusal(self, read: Read, *, is_expanded: bool) -> ForbiddenObject | None:  # noqa: ARG002
+    def row_refusal(
+        self,
+        read: Read,
+        *,
+        is_expanded: bool,  # noqa: ARG002
+    ) -> ForbiddenObject | None:
         """Return the refusal of `t.*`: of all columns (`is_expanded`) or of the row as a value."""
         return self.closed_row(read)
 
@@ -116,7 +121,8 @@ class ColumnCheck(ABC):
 
     def _block_refusals(self, block: Block, read: Read) -> Iterator[ForbiddenObject]:
         is_renamed = block.hides_names or read in block.renamed
-        if is_renamed or self.shows_star(block, read):
+        may_show = is_renamed or self.shows_star(block, read)
+        if may_show:
             yield self.closed_row(read)
         for name in block.merged:
             if not self._may_mean(read, name):
@@ -126,7 +132,9 @@ class ColumnCheck(ABC):
         self, column: Name, exposed: dict[str, set[Read]], found: Findings
     ) -> Iterator[ForbiddenObject]:
         """Refusals of `t.*`; `*` alone is judged by block."""
-        qualifier = folded(column[-2]) if len(column) > 1 else ""
+        qualifier = ""
+        if len(column) > 1:
+            qualifier = folded(column[-2])
         is_expanded = found.columns.count(column) == found.stars.count(column)
         for read in exposed.get(qualifier, ()):
             refusal = self.row_refusal(read, is_expanded=is_expanded)
@@ -138,17 +146,21 @@ class ColumnCheck(ABC):
     ) -> Iterator[ForbiddenObject]:
         """Refuse what `column` may read: `name`, `t.name`, `schema.t.name`, or a row `t`."""
         last = column[-1]
-        qualifier = folded(column[-2]) if len(column) > 1 else None
+        qualifier = None
+        if len(column) > 1:
+            qualifier = folded(column[-2])
+        owners: set[Read] = set()
         if qualifier is None:
-            owners = set().union(*exposed.values())
+            owners = owners.union(*exposed.values())
         else:
-            owners = exposed.get(qualifier, set())
+            owners = exposed.get(qualifier, owners)
         for read in sorted(owners):
             if not self._may_mean(read, last):
                 yield self.closed_column(read, last)
         for read in sorted(exposed.get(folded(last), ())):
             is_row = qualifier is None and last not in self.columns_of(read.key)
-            if is_row or qualifier == read.key[0]:
+            may_be_row = is_row or qualifier == read.key[0]
+            if may_be_row:
                 yield self.closed_row(read)
 
     def _may_mean(self, read: Read, column: str) -> bool:
@@ -156,23 +168,30 @@ class ColumnCheck(ABC):
         names = {column, folded(column)}
         if not self.facts.reads_as_parsed:
             names |= ReadNames(self.columns_of(read.key)).meant_by(column)
-        return all(self.may_read_column(read, name) for name in names)
+        readable = [self.may_read_column(read, name) for name in names]
+        return all(readable)
 
     def columns_of(self, key: Key) -> Collection[str]:
         """Return the relation's columns; for a partition, which the catalogue leaves out, those
         of its table.
         """
         known = self.facts.columns.get(key)
-        return known if known is not None else self._columns_above.get(key, frozenset())
+        if known is not None:
+            return known
+        return self._columns_above.get(key, frozenset())
 
     @cached_property
     def _columns_above(self) -> dict[Key, frozenset[str]]:
         columns = self.facts.columns
-        return {
-            key: frozenset().union(*(columns.get(parent, ()) for parent in parents))
-            for key, parents in self.facts.parents.items()
-            if key not in columns
-        }
+        found = {}
+        for key, parents in self.facts.parents.items():
+            if key in columns:
+                continue
+            above: set[str] = set()
+            for parent in parents:
+                above.update(columns.get(parent, ()))
+            found[key] = frozenset(above)
+        return found
 
     # --------------------------------------------------------------------------
     # blocks
@@ -191,10 +210,9 @@ class ColumnCheck(ABC):
                 _add_join(block, node)
             else:
                 block.has_others = True
-        block.has_star = any(
-            _is_star(target.get("ResTarget", {}).get("val", {}))
-            for target in select.get("targetList", ())
-        )
+        targets = select.get("targetList", ())
+        values = [target.get("ResTarget", {}).get("val", {}) for target in targets]
+        block.has_star = any(map(_is_star, values))
         return block
 
     def _add_table(self, block: Block, node: Node, scope: Scope) -> None:
@@ -215,11 +233,14 @@ class ColumnCheck(ABC):
 
         What a later view reads is not known.
         """
-        if not self.facts.is_complete and not self.facts.relations:
+        is_unknown = not self.facts.is_complete and not self.facts.relations
+        if is_unknown:
             return True
         if key in self.facts.relations:
             return True
-        schemas = self.facts.search_path if relation.schema is None else (relation.schema,)
+        schemas: Sequence[str] = self.facts.search_path
+        if relation.schema is not None:
+            schemas = (relation.schema,)
         keys = {(schema, relation.name) for schema in schemas}
         return not keys.isdisjoint(self.facts.extension_relations)
 

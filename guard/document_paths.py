@@ -46,9 +46,14 @@ _XPATH_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 
 def is_plain_xpath(path: str) -> bool:
     """Tell whether evaluating the path takes time in proportion to the document."""
-    if len(path) > _MAX_PATH_CHARS or not _XPATH.fullmatch(path):
+    if len(path) > _MAX_PATH_CHARS:
         return False
-    return all(part.count("//") <= 1 for part in _XPATH_QUOTED.sub("''", path).split("|"))
+    if not _XPATH.fullmatch(path):
+        return False
+    unquoted = _XPATH_QUOTED.sub("''", path)
+    paths = unquoted.split("|")
+    deep_steps = [one.count("//") for one in paths]
+    return max(deep_steps) <= 1
 
 
 # ------------------------------------------------------------------------------
@@ -92,7 +97,9 @@ class _JsonPath:
         """Look at one mark after another."""
         if mark in ("(", "["):
             is_filter = before == "?"
-            self.brackets.append("?" if is_filter else mark)
+            if is_filter:
+                mark = "?"
+            self.brackets.append(mark)
         elif mark in (")", "]"):
             if self.brackets:
                 self.brackets.pop()
@@ -110,12 +117,16 @@ class _JsonPath:
     def degree(self) -> int | None:
         """The power of the document's length that evaluating takes; None: no one knows."""
         is_nested = max(self.lists, self.deep, self.roots) > 1
-        if self.is_endless or is_nested:
+        if self.is_endless:
+            return None
+        if is_nested:
             return None
         is_squared = self.pairs > 0 or self.roots > 0
         if not is_squared:
             return 1
-        return None if self.deep else 2
+        if self.deep:
+            return None
+        return 2
 
 
 def json_path_degree(path: str) -> int | None:
@@ -127,7 +138,9 @@ def json_path_degree(path: str) -> int | None:
     for place in range(1, len(marks) - 2):
         found.read(marks[place - 1], marks[place])
         is_comparison = marks[place] in _JSON_COMPARISONS
-        if is_comparison and not _has_constant_side(marks, place):
+        if not is_comparison:
+            continue
+        if not _has_constant_side(marks, place):
             found.pairs += 1
     return found.degree
 
@@ -136,10 +149,15 @@ def _has_constant_side(marks: list[str], place: int) -> bool:
     """Tell whether one side of the comparison at `place` is a single value: a constant ends or
     begins it.
     """
-    after = place + 2 if marks[place + 1] in ("-", "+") else place + 1
+    after = place + 1
+    is_signed = marks[after] in ("-", "+")
+    if is_signed:
+        after += 1
     if _is_constant(marks[after]):
         return True
-    return _is_constant(marks[place - 1]) and marks[max(place - 2, 0)] != "."
+    if not _is_constant(marks[place - 1]):
+        return False
+    return marks[max(place - 2, 0)] != "."
 
 
 def _is_constant(mark: str) -> bool:
@@ -148,4 +166,6 @@ def _is_constant(mark: str) -> bool:
     first = mark[:1]
     if first == "$":
         return mark != "$"
-    return first == '"' or first.isdigit()
+    if first == '"':
+        return True
+    return first.isdigit()

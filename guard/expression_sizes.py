@@ -5,12 +5,12 @@ compute them.
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from common.word_files import words
-from guard.builtin_costs import LINEAR_TYPES, TRUTH_OPERATORS, call_ns, operator_ns
+from guard.builtin_costs import LINEAR_TYPES, NUMBERS_OF, TRUTH_OPERATORS, call_ns, operator_ns
 from guard.document_paths import (
     JSON_PATH_FUNCTIONS,
     JSON_PATH_OPERATORS,
@@ -24,6 +24,7 @@ from guard.sizes import (
     EMPTY,
     GATHERED_CHARS,
     LONG_CHARS,
+    MOST_AMOUNT,
     MOST_DIGITS,
     OPERATORS,
     QUOTES,
@@ -48,6 +49,10 @@ from guard.sizes import (
 from guard.walk import strings
 from sqltree.parsing import Node
 
+_LENGTHS = frozenset((name,) for name in NUMBERS_OF["length"])
+_MINUTE = 1 / 24 / 60  # in days
+AMOUNT_FUNCTIONS = words("repeat lpad rpad")
+"""Functions whose second argument is how long their result gets."""
 MAX_LENGTH = 10_000_000
 """Most characters or array elements of one value that a statement builds of its own constants."""
 _MAX_BUILT = 40_000_000  # of all of them together
@@ -57,16 +62,14 @@ _PATH_NS = 5  # for each character of a document that a JSON path of 20 characte
 _SHORT_PATH = 20
 PADDED_TYPES = words("bpchar bit")
 _TEXT_TYPES = words("text varchar name json jsonb")
-_WHOLE_TYPES = words("int4 int8 oid bool")
+_MOST_WHOLE = {"bool": 1.0, "int2": 2.0**15, "int4": 2.0**31, "oid": 2.0**32, "int8": 2.0**63}
 _FLOAT_TYPES = words("float4 float8")
-_NUMBERS_OF_FIXED_SIZE = _WHOLE_TYPES | _FLOAT_TYPES | {"int2"}
+_NUMBERS_OF_FIXED_SIZE = _MOST_WHOLE.keys() | _FLOAT_TYPES
 _TIME_TYPES = words("date timestamp timestamptz time timetz interval")
-_PLAIN_TYPES = _TEXT_TYPES | _WHOLE_TYPES | _FLOAT_TYPES | _TIME_TYPES | words("int2 numeric uuid")
+_PLAIN_TYPES = _TEXT_TYPES | _NUMBERS_OF_FIXED_SIZE | _TIME_TYPES | words("numeric uuid")
 _SPELLED_TYPES = words("jsonb numeric")
 _PLAIN_BYTES, _RENDERED_BYTES = 5, 32  # that a character of an array costs; of rows and ranges
 _CHARS_OF_TIME = 12
-_SMALLEST_INTEGER = "int2"
-_MOST_SMALL = 32_767
 _EQUALITIES = words(
     "AEXPR_DISTINCT AEXPR_NOT_DISTINCT AEXPR_IN AEXPR_BETWEEN AEXPR_NOT_BETWEEN AEXPR_BETWEEN_SYM "
     "AEXPR_NOT_BETWEEN_SYM"
@@ -80,6 +83,7 @@ class Expressions(ABC):
         visits: how many nodes may still be looked at.
         added_chars: that the statement adds to each row whose values are gathered; None while none
             are.
+        amounts: where in the text the calls are whose amount PostgreSQL must prove to be small.
 
     Args:
         builtins: names of the built-in functions.
@@ -88,6 +92,7 @@ class Expressions(ABC):
     def __init__(self, visits: int, builtins: Collection[str]) -> None:
         self.visits = visits
         self.added_chars: float | None = None
+        self.amounts: set[int] = set()
         self._builtins = builtins
         self._ns = 0.0
         self._built_chars = 0.0
@@ -98,14 +103,19 @@ class Expressions(ABC):
 
     def each(self, nodes: Iterable[Node], place: Place) -> list[Size]:
         """Return the bound of each expression's value."""
-        return [self.value(node, place) for node in nodes]
+        found = []
+        for node in nodes:
+            found.append(self.value(node, place))
+        return found
 
     def value(self, node: Node, place: Place) -> Size:
         """Return the bound of the expression's value."""
         self._visit()
         for kind, inner in node.items():
             handler = _handler(kind)
-            return handler(self, inner, place) if handler else self.anything(inner, place)
+            if handler:
+                return handler(self, inner, place)
+            return self.anything(inner, place)
         return EMPTY
 
     def _visit(self) -> None:
@@ -139,8 +149,11 @@ class Expressions(ABC):
             return size
         if not size.is_gathered:
             self._built_chars += size.length
-        most = _MAX_GATHERED if size.is_gathered else MAX_LENGTH
-        if not size.length <= most or self._built_chars > _MAX_BUILT:
+        most = MAX_LENGTH
+        if size.is_gathered:
+            most = _MAX_GATHERED
+        is_too_long = not size.length <= most or self._built_chars > _MAX_BUILT
+        if is_too_long:
             raise TooLong(name)
         return size
 
@@ -151,11 +164,9 @@ class Expressions(ABC):
 
     def _gathers(self, name: str, sizes: Iterable[Size]) -> None:
         """Note what the statement itself adds to each row that is gathered."""
-        added = 0.0
-        for size in sizes:
-            if not size.is_gathered:
-                added += size.length
-        self.added_chars = max(self.added_chars or 0.0, added)
+        lengths = [size.length for size in sizes if not size.is_gathered]
+        before = self.added_chars or 0.0
+        self.added_chars = max(before, sum(lengths))
         if self.added_chars > MAX_LENGTH:
             raise TooLong(name)
 
@@ -171,12 +182,15 @@ class Expressions(ABC):
         """Refuse a JSON path that may take too long on the document."""
         if path.text is None:
             is_short = not document.is_long and not path.is_long
-            if path.is_stored and is_short:
+            is_plain = path.is_stored and is_short
+            if is_plain:
                 return
             raise TooLong(name)
         degree = json_path_degree(path.text)
         has_long = any(size.is_long for size in others)
-        if degree is None or has_long:
+        if degree is None:
+            raise TooLong(name)
+        if has_long:
             raise TooLong(name)
         read = math.pow(max(document.length, 1.0), degree)
         times = max(1.0, len(path.text) / _SHORT_PATH)
@@ -187,9 +201,11 @@ class Expressions(ABC):
         document = self.anything(node.get("context_item"), place)
         for path in _paths_in(node):
             self.json_path("json", document, self.value(path, place))
-        others = {key: child for key, child in node.items() if key != "context_item"}
-        whole = together([document, self.anything(others, place)])
-        return between(-1, 1, whole) if document.is_stored else whole
+        others = {}
+        for key, child in node.items():
+            if key != "context_item":
+                others[key] = child
+        return together([document, self.anything(others, place)])
 
     # --------------------------------------------------------------------------
     # leaves
@@ -199,7 +215,9 @@ class Expressions(ABC):
         found: list[Size] = []
         for around in place.outward():
             found += columns_of(parts, around.sources)
-        return one_of(found) if found else STORED
+        if found:
+            return one_of(found)
+        return STORED
 
     def _constant(self, node: Node, _: Place) -> Size:
         if "sval" in node:
@@ -224,10 +242,12 @@ class Expressions(ABC):
         type_name = node.get("typeName", {})
         name = (strings(type_name.get("names", ())) or ("",))[-1]
         modifiers = self.each(type_name.get("typmods", ()), place)
-        if name in PADDED_TYPES and modifiers:
+        is_padded = name in PADDED_TYPES and modifiers
+        if is_padded:
             padded = max(size.length, modifiers[0].high)
             return self._built(name, replace(inexact(size), length=padded))
-        if size.is_long and name not in LINEAR_TYPES:
+        is_unlisted = size.is_long and name not in LINEAR_TYPES
+        if is_unlisted:
             raise TooLong(name)
         if "arrayBounds" in type_name:
             array = replace(size, item=size.item or size.length)
@@ -238,22 +258,28 @@ class Expressions(ABC):
 
     def _converted(self, size: Size, name: str, *, is_column: bool) -> Size:
         """Return the bound of a value that is cast to a type without modifiers."""
-        if name == "xml" and size.is_long:
+        is_parsed = name == "xml" and size.is_long
+        if is_parsed:
             _parse(name, size)
-        if name == "jsonpath" and size.is_unknown:
+        is_any_path = name == "jsonpath" and size.is_unknown
+        if is_any_path:
             raise TooLong(name)
         found = _as_type(size, name)
         is_computed = size.text is None and not is_column
-        return self._respelled(size, found, name) if is_computed else found
+        if is_computed:
+            return self._respelled(size, found, name)
+        return found
 
     def _respelled(self, size: Size, found: Size, name: str) -> Size:
         """Return the bound of a computed value whose text may be longer once it is converted."""
         may_spell = size.is_unknown and not size.is_number
-        if name in _SPELLED_TYPES and may_spell:
+        is_spelled = name in _SPELLED_TYPES and may_spell
+        if is_spelled:
             # A text that nobody knows may be `1e130000`.
             found = self._built(name, _expanded(found, name))
             found = replace(found, length=max(found.length, MOST_DIGITS))
-        if name in _TEXT_TYPES and size.is_long:
+        is_quoted = name in _TEXT_TYPES and size.is_long
+        if is_quoted:
             # `\x6162`, or quotes doubled
             return self._built(name, replace(found, length=2 * found.length))
         return found
@@ -265,7 +291,9 @@ class Expressions(ABC):
         while "A_Expr" in left:
             chain.append(left["A_Expr"])
             left = left["A_Expr"].get("lexpr", {})
-        value = self.value(left, place) if left else EMPTY
+        value = EMPTY
+        if left:
+            value = self.value(left, place)
         for step in reversed(chain):
             other = step.get("rexpr", {})
             is_list = isinstance(other, list)
@@ -279,12 +307,12 @@ class Expressions(ABC):
         kind = node.get("kind", "AEXPR_OP")
         if kind == "AEXPR_NULLIF":
             return left
-        if symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right):
+        is_path = symbol in JSON_PATH_OPERATORS and _may_be_json_path(symbol, right)
+        if is_path:
             self.json_path(symbol, left, right)
         elif kind not in _EQUALITIES:
             self._spend(symbol, operator_ns(symbol, left, right))
-        is_truth = kind != "AEXPR_OP" or symbol in TRUTH_OPERATORS
-        if is_truth:
+        if _gives_truth(node, symbol):
             return TRUTH
         if symbol in ("->", "->>", "#>", "#>>"):
             return inexact(left)
@@ -302,14 +330,15 @@ class Expressions(ABC):
     # one of several
 
     def _select(self, node: Node, place: Place) -> Size:
-        return one_of((self.query(node, place).columns or {"": STORED}).values())
+        rows = self.query(node, place)
+        return _value_of(rows)
 
     def _subquery(self, node: Node, place: Place) -> Size:
         found = self.query(node["subselect"]["SelectStmt"], place)
         self.anything(node.get("testexpr"), place)
         if node["subLinkType"] not in ("EXPR_SUBLINK", "ARRAY_SUBLINK"):
             return TRUTH
-        size = one_of((found.columns or {"": STORED}).values())
+        size = _value_of(found)
         if node["subLinkType"] == "ARRAY_SUBLINK":
             rows = Place(place, sources=[("", found)], rows=found.rows)
             return self._called("array_agg", [size], rows, shown="array")
@@ -318,24 +347,35 @@ class Expressions(ABC):
     def _case(self, node: Node, place: Place) -> Size:
         branches = [branch["CaseWhen"] for branch in node.get("args", ())]
         self.anything(node.get("arg"), place)
-        self.anything([branch["expr"] for branch in branches], place)
+        conditions = [branch["expr"] for branch in branches]
+        self.anything(conditions, place)
         results = [branch["result"] for branch in branches]
-        last = [node["defresult"]] if "defresult" in node else []
+        last = []
+        if "defresult" in node:
+            last = [node["defresult"]]
         return one_of(self.each([*results, *last], place))
 
     def _coalesce(self, node: Node, place: Place) -> Size:
-        return one_of(self.each(node.get("args", ()), place))
+        arguments = node.get("args", ())
+        sizes = self.each(arguments, place)
+        return one_of(sizes)
 
     def _extreme(self, node: Node, place: Place) -> Size:
-        """Return the bound of GREATEST or LEAST: the least is at most the largest of any."""
-        sizes = self.each(node.get("args", ()), place)
+        """Return the bound of GREATEST or LEAST. Both pass over what may be NULL, so that only
+        constants keep the others in.
+        """
+        arguments = node.get("args", ())
+        sizes = self.each(arguments, place)
         found = one_of(sizes)
-        known = [size for size in sizes if size.low < math.inf]
-        if node.get("op") == "IS_LEAST":
-            high = min(size.high for size in known)
-            return between(found.low, high, found)
-        low = max(size.low for size in known)
-        return between(low, found.high, found)
+        low, high = found.low, found.high
+        for argument, size in zip(arguments, sizes, strict=True):
+            if not _is_written(argument):
+                continue
+            if node.get("op") == "IS_LEAST":
+                high = min(high, size.high)
+            else:
+                low = max(low, size.low)
+        return between(low, high, found)
 
     # --------------------------------------------------------------------------
     # put together
@@ -349,7 +389,9 @@ class Expressions(ABC):
     def _row(self, node: Node, place: Place) -> Size:
         """Return the bound of a row; its text has each quote twice, also those of rows in it."""
         sizes = self.each(node.get("args", ()), place)
-        whole = together(sizes) if sizes else EMPTY
+        whole = EMPTY
+        if sizes:
+            whole = together(sizes)
         length = 2 * whole.length + QUOTES * len(sizes)
         return self._built("row", replace(unnumbered(whole), length=length, item=None))
 
@@ -368,15 +410,18 @@ class Expressions(ABC):
     def _json_list(self, node: Node, place: Place) -> Size:
         """Return the bound of `JSON_ARRAY(SELECT …)`."""
         found = self.query(node["query"]["SelectStmt"], place)
-        size = one_of((found.columns or {"": STORED}).values())
+        size = _value_of(found)
         rows = Place(place, sources=[("", found)], rows=found.rows)
         return self._called("json_agg", [size], rows)
 
     def _element(self, node: Node, place: Place) -> Size:
         self.anything(node.get("indirection"), place)
         size = self.value(node["arg"], place)
-        is_element = all(_is_index(item) for item in node.get("indirection", ()))
-        return element_of(size) if is_element else inexact(size)
+        steps = node.get("indirection", ())
+        is_element = all(map(_is_index, steps))
+        if is_element:
+            return element_of(size)
+        return inexact(size)
 
     def _call(self, node: Node, place: Place) -> Size:
         name = strings(node["funcname"])[-1]
@@ -387,15 +432,55 @@ class Expressions(ABC):
         if name in XPATH_FUNCTIONS:
             self.documents(name, arguments[1:], place)
         sizes = self.each(arguments, place)
+        if node.get("agg_within_group"):
+            sizes = [self.anything(node["agg_order"], place), *sizes]
         for clause in ("agg_order", "agg_filter", "over"):
             self.anything(node.get(clause), place)
+        has_amount = name in AMOUNT_FUNCTIONS and len(sizes) > 1
+        if has_amount:
+            sizes[1] = self._amount(node, sizes)
         if name == "generate_series":
-            place.series = max(place.series, series_rows(sizes))
-        if name == "array_fill" and len(sizes) > 1:
+            place.series = max(place.series, self.series(arguments, sizes, place))
+        has_dimensions = name == "array_fill" and len(sizes) > 1
+        if has_dimensions:
             cells = self._cells(arguments[1], sizes[1], place)
             length = product(sizes[0].length + QUOTES, cells)
             return self._built(name, replace(unnumbered(sizes[0]), length=length))
         return self._called(name, sizes, place)
+
+    def _amount(self, node: Node, sizes: list[Size]) -> Size:
+        """Return the bound of how often or how far a text is repeated or padded.
+
+        Where it comes from tables and may be too large, PostgreSQL has to prove that it is not.
+        """
+        amount = sizes[1]
+        is_small = product(max(sizes[0].length, 1.0), amount.high) <= MAX_LENGTH
+        if is_small:
+            return amount
+        if not amount.is_stored:
+            return amount
+        self.amounts.add(node.get("location", 0))
+        return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
+
+    def series(self, arguments: Sequence[Node], sizes: Sequence[Size], place: Place) -> float:
+        """Return how many rows `generate_series` gives; 1 for as many as there are stored days."""
+        rows = series_rows(sizes)
+        is_of_stored = any(size.is_stored for size in sizes)
+        if math.isfinite(rows):
+            return rows
+        if not is_of_stored:
+            return rows
+        if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
+            if _is_long_span(arguments[2]):
+                return 1.0
+            return math.inf
+        call = arguments[1].get("FuncCall", {})
+        if strings(call.get("funcname", ()))[-1:] not in _LENGTHS:
+            return math.inf
+        # Each element that is stored together makes a row.
+        sizes_of_call = self.each(call["args"], place)
+        longest = max(size.length for size in sizes_of_call)
+        return max(1.0, longest)
 
     def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
         """Return the bound of what the function gives; `shown` is its name in a refusal."""
@@ -408,7 +493,8 @@ class Expressions(ABC):
             nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
             self._spend(name, nanoseconds)
         found = result_of(name, sizes, place)
-        if found.is_gathered and is_gathering(name):
+        is_gathered = found.is_gathered and is_gathering(name)
+        if is_gathered:
             self._gathers(name, sizes)
         return self._built(shown or name, found)
 
@@ -418,13 +504,19 @@ class Expressions(ABC):
             node = node["TypeCast"]["arg"]
         if "A_ArrayExpr" in node:
             sizes = self.each(node["A_ArrayExpr"].get("elements", ()), place)
-            return math.prod(max(1.0, one.high) for one in sizes)
+            cells = [max(1.0, one.high) for one in sizes]
+            return math.prod(cells)
         if size.text is not None:
             numbers = re.findall(r"\d+", size.text)[:10]
-            return math.prod(max(1.0, float(number)) for number in numbers)
-        if size.is_stored:
-            return max(1.0, size.high)
+            cells = [max(1.0, float(number)) for number in numbers]
+            return math.prod(cells)
         return math.inf
+
+
+def _value_of(rows: Rows) -> Size:
+    """Return the bound of any of the columns."""
+    columns = rows.columns or {"": STORED}
+    return one_of(columns.values())
 
 
 def _parse(name: str, document: Size) -> None:
@@ -437,28 +529,29 @@ def _as_type(size: Size, name: str) -> Size:
     """Return the bound of the value once it is of the type."""
     if name in _TIME_TYPES:
         return replace(days_of(size), length=_CHARS_OF_TIME, is_gathered=False)
-    if name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath":
+    is_text = name in _TEXT_TYPES or name in PADDED_TYPES or name == "jsonpath"
+    if is_text:
         return replace(size, is_number=False, is_float=False)
     if name == "numeric":
         return _number_of(size)
     if name in _NUMBERS_OF_FIXED_SIZE:
         return _fixed_number(size, name)
-    is_small = size.is_stored and size.magnitude <= 1
-    return size if is_small else replace(unnumbered(size), text=size.text)
+    return replace(unnumbered(size), text=size.text)
 
 
 def _fixed_number(size: Size, name: str) -> Size:
     """Return the bound of a number of a type of fixed size."""
-    like = replace(_number_of(size), is_float=True)
+    number = _number_of(size)
     if name in _FLOAT_TYPES:
-        return between(size.low, size.high, like)
-    if name == _SMALLEST_INTEGER:
-        low = max(size.low, -_MOST_SMALL)
-        high = min(size.high, _MOST_SMALL)
-        return between(low, high, replace(like, length=TEXT_OF_NUMBER))
+        return between(size.low, size.high, replace(number, is_float=True))
     is_whole = size.constant is not None and size.constant.is_integer()
-    margin = 0.0 if is_whole or size.is_stored else 0.5
-    return between(size.low - margin, size.high + margin, like)
+    margin = 0.5
+    if is_whole:
+        margin = 0.0
+    most = _MOST_WHOLE[name]
+    low = max(size.low - margin, -most)
+    high = min(size.high + margin, most)
+    return between(low, high, number, length=min(size.length, TEXT_OF_NUMBER))
 
 
 def _expanded(size: Size, name: str) -> Size:
@@ -466,7 +559,9 @@ def _expanded(size: Size, name: str) -> Size:
     if not size.is_long:
         return size
     is_plain = name in _PLAIN_TYPES or name == "jsonb"
-    times = _PLAIN_BYTES if is_plain else _RENDERED_BYTES
+    times = _RENDERED_BYTES
+    if is_plain:
+        times = _PLAIN_BYTES
     return replace(size, length=times * size.length)
 
 
@@ -478,6 +573,16 @@ def _number_of(size: Size) -> Size:
     return replace(known, length=min(size.length, LONG_CHARS), is_gathered=False)
 
 
+def _gives_truth(node: Node, symbol: str) -> bool:
+    """Tell whether an operator's value is true or false."""
+    if node.get("kind", "AEXPR_OP") != "AEXPR_OP":
+        return True
+    is_prefix = "lexpr" not in node  # `~ n` turns the bits of a number round
+    if is_prefix:
+        return False
+    return symbol in TRUTH_OPERATORS
+
+
 def _may_be_json_path(symbol: str, right: Size) -> bool:
     """Tell whether the right side is a JSON path that reads the document; `@@` is a text search,
     too.
@@ -487,8 +592,31 @@ def _may_be_json_path(symbol: str, right: Size) -> bool:
     return symbol == "@?"
 
 
+def _is_long_span(step: Node) -> bool:
+    """Tell whether a step is a written span of a minute at least."""
+    while "TypeCast" in step:
+        step = step["TypeCast"]["arg"]
+    text = step.get("A_Const", {}).get("sval", {}).get("sval", "")
+    span = days_of(of_text(text))
+    is_known = span.text is None and span.constant is not None
+    if not is_known:
+        return False
+    return span.magnitude >= _MINUTE
+
+
+def _is_written(node: Node) -> bool:
+    """Tell whether the value is a constant that is not NULL."""
+    while "TypeCast" in node:
+        node = node["TypeCast"]["arg"]
+    if "A_Const" not in node:
+        return False
+    return "isnull" not in node["A_Const"]
+
+
 def _is_index(item: Node) -> bool:
-    return "A_Indices" in item and not item["A_Indices"].get("is_slice")
+    if "A_Indices" not in item:
+        return False
+    return not item["A_Indices"].get("is_slice")
 
 
 def _paths_in(node: Node) -> Iterator[Node]:

@@ -117,7 +117,8 @@ class ServerFacts:
         columns: relations the role may read, each with its columns' names.
         column_sources: (schema, table, column) of generated columns, each with the columns it is
             computed from.
-        view_definitions: views' queries.
+        view_definitions: views' queries, also of materialised ones.
+        materialized_views: those that are read like tables.
         read_functions: for relations, (schema, name) of the user's functions that reading them
             calls, in a view's query or a policy, and that may read tables.
         types: names of types that may be called like a function (`date('2024-01-01')`).
@@ -154,6 +155,7 @@ class ServerFacts:
     columns: Mapping[Key, Collection[str]] = field(default_factory=dict)
     column_sources: Mapping[tuple[str, str, str], Collection[str]] = field(default_factory=dict)
     view_definitions: Mapping[Key, str] = field(default_factory=dict)
+    materialized_views: frozenset[Key] = frozenset()
     read_functions: Mapping[Key, Collection[Key]] = field(default_factory=dict)
     types: frozenset[str] = frozenset()
     system_relations: frozenset[str] = frozenset()
@@ -170,7 +172,10 @@ class ServerFacts:
     @cached_property
     def column_names(self) -> frozenset[str]:
         """Every column's name, in whatever relation or composite type."""
-        return frozenset(column.name for columns in self.attributes.values() for column in columns)
+        names: set[str] = set()
+        for columns in self.attributes.values():
+            names.update(column.name for column in columns)
+        return frozenset(names)
 
     @property
     def reads_as_parsed(self) -> bool:
@@ -187,7 +192,9 @@ class ServerFacts:
         for visible in self.search_path:
             if (visible, name) in self.relations:
                 return (visible, name)
-        first = self.search_path[0] if self.search_path else ""
+        first = ""
+        if self.search_path:
+            first = self.search_path[0]
         return (first, name)
 
 

@@ -47,38 +47,54 @@ def result_of(name: str, sizes: list[Size], place: Place) -> Size:
         return _gathered(name, sizes, place)
     if name in _CLOCKS:
         return TODAY
-    if sizes:
-        if name in _BUILDERS:
-            return _BUILDERS[name](sizes)
-        if name == "unnest":
-            return element_of(sizes[0])
-        if name == "sum":
-            return _summed(sizes[0], place)
-    joined = together(sizes) if sizes else Size()
+    if name == "random":
+        return one_of([Size(0, 1), *sizes])
+    if not sizes:
+        return _numbered(name, sizes, place, Size())
+    if name in _BUILDERS:
+        return _BUILDERS[name](sizes)
+    if name == "sum":
+        return _summed(sizes[0], place)
+    return _numbered(name, sizes, place, _made_of(name, sizes))
+
+
+def _made_of(name: str, sizes: list[Size]) -> Size:
+    """Return the bound of a value that is about as long as the arguments together."""
+    joined = together(sizes)
     length = joined.length
-    if name in EXPANSION and not joined.is_gathered:  # what is stored is no text of quotes
+    may_quote = name in EXPANSION and not joined.is_gathered  # what is stored has few quotes
+    if may_quote:
         length = EXPANSION[name] * length + QUOTES * len(sizes)
-    like = replace(joined, length=max(length, TEXT_OF_NUMBER), text=None)
-    like = replace(like, is_number=False, is_float=False, item=None)
-    return _numbered(name, sizes, place, like)
+    return replace(
+        joined,
+        length=max(length, TEXT_OF_NUMBER),
+        text=None,
+        is_number=False,
+        is_float=False,
+        item=None,
+    )
 
 
 def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
     """Return what an aggregate gathers: as much as the plan says, or as a series has rows."""
     each = together(sizes)
-    least = 1.0 if name == "string_agg" else _ELEMENT_BYTES
+    least = _ELEMENT_BYTES
+    if name == "string_agg":
+        least = 1.0
     length = product(max(each.length, least), place.rows)
     if name.startswith("range"):
         length *= _RANGE_BYTES
     is_gathered = each.is_gathered or place.reads_tables
     if is_gathered:
-        added = product(max(each.length, 1.0), place.rows - 1) if place.rows > 1 else 0.0
+        added = 0.0
+        if place.rows > 1:
+            added = product(max(each.length, 1.0), place.rows - 1)
         length = max(GATHERED_CHARS, each.length) + added
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
-    if name in NUMBERS_OF["all"] and sizes:
+    holds_arguments = name in NUMBERS_OF["all"] and sizes
+    if holds_arguments:
         return replace(between(sizes[0].low, sizes[0].high, like), item=sizes[0].length)
-    is_of_tables = is_gathered and each.is_stored
-    return between(-1, 1, like) if is_of_tables else like
+    return like
 
 
 def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Size:
@@ -88,7 +104,7 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     if name in NUMBERS_OF["rows"]:
         is_stored = like.is_stored or place.reads_tables
         whole = replace(like, is_stored=is_stored, is_gathered=False)
-        return between(0, place.rows, whole, length=TEXT_OF_NUMBER)
+        return between(0, place.most_rows, whole, length=TEXT_OF_NUMBER)
     if name in NUMBERS_OF["length"]:
         return _length(sizes, like)
     if name in NUMBERS_OF["all"]:
@@ -99,51 +115,60 @@ def _numbered(name: str, sizes: Sequence[Size], place: Place, like: Size) -> Siz
     first = sizes[0]
     if name in NUMBERS_OF["first"]:
         return _like_first(first, like, is_positive=name == "abs")
-    if name in NUMBERS_OF["text"] and first.is_stored:
-        return between(first.low, first.high, like)
     return unnumbered(like)
 
 
 def _like_first(first: Size, like: Size, *, is_positive: bool) -> Size:
     """Return the bound of a number that is about as large as the first argument."""
-    margin = 0 if first.is_stored else 1
-    most = max(1.0, first.magnitude + margin)
-    low = 0.0 if is_positive or first.low >= 0 else -most
+    most = first.magnitude + 1
+    low = 0.0
+    if not (is_positive or first.low >= 0):
+        low = -most
     return between(low, most, like)
 
 
 def _length(sizes: Sequence[Size], like: Size) -> Size:
-    """Return how long something is; of what is gathered, how often."""
+    """Return how long something is."""
     if not sizes:
         return like
-    longest = max(size.length for size in sizes)
-    most = longest / GATHERED_CHARS if like.is_gathered else longest
-    return between(0, max(most, 1.0), replace(like, is_gathered=False), length=TEXT_OF_NUMBER)
+    is_of_tables = like.is_stored or like.is_gathered
+    most = math.inf
+    if not is_of_tables:
+        most = max(size.length for size in sizes)
+    number = replace(like, is_stored=is_of_tables, is_gathered=False)
+    return between(0, max(most, 1.0), number, length=TEXT_OF_NUMBER)
 
 
 def _repeated(sizes: list[Size]) -> Size:
-    times = max(sizes[1].high, 0.0) if len(sizes) > 1 else 1.0
+    times = 1.0
+    if len(sizes) > 1:
+        times = max(sizes[1].high, 0.0)
     return _text_of(sizes, product(sizes[0].length, times))
 
 
 def _padded(sizes: list[Size]) -> Size:
-    width = sizes[1] if len(sizes) > 1 else sizes[0]
+    if len(sizes) == 1:
+        return _text_of(sizes, sizes[0].length)
+    width = sizes[1]
     length = max(width.high, 0.0)
-    return _text_of(sizes, length if width.constant is not None else max(length, sizes[0].length))
+    is_known = width.constant is not None
+    if not is_known:
+        length = max(length, sizes[0].length)
+    return _text_of(sizes, length)
 
 
 def _text_of(sizes: list[Size], length: float) -> Size:
-    """Return a text that is made of the first argument; as a number it counts as the stored one."""
-    like = replace(together(sizes), length=length, text=None, is_number=False, is_float=False)
-    first = sizes[0]
-    return between(first.low, first.high, like) if first.is_stored else unnumbered(like)
+    """Return a text that is made of the arguments."""
+    return replace(unnumbered(together(sizes)), length=length)
 
 
 def _replaced(sizes: list[Size]) -> Size:
     """Bound a replacement: at worst every known or single character becomes the new text."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
         return sizes[0]
-    old = max(1.0, sizes[1].length) if sizes[1].text is not None else 1.0
+    old = 1.0
+    if sizes[1].text is not None:
+        old = max(1.0, sizes[1].length)
     return _text_of(sizes, product(sizes[0].length, max(1.0, sizes[2].length / old)))
 
 
@@ -152,32 +177,59 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
     new = sizes[2]
-    groups = new.text.count("\\") if new.text is not None else 0.0
-    if new.text is None and not new.is_stored:
+    groups = 0.0
+    if new.text is not None:
+        groups = new.text.count("\\")
+    may_have_groups = new.text is None and not new.is_stored
+    if may_have_groups:
         groups = new.length
     return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
 
 
 def _formatted(sizes: list[Size]) -> Size:
     """Bound `format`: the widths it asks for, and its arguments as often as it shows them."""
-    longest = max((size.length for size in sizes[1:]), default=0.0)
-    widest = max((size.high for size in sizes[1:]), default=0.0)
+    arguments = sizes[1:]
+    lengths = [size.length for size in arguments]
+    longest = max(lengths, default=0.0)
     pattern = constant_text(sizes[0])
     whole = unnumbered(together(sizes))
     if pattern is None:
         is_stored = sizes[0].is_stored
         return replace(whole, length=whole.length if is_stored else math.inf)
+    widest = _widest(pattern, arguments)
     length = sizes[0].length
     for match in _WIDTH.finditer(pattern):
-        width = 0.0
-        if match[1]:
-            width = float(match[1])
-        elif match[2]:
-            width = widest
-        is_quoted = match[0][-1] in "IL"
-        shown = 2 * longest if is_quoted else longest
-        length += max(width, shown)
+        length += _shown_length(match, longest, widest)
     return replace(whole, length=length)
+
+
+def _shown_length(match: re.Match[str], longest: float, widest: float) -> float:
+    """Return how long what stands for one place of a pattern may get."""
+    width = 0.0
+    if match[1]:
+        width = float(match[1])
+    elif match[2]:
+        width = widest
+    shown = longest
+    is_quoted = match[0][-1] in "IL"
+    if is_quoted:
+        shown = 2 * longest
+    return max(width, shown)
+
+
+def _widest(pattern: str, arguments: Sequence[Size]) -> float:
+    """Return the largest width that a pattern takes from its arguments, by a `*`."""
+    highs = [argument.high for argument in arguments]
+    if "$" in pattern:
+        return max(highs, default=0.0)
+    widths = [0.0]
+    place = 0
+    for match in _WIDTH.finditer(pattern.replace("%%", "")):
+        if match[2]:
+            widths += highs[place : place + 1]
+            place += 1
+        place += 1
+    return max(widths)
 
 
 def _joined_by(sizes: list[Size]) -> Size:
@@ -199,23 +251,34 @@ def _separated(sizes: list[Size]) -> Size:
 
 def _cut(sizes: list[Size]) -> Size:
     wanted = sizes[-1].constant
-    if len(sizes) < 2 or wanted is None or wanted < 0:  # noqa: PLR2004 - the text and how much
+    has_amount = len(sizes) > 1
+    if not has_amount or wanted is None or wanted < 0:
         return _text_of(sizes, sizes[0].length)
     found = _text_of(sizes, min(sizes[0].length, wanted))
-    return replace(found, is_gathered=False) if found.length < GATHERED_CHARS else found
+    if found.length < GATHERED_CHARS:
+        return replace(found, is_gathered=False)
+    return found
 
 
 def _substring(sizes: list[Size]) -> Size:
-    return _cut(sizes) if len(sizes) > 2 else _text_of(sizes, sizes[0].length)  # noqa: PLR2004
+    """Bound a part of a text: from where and how long, or by a pattern and its escape."""
+    is_by_place = len(sizes) > 2 and sizes[2].text is None  # noqa: PLR2004
+    if is_by_place:
+        return _cut(sizes)
+    return _text_of(sizes, sizes[0].length)
 
 
 def _polygon(sizes: list[Size]) -> Size:
-    points = max(sizes[0].high, 0.0) if len(sizes) > 1 else 0.0
+    points = 0.0
+    if len(sizes) > 1:
+        points = max(sizes[0].high, 0.0)
     return replace(unnumbered(together(sizes)), length=max(sizes[0].length, _POINT_CHARS * points))
 
 
 def _raised(sizes: list[Size]) -> Size:
-    return OPERATORS["^"](sizes[0], sizes[1]) if len(sizes) > 1 else unnumbered(sizes[0])
+    if len(sizes) > 1:
+        return OPERATORS["^"](sizes[0], sizes[1])
+    return unnumbered(sizes[0])
 
 
 def _exponential(sizes: list[Size]) -> Size:
@@ -230,22 +293,29 @@ def _factorial(sizes: list[Size]) -> Size:
 def _rounded(sizes: list[Size]) -> Size:
     """Return a number with as many digits after its point as it is told to have."""
     first = sizes[0]
-    margin = 0 if first.is_stored else 1
-    most = max(1.0, first.magnitude + margin)
-    low = 0.0 if first.low >= 0 else -most
+    most = first.magnitude + 1
+    low = 0.0
+    if not (first.low >= 0):
+        low = -most
     found = between(low, most, inexact(together(sizes)))
     places = 0.0
-    if len(sizes) > 1 and not sizes[1].is_stored:
+    has_places = len(sizes) > 1 and not sizes[1].is_stored
+    if has_places:
         places = max(sizes[1].high, 0.0)
     return replace(found, length=found.length + min(places, _MOST_SCALE))
 
 
 def _series(sizes: list[Size]) -> Size:
-    limits = one_of([days_of(size) for size in sizes[:2]])
+    moments = [days_of(size) for size in sizes[:2]]
+    limits = one_of(moments)
     whole = between(limits.low, limits.high, inexact(together(sizes)))
-    digits = max(len(f"{end:.0f}") for end in (limits.low, limits.high))
     is_of_numbers = all(size.text is None for size in sizes)
-    return replace(whole, length=digits if is_of_numbers else TEXT_OF_NUMBER)
+    is_of_any_length = not is_of_numbers or math.isinf(limits.magnitude)
+    if is_of_any_length:
+        return replace(whole, length=TEXT_OF_NUMBER)
+    ends = [f"{end:.0f}" for end in (limits.low, limits.high)]
+    digits = max(map(len, ends))
+    return replace(whole, length=digits)
 
 
 def _spelled(sizes: list[Size]) -> Size:
@@ -262,8 +332,10 @@ def _field_of(sizes: list[Size]) -> Size:
     """`extract`: a field of a moment, or of a span of so many days."""
     moment = sizes[-1]
     like = replace(inexact(moment), length=TEXT_OF_NUMBER)
-    if sizes[0].text is None or sizes[0].text.lower() not in FIELDS:
-        return like if moment.is_stored and moment.magnitude <= 1 else unnumbered(like)
+    if sizes[0].text is None:
+        return unnumbered(like)
+    if sizes[0].text.lower() not in FIELDS:
+        return unnumbered(like)
     largest, in_a_day = FIELDS[sizes[0].text.lower()]
     days = days_of(moment).magnitude
     most = max(float(largest), product(days, in_a_day))
@@ -272,18 +344,38 @@ def _field_of(sizes: list[Size]) -> Size:
 
 def _truncated(sizes: list[Size]) -> Size:
     """`date_trunc`: a moment of the same year."""
-    moment = days_of(sizes[1]) if len(sizes) > 1 else sizes[0]
+    moment = sizes[0]
+    if len(sizes) > 1:
+        moment = days_of(sizes[1])
     return between(moment.low - _MONTHS_DAYS, moment.high, inexact(moment))
 
 
 def _bucket(sizes: list[Size]) -> Size:
-    count = sizes[-1].high if len(sizes) > 2 else sizes[-1].length  # noqa: PLR2004 - of bounds
+    """`width_bucket`: at most one more than there are buckets."""
+    last = sizes[-1]
+    count = last.high
+    if len(sizes) == 2:  # noqa: PLR2004 - the number and an array of bounds
+        count = math.inf if last.is_stored else last.length
     return between(0, max(count, 0.0) + 1, replace(together(sizes), is_gathered=False, length=10))
 
 
+def _elements(sizes: list[Size]) -> Size:
+    """`unnest`: an element of any of the arrays."""
+    elements = [element_of(size) for size in sizes]
+    return one_of(elements)
+
+
+def _quotient(sizes: list[Size]) -> Size:
+    """`div` divides as `/` does."""
+    if len(sizes) > 1:
+        return OPERATORS["/"](sizes[0], sizes[1])
+    return unnumbered(sizes[0])
+
+
 def _summed(size: Size, place: Place) -> Size:
-    low, high = product(size.low, place.rows), product(size.high, place.rows)
-    return between(min(low, size.low), max(high, size.high), inexact(size))
+    low, high = product(size.low, place.most_rows), product(size.high, place.most_rows)
+    like = replace(inexact(size), is_stored=size.is_stored or place.reads_tables)
+    return between(min(low, size.low), max(high, size.high), like)
 
 
 _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
@@ -319,6 +411,8 @@ _BUILDERS: dict[str, Callable[[list[Size]], Size]] = {
     "date_part": _field_of,
     "date_trunc": _truncated,
     "width_bucket": _bucket,
+    "div": _quotient,
+    "unnest": _elements,
 }
 
 
@@ -328,10 +422,10 @@ def series_rows(sizes: Sequence[Size]) -> float:
         return 1
     first, last = days_of(sizes[0]), days_of(sizes[1])
     step = days_of(sizes[2]) if len(sizes) > 2 else of_number(1)  # noqa: PLR2004 - and a step
-    by = min(abs(step.low), abs(step.high))
-    if step.low <= 0 <= step.high:
-        by = step.magnitude if step.is_stored else 0.0
     distance = max(last.high - first.low, first.high - last.low)
-    if not by or not math.isfinite(distance) or not math.isfinite(by):
+    has_zero = step.low <= 0 <= step.high
+    is_endless = has_zero or not math.isfinite(distance)
+    if is_endless:
         return math.inf
+    by = min(abs(step.low), abs(step.high))
     return max(distance, 0.0) / by + 1

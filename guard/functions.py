@@ -54,7 +54,8 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
     for pattern, reason in (
         (r"(table|query|cursor|schema|database)_to_xml(schema|_and_xmlschema)?|ts_stat", _SQL_TEXT),
         (
-            r"(current|session|system)_(user|role|query|database|catalog|schemas?)|user|getpgusername",
+            r"(current|session|system)_(user|role|query|database|catalog|schemas?)"
+            r"|user|getpgusername",
             _SESSION,
         ),
         (r"inet_(client|server)_(addr|port)|row_security_active", _SESSION),
@@ -72,16 +73,19 @@ DENIED: tuple[tuple[re.Pattern[str], Text], ...] = tuple(
         ),  # input functions of types take the type's OID; some look names up
         (r"fmgr_.*|satisfies_hash_partition|mxid_age", _SERVER),
         (
-            r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger|tsvector_update_trigger.*",
+            r"oidvectortypes|unique_key_recheck|suppress_redundant_updates_trigger"
+            r"|tsvector_update_trigger.*",
             _SERVER,
         ),
         (r"dblink.*|crosstab.*|connectby|xpath_table", _SQL_TEXT),
         (
-            r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*|gin_clean_pending_list|amvalidate",
+            r"binary_upgrade_.*|RI_FKey_.*|brin_(de)?summarize_.*"
+            r"|gin_clean_pending_list|amvalidate",
             _SERVER,
         ),
         (
-            r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)|input_(is_valid|error_info)|lsn)$).*",
+            r"pg_(?!(typeof|column_size|collation_for|size_(pretty|bytes)"
+            r"|input_(is_valid|error_info)|lsn)$).*",
             _SERVER,
         ),
     )
@@ -102,7 +106,9 @@ class Qualified:
     @property
     def schema(self) -> str | None:
         """The schema it is qualified with."""
-        return self.parts[-2] if len(self.parts) > 1 else None
+        if len(self.parts) > 1:
+            return self.parts[-2]
+        return None
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,9 @@ class FunctionRule:
         found = []
         for call in calls:
             is_newer = _is_newer(call.name, version)
-            found.append(_as_written(call) if is_newer else call)
+            if is_newer:
+                call = _as_written(call)
+            found.append(call)
         for call in syntax:
             if _is_newer(call.name, version):
                 found.append(call)
@@ -152,9 +160,12 @@ class FunctionRule:
         if self._is_builtin(call):
             return self._judge_builtin(call)
         schemas = self._schemas(call)
-        if not schemas and self.facts.is_complete:
+        is_builtin = not schemas and self.facts.is_complete
+        if is_builtin:
             reason = denial(call)
-            return _forbidden(call, reason) if reason else _missing(call)
+            if reason:
+                return _forbidden(call, reason)
+            return _missing(call)
         return self._unless_configured(call, schemas)
 
     def judge_field(self, name: str) -> StatementRejected | None:
@@ -167,16 +178,24 @@ class FunctionRule:
         refusal = self._unless_configured(call, schemas)
         if refusal is not None:
             return refusal
-        if self._is_configured("pg_catalog", call) or not self._may_be_unary(name):
+        if self._is_configured("pg_catalog", call):
+            return None
+        if not self._may_be_unary(name):
             return None
         reason = denial(call) or self._side_effect(call)
-        return _forbidden(call, reason) if reason else None
+        if reason:
+            return _forbidden(call, reason)
+        return None
 
     def _may_be_unary(self, name: str) -> bool:
         """Tell whether a built-in of that name may be called with one argument."""
-        if name in self.facts.unary_builtins or name in self.facts.types:
+        if name in self.facts.unary_builtins:
             return True
-        return not self.facts.is_complete and "_" in name
+        if name in self.facts.types:
+            return True
+        if self.facts.is_complete:
+            return False
+        return "_" in name
 
     def is_configured(self, key: Key) -> bool:
         """Tell whether the operator lists the function of that schema and name."""
@@ -186,18 +205,24 @@ class FunctionRule:
         """Return the refusal of a function in one of the schemas that the operator doesn't list."""
         for schema in schemas:
             is_harmless = (schema, call.name) in self.facts.range_constructors
-            if not is_harmless and not self._is_configured(schema, call):
+            if is_harmless:
+                continue
+            if not self._is_configured(schema, call):
                 return refused(f"{schema}.{call.name}", texts.RISKY_FUNCTION)
         return None
 
     def _is_builtin(self, call: Call) -> bool:
         if call.schema is not None:
             return call.schema == "pg_catalog"
-        if not self.facts.is_complete or call.name in self.facts.builtins:
+        if not self.facts.is_complete:
+            return True
+        if call.name in self.facts.builtins:
             return True
         # A cast may be written like a call.
         is_type = call.name in self.facts.types
-        return is_type and call.name not in self.facts.routines
+        if not is_type:
+            return False
+        return call.name not in self.facts.routines
 
     def _judge_builtin(self, call: Call) -> StatementRejected | None:
         if self._is_configured("pg_catalog", call):
@@ -205,7 +230,8 @@ class FunctionRule:
         reason = denial(call) or self._side_effect(call)
         if reason:
             return _forbidden(call, reason)
-        is_known = call.name in self.facts.builtins or call.name in self.facts.types
+        is_function = call.name in self.facts.builtins
+        is_known = is_function or call.name in self.facts.types
         if is_known:
             return None
         if self.facts.is_complete:
@@ -213,30 +239,41 @@ class FunctionRule:
         return _forbidden(call, _UNKNOWN)
 
     def _side_effect(self, call: Call) -> Text | None:
-        if call.name in HARMLESS_VOLATILE or call.name == "ts_rewrite":
+        if call.name in HARMLESS_VOLATILE:
+            return None
+        if call.name == "ts_rewrite":
             return None
         is_pure = self.facts.builtins.get(call.name, True)
-        return None if is_pure else _STATE
+        if is_pure:
+            return None
+        return _STATE
 
     def _schemas(self, call: Call) -> Sequence[str]:
         """Return the schemas in which the called function may be, if it is no built-in."""
         if call.schema is None:
             return self._visible_schemas(call.name)
         existing = self.facts.routines.get(call.name, frozenset())
-        if call.schema in existing or not self.facts.is_complete:
+        is_named = call.schema in existing or not self.facts.is_complete
+        if is_named:
             return (call.schema,)
         return ()
 
     def _visible_schemas(self, name: str) -> Sequence[str]:
         schemas = self.facts.routines.get(name, frozenset())
-        return [schema for schema in self.facts.search_path if schema in schemas]
+        found = []
+        for schema in self.facts.search_path:
+            if schema in schemas:
+                found.append(schema)
+        return found
 
     def _is_configured(self, schema: str, call: Call) -> bool:
         return not {call.name, f"{schema}.{call.name}", f"{schema}.*"}.isdisjoint(self.allowed)
 
 
 def _as_written(call: Call) -> Call:
-    return replace(call, parts=call.parts[-1:]) if call.schema == "pg_catalog" else call
+    if call.schema == "pg_catalog":
+        return replace(call, parts=call.parts[-1:])
+    return call
 
 
 def _is_newer(name: str, version: int) -> bool:
@@ -246,10 +283,12 @@ def _is_newer(name: str, version: int) -> bool:
 def denial(call: Call) -> Text | None:
     """Return why a built-in is refused in which PostgreSQL sees no side effects; None: it isn't."""
     is_probe = call.name.startswith("pg_input_")
-    if is_probe and not _is_harmless_probe(call):
+    is_refused = is_probe and not _is_harmless_probe(call)
+    if is_refused:
         return _CATALOG
     # With two arguments, the second is SQL that it runs.
-    if call.name == "ts_rewrite" and len(call.arguments) != 3:
+    runs_text = call.name == "ts_rewrite" and len(call.arguments) != 3
+    if runs_text:
         return _SQL_TEXT
     name = call.name.removeprefix("_")  # `_regclass(…)` is a cast to regclass[]
     for pattern, reason in DENIED:
@@ -260,12 +299,16 @@ def denial(call: Call) -> Text | None:
 
 def probed_types(call: Call) -> list[str]:
     """Return the names in the type that `pg_input_is_valid(text, type)` is given."""
-    if not call.name.startswith("pg_input_") or len(call.arguments) != 2:
+    is_other = not call.name.startswith("pg_input_") or len(call.arguments) != 2
+    if is_other:
         return []
     names = []
     for found in _TYPE_NAME.finditer(call.arguments[1] or ""):
         quoted = found["quoted"]
-        names.append(quoted.replace('""', '"') if quoted else found[0].lower())
+        name = found[0].lower()
+        if quoted:
+            name = quoted.replace('""', '"')
+        names.append(name)
     return names
 
 
@@ -280,7 +323,9 @@ def reads_unseen(call: Call, facts: ServerFacts) -> bool:
     if call.schema not in (None, "pg_catalog"):
         return False
     is_builtin = call.name in facts.builtins or not facts.is_complete
-    return is_builtin and reason in (_CATALOG, _SERVER)
+    if not is_builtin:
+        return False
+    return reason in (_CATALOG, _SERVER)
 
 
 _LOOKED_UP = re.compile(r"reg(?!exp)|aclitem|pg_|information_schema", re.IGNORECASE)
@@ -293,8 +338,12 @@ def _is_harmless_probe(call: Call) -> bool:
     """Tell whether `pg_input_is_valid(text, type)` names its type plainly, and the type's input
     looks no names up.
     """
-    type_name = call.arguments[1] if len(call.arguments) == 2 else None
-    if type_name is None or not _PLAIN_TYPE.fullmatch(type_name):
+    type_name = None
+    if len(call.arguments) == 2:
+        type_name = call.arguments[1]
+    if type_name is None:
+        return False
+    if not _PLAIN_TYPE.fullmatch(type_name):
         return False
     return not _LOOKED_UP.search(type_name)
 

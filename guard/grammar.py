@@ -105,7 +105,9 @@ def refuse_new_numbers(text: str) -> None:
     for token in scan(text).tokens:
         word = data[token.start : token.end].decode("utf-8", "replace")
         is_number = word[:1] in _NUMBER_STARTS
-        if not is_number or not _NEW_NUMBER.search(word):
+        if not is_number:
+            continue
+        if not _NEW_NUMBER.search(word):
             continue
         before = data[: token.start].decode("utf-8", "replace")
         raise InvalidSql(
@@ -182,17 +184,25 @@ def operation_of(kind: str, node: Mapping[str, Any]) -> str:
     if kind == "TransactionStmt":
         return str(node.get("kind", "")).removeprefix("TRANS_STMT_").replace("_", " ")
     if kind == "VariableSetStmt":
-        return "RESET" if "RESET" in str(node.get("kind")) else "SET"
+        if "RESET" in str(node.get("kind")):
+            return "RESET"
+        return "SET"
     if kind in _OPERATIONS_BY_FLAG:
         flag, name, other_name = _OPERATIONS_BY_FLAG[kind]
-        return name if node.get(flag) else other_name
+        if node.get(flag):
+            return name
+        return other_name
     if kind in _OPERATIONS:
         return _OPERATIONS[kind]
     first = _FIRST_WORD.match(kind)
-    return first.group().upper() if first else kind
+    if first:
+        return first.group().upper()
+    return kind
 
 
 def lock_of(clauses: list[Any]) -> str:
     """Return what users call the first of a query's locking clauses."""
-    clause = clauses[0].get("LockingClause", {}) if clauses else {}
+    clause = {}
+    if clauses:
+        clause = clauses[0].get("LockingClause", {})
     return _LOCKS.get(clause.get("strength", ""), "FOR UPDATE")

@@ -18,14 +18,13 @@ are known to give little. Calls with long values are refused unless they are kno
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from common.errors import ValidationFailed
 from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import JSON_PATH_FUNCTIONS
 from guard.expression_sizes import PADDED_TYPES, Expressions
-from guard.function_sizes import series_rows
 from guard.refusal_texts import refused
 from guard.row_sizes import (
     Everything,
@@ -77,20 +76,38 @@ _APART = frozenset(("withClause", "limitCount", "sortClause"))
 _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell one
 
 
+@dataclass(frozen=True)
+class Growth:
+    """The amounts of text that a query builds.
+
+    Attributes:
+        gathered_chars: characters that it adds to each row whose values it gathers from tables into
+            one; None if it gathers none.
+        amounts: where in the text, in bytes, the calls are whose amount PostgreSQL has to prove.
+    """
+
+    gathered_chars: int | None = None
+    amounts: frozenset[int] = frozenset()
+
+
 def may_grow(found: Findings, text: str) -> bool:
     """Tell whether a query may build something longer than itself, or evaluate a path.
 
-    For the others, `gathered_chars` need not be called.
+    For the others, `growth_of` need not be called.
     """
-    if len(text) > LONG_CHARS or found.gathers_rows or found.has_json_syntax:
+    if len(text) > LONG_CHARS:
         return True
-    symbols = {operator[-1] for operator in found.operators if operator}
+    if found.gathers_rows or found.has_json_syntax:
+        return True
+    symbols = [operator[-1] for operator in found.operators if operator]
     if not _GROWING_OPERATORS.isdisjoint(symbols):
         return True
     types = {name[-1] for name in found.types}
     if not PADDED_TYPES.isdisjoint(types):
         return True
-    return _calls_grow(found) or _HUGE_NUMBER.search(text) is not None
+    if _calls_grow(found):
+        return True
+    return _HUGE_NUMBER.search(text) is not None
 
 
 def _calls_grow(found: Findings) -> bool:
@@ -98,14 +115,14 @@ def _calls_grow(found: Findings) -> bool:
     names = {call.name for call in found.calls}
     if not _GROWTH.isdisjoint(names):
         return True
-    if "generate_series" in names and len(names) > 1:
+    uses_series = "generate_series" in names and len(names) > 1
+    if uses_series:
         return True
     return any(map(is_gathering, names))
 
 
-def gathered_chars(select: Node, text: str, builtins: Collection[str] = ()) -> int | None:
-    """Return how many characters the query adds to each row whose values it gathers from tables
-    into one; None if it gathers none.
+def growth_of(select: Node, text: str, builtins: Collection[str] = ()) -> Growth:
+    """Return what the query builds.
 
     Args:
         text: of the statement.
@@ -122,7 +139,10 @@ def gathered_chars(select: Node, text: str, builtins: Collection[str] = ()) -> i
         raise refused(str(exc) or "||", texts.TOO_LONG) from exc
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
-    return None if bounds.added_chars is None else int(bounds.added_chars)
+    gathered = None
+    if bounds.added_chars is not None:
+        gathered = int(bounds.added_chars)
+    return Growth(gathered, frozenset(bounds.amounts))
 
 
 class Bounds(Expressions):
@@ -158,18 +178,21 @@ class Bounds(Expressions):
         if most is None:
             return found
         rows = min(found.rows, most)
-        if found.is_open and most <= LONG_CHARS:
+        is_cut = found.is_open and most <= LONG_CHARS
+        if is_cut:
             return Rows(found.columns, max(rows, most))
         return Rows(found.columns, rows, found.is_open)
 
     def _plain(self, select: Node, place: Place) -> Rows:
         for item in select.get("fromClause", ()):
             place.sources.extend(self._source(item, place))
-        place.rows = math.prod(max(1.0, rows.rows) for _, rows in place.sources)
+        counts = [max(1.0, rows.rows) for _, rows in place.sources]
+        place.rows = math.prod(counts)
         columns: dict[str, Size] = {}
         for number, target in enumerate(select.get("targetList", ())):
             self._target(target["ResTarget"], number, columns, place)
-        if "groupClause" not in select and aggregates(select):
+        is_one_row = "groupClause" not in select and aggregates(select)
+        if is_one_row:
             return Rows(columns)
         return Rows(columns, place.rows * place.series, place.reads_tables)
 
@@ -209,7 +232,8 @@ class Bounds(Expressions):
             parts.append(self.query(select["rarg"], place))
             select = select["larg"]
             is_chained = "larg" in select
-            if is_chained and not _APART.isdisjoint(select):
+            is_apart = is_chained and not _APART.isdisjoint(select)
+            if is_apart:
                 break
         parts.append(self.query(select, place))
         return union(parts[::-1])
@@ -235,7 +259,8 @@ class Bounds(Expressions):
         cte, may_recur = place.pending.pop(name)
         query = cte["ctequery"].get("SelectStmt", {})
         names = strings(cte.get("aliascolnames", ()))
-        if may_recur and "larg" in query:
+        is_recursive = may_recur and "larg" in query
+        if is_recursive:
             found = self._recursive(name, query, names, place)
         else:
             found = self.query(query, place)
@@ -292,7 +317,8 @@ class Bounds(Expressions):
         if is_xml:
             self.documents("xmltable", [node["docexpr"]], place)
         read = self.anything(node, place)
-        if is_xml and not read.is_stored:
+        is_computed = is_xml and not read.is_stored
+        if is_computed:
             return unnumbered(read)
         return inexact(read)
 
@@ -325,7 +351,9 @@ class Bounds(Expressions):
             node = left
         for condition in conditions:
             self.anything(condition, Place(place, sources=found))
-        return [(alias, _all_of(found))] if alias else found
+        if alias:
+            return [(alias, _all_of(found))]
+        return found
 
     def _function_rows(self, node: Node, alias: str, place: Place) -> tuple[str, Rows]:
         """Return what functions in FROM give, and the name they go by."""
@@ -342,10 +370,11 @@ class Bounds(Expressions):
             called = called or name_of(call)
         size = one_of(sizes)
         if node.get("ordinality"):
-            size = replace(size, low=min(size.low, 0.0), high=max(size.high, found.rows))
+            size = one_of([size, _ordinal(found)])
         columns: dict[str, Size] = Everything(inexact(size))
-        if called in _OF_ONE_COLUMN and len(calls) == 1:
-            columns = {alias or called: inexact(size), "ordinality": Size(0, found.rows)}
+        is_one_column = called in _OF_ONE_COLUMN and len(calls) == 1
+        if is_one_column:
+            columns = {alias or called: inexact(size), "ordinality": _ordinal(found)}
         return (alias or called, replace(found, columns=columns))
 
     def _row_count(self, call: Node, place: Place) -> Rows:
@@ -355,22 +384,34 @@ class Bounds(Expressions):
         given = self.each(arguments, place)
         is_stored = any(size.is_stored for size in given)
         if name == "generate_series":
-            return Rows({}, series_rows(given), is_stored)
-        if name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]:
+            return Rows({}, self.series(arguments, given, place), is_stored)
+        is_of_array = name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]
+        if is_of_array:
             elements = arguments[0]["A_ArrayExpr"].get("elements", ())
             return Rows({}, len(elements))
         if is_stored:
             return Rows({}, 1.0, is_open=True)
-        longest = max((size.length for size in given), default=1.0)
+        lengths = [size.length for size in given]
+        longest = max(lengths, default=1.0)
         return Rows({}, longest)
+
+
+def _ordinal(rows: Rows) -> Size:
+    """Return the bound of a row's number among the rows."""
+    most = rows.rows
+    if rows.is_open:
+        most = math.inf
+    return Size(0, most, is_stored=rows.is_open)
 
 
 def _all_of(sources: list[tuple[str, Rows]]) -> Rows:
     """Return what a join with an alias gives."""
-    columns: list[Size] = []
+    sizes: list[Size] = []
+    count = 1.0
+    is_open = False
     for _, rows in sources:
-        stored = {"": STORED}
-        columns += (rows.columns or stored).values()
-    count = math.prod(max(1.0, rows.rows) for _, rows in sources)
-    is_open = any(rows.is_open for _, rows in sources)
-    return Rows(Everything(one_of(columns)), count, is_open)
+        columns = rows.columns or {"": STORED}
+        sizes += columns.values()
+        count *= max(1.0, rows.rows)
+        is_open |= rows.is_open
+    return Rows(Everything(one_of(sizes)), count, is_open)

@@ -28,7 +28,9 @@ _SAMPLING = frozenset(("bernoulli", "system"))
 
 def is_system_schema(name: str) -> bool:
     """Tell whether `name` belongs to PostgreSQL itself."""
-    return name in _SYSTEM_SCHEMAS or name.startswith(("pg_toast", "pg_temp"))
+    if name in _SYSTEM_SCHEMAS:
+        return True
+    return name.startswith(("pg_toast", "pg_temp"))
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,8 @@ class ObjectRule:
 
     def _refused(self, found: Findings) -> Iterator[tuple[Text, str]]:
         """Yield the name of everything that is refused, with the text that says why."""
-        for relation in found.relations:
-            if self._is_system(relation):
-                yield texts.SYSTEM_RELATION, ".".join(relation.parts)
+        for relation in filter(self._is_system, found.relations):
+            yield texts.SYSTEM_RELATION, ".".join(relation.parts)
         for name in found.value_functions:
             if name not in _CLOCK:
                 yield texts.SPECIAL_VALUE, name.upper()
@@ -55,18 +56,23 @@ class ObjectRule:
                 yield texts.CATALOG_TYPE, type_name[-1]
         for value in found.mixed_values:
             yield texts.MIXED_VALUE, value
-        if found.has_table_names and self._renames_tableoid(found):
+        is_other_name = found.has_table_names and self._renames_tableoid(found)
+        if is_other_name:
             yield texts.RISKY_VALUE, "tableoid::regclass"
         yield from _refused_methods(found)
 
     def _renames_tableoid(self, found: Findings) -> bool:
         """Tell whether another column may be meant by `tableoid`."""
-        return found.renames_tableoid or "tableoid" in self.facts.column_names
+        if found.renames_tableoid:
+            return True
+        return "tableoid" in self.facts.column_names
 
     def _is_system(self, relation: Relation) -> bool:
         schema, name = relation.schema, relation.name
         if schema is not None:
-            return is_system_schema(schema) or self._is_extension(schema, name)
+            if is_system_schema(schema):
+                return True
+            return self._is_extension(schema, name)
         if name in self.facts.system_relations:
             return True
         for visible in self.facts.search_path:
@@ -90,9 +96,10 @@ class ObjectRule:
         return (schema, name) in self.facts.extension_relations
 
     def _is_catalog_type(self, name: Name) -> bool:
-        is_qualified = len(name) > 1
-        if is_qualified and name[-2] != "pg_catalog":
-            return is_system_schema(name[-2])
+        if len(name) > 1:
+            schema = name[-2]
+            if schema != "pg_catalog":
+                return is_system_schema(schema)
         element = name[-1].removeprefix("_")  # `_regclass` is another way to write `regclass[]`
         is_plain = not element.startswith("pg_") or element in _PG_TYPES
         if is_plain:
@@ -104,7 +111,8 @@ class ObjectRule:
 def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
     """Yield XPaths that may take for ever, and sampling methods of extensions."""
     for function, path in found.xml_paths:
-        if path is None or not is_plain_xpath(path):
+        is_plain = path is not None and is_plain_xpath(path)
+        if not is_plain:
             yield texts.ENDLESS_PATH, function
     for name in found.sampling_methods:
         if not _is_builtin_sampling(name):
@@ -112,4 +120,6 @@ def _refused_methods(found: Findings) -> Iterator[tuple[Text, str]]:
 
 
 def _is_builtin_sampling(name: Name) -> bool:
-    return name[-1] in _SAMPLING and name[:-1] in ((), ("pg_catalog",))
+    if name[-1] not in _SAMPLING:
+        return False
+    return name[:-1] in ((), ("pg_catalog",))

@@ -12,7 +12,7 @@ Where a harmless operator or function of the user's shares the contested name, f
 statement reads or names, nobody can tell which is meant: that is refused.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -95,18 +95,25 @@ class Qualifier:
                 is_harmful = operator.oid in self._closure.operators
                 (harmful if is_harmful else harmless).append(operator)
             if harmful:
-                own_types = {key for key in _operands(harmless) if not _is_system(key)}
+                own_types = set()
+                for key in _operands(harmless):
+                    if not _is_system(key):
+                        own_types.add(key)
                 is_builtin = symbol in self._facts.builtin_operators
                 contested[symbol] = _Contested(is_builtin, frozenset(own_types), _operands(harmful))
         return contested
 
     def _contested_names(self, *, hides_data: bool) -> Mapping[str, _Contested]:
         facts = self._facts
-        harmful = facts.reading_routines if hides_data else facts.risky_routines
+        harmful = facts.risky_routines
+        if hides_data:
+            harmful = facts.reading_routines
         contested = {}
         for schema, name in harmful:
             is_shared = schema in facts.search_path and name in facts.builtins
-            if is_shared and not self._functions.is_configured((schema, name)):
+            if not is_shared:
+                continue
+            if not self._functions.is_configured((schema, name)):
                 own_arguments = facts.own_arguments.get(name, frozenset())
                 contested[name] = _Contested(is_builtin=True, harmless=own_arguments)
         return contested
@@ -117,13 +124,12 @@ class Qualifier:
     def concerns(self, found: Findings) -> bool:
         """Tell whether the statement uses a contested name."""
         if self._symbols:
-            for name in found.operators:
-                if name and name[-1] in self._symbols:
-                    return True
+            symbols = [name[-1] for name in found.operators if name]
+            if not self._symbols.keys().isdisjoint(symbols):
+                return True
         if self._names:
-            for call in found.calls:
-                if call.name in self._names:
-                    return True
+            names = [call.name for call in found.calls]
+            return not self._names.keys().isdisjoint(names)
         return False
 
     def refusals(self, found: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
@@ -132,11 +138,17 @@ class Qualifier:
         if not self.concerns(found):
             return
         at_hand = types_at_hand(found, self._facts)
-        symbols = [name[0] for name in found.operators if len(name) == 1]
+        symbols = []
+        for name in found.operators:
+            is_unqualified = len(name) == 1
+            if is_unqualified:
+                symbols.append(name[0])
         for symbol in symbols:
             yield from self._symbol_refusals(symbol, at_hand)
         yield from self._call_refusals(found, at_hand)
-        if "=" in self._symbols and "=" in symbols:
+        if "=" not in self._symbols:
+            return
+        if "=" in symbols:
             yield from self._merging_refusals(columns.blocks(found))
 
     def _call_refusals(self, found: Findings, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
@@ -144,7 +156,9 @@ class Qualifier:
             if call.schema is not None:
                 continue
             contested = self._names.get(call.name)
-            if contested is not None and contested.is_ambiguous(at_hand):
+            if contested is None:
+                continue
+            if contested.is_ambiguous(at_hand):
                 yield refused(call.name, texts.RISKY_CALL_HERE)
 
     def _symbol_refusals(self, symbol: str, at_hand: set[Key]) -> Iterator[ForbiddenObject]:
@@ -161,20 +175,24 @@ class Qualifier:
         if not name:
             return
         symbol = name[-1]
-        if symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,)):
+        is_systems = symbol in self._system_symbols and name[:-1] in ((), (_SYSTEM,))
+        if is_systems:
             yield refused(".".join(name), texts.RISKY_OPERATOR)
         if len(name) == 1:
             return
         for operator in self._facts.operators.get(symbol, ()):
-            if operator.schema == name[-2] and operator.oid in self._closure.operators:
+            if operator.schema != name[-2]:
+                continue
+            if operator.oid in self._closure.operators:
                 yield refused(".".join(name), texts.RISKY_OPERATOR)
                 return
 
     def _merging_refusals(self, blocks: list[Block]) -> Iterator[ForbiddenObject]:
         """Refuse joins by USING and NATURAL that may compare by an operator of the user's."""
         for block in blocks:
-            is_merging = bool(block.merged) or block.hides_names
-            if is_merging and not self._merges_surely(block):
+            if not block.merged and not block.hides_names:
+                continue
+            if not self._merges_surely(block):
                 yield refused("=", texts.RISKY_OPERATOR_HERE)
 
     def _merges_surely(self, block: Block) -> bool:
@@ -188,7 +206,9 @@ class Qualifier:
                 return False
             for column in columns:
                 types.setdefault(column.name, set()).add(column.type)
-        names = types.keys() if block.hides_names else block.merged
+        names: Collection[str] = block.merged
+        if block.hides_names:
+            names = types.keys()
         return all(self._is_settled(types.get(name, set())) for name in names)
 
     def _is_settled(self, types: set[Key]) -> bool:
@@ -196,7 +216,8 @@ class Qualifier:
         if len(types) != 1:
             return False
         (key,) = types
-        if _is_system(key) and key[1] in self._facts.equal_types:
+        is_compared = _is_system(key) and key[1] in self._facts.equal_types
+        if is_compared:
             return True
         return key not in self._symbols["="].harmful
 
@@ -209,9 +230,13 @@ class Qualifier:
         Raises:
             ValidationFailed: it is too deep, or would grow too much.
         """
-        if not self._symbols and not self._names:
+        is_uncontested = not self._symbols and not self._names
+        if is_uncontested:
             return False
-        symbols = {symbol for symbol, each in self._symbols.items() if each.is_builtin}
+        symbols = set()
+        for symbol, each in self._symbols.items():
+            if each.is_builtin:
+                symbols.add(symbol)
         rewriting = _Rewriting(symbols, set(self._names), self._new_words())
         try:
             rewriting.visit(select)
@@ -224,11 +249,18 @@ class Qualifier:
         version = self._facts.version // 10_000
         if not version:
             return set()
-        return {word for word, since in SYNTAX_SINCE.items() if version < since}
+        found = set()
+        for word, since in SYNTAX_SINCE.items():
+            if version < since:
+                found.add(word)
+        return found
 
 
 def _operands(operators: list[UserOperator]) -> frozenset[Key]:
-    return frozenset(key for each in operators for key in each.operands)
+    found: set[Key] = set()
+    for each in operators:
+        found.update(each.operands)
+    return frozenset(found)
 
 
 def _is_system(key: Key) -> bool:
@@ -256,11 +288,12 @@ class _Rewriting:
         if isinstance(value, list):
             for each in value:
                 self.visit(each)
+            return
         if not isinstance(value, dict):
             return
-        for child in list(value.values()):
-            if isinstance(child, (dict, list)):
-                self.visit(child)
+        children = list(value.values())
+        for child in children:
+            self.visit(child)
         self._rewrite(value)
         if "useOp" in value:
             value["useOp"] = self._qualified(value["useOp"])
@@ -269,7 +302,9 @@ class _Rewriting:
         """Rewrite the nodes that `holder` holds; a rewriter changes its node or returns another."""
         for kind in list(holder):
             rewriter = _REWRITERS.get(kind)
-            if rewriter is None or not isinstance(holder[kind], dict):
+            if rewriter is None:
+                continue
+            if not isinstance(holder[kind], dict):
                 continue
             made = rewriter(self, holder[kind])
             if made is not None:
@@ -281,7 +316,9 @@ class _Rewriting:
         return not self._symbols.isdisjoint(symbols)
 
     def _qualified(self, name: list[Node]) -> list[Node]:
-        if len(name) != 1 or not self._is_contested(*strings(name)):
+        if len(name) != 1:
+            return name
+        if not self._is_contested(*strings(name)):
             return name
         self.changed = True
         return [_string(_SYSTEM), *name]
@@ -293,13 +330,15 @@ class _Rewriting:
             return
         # `unnest(a, b)` is a syntax of its own, for built-in calls; qualified, it is none.
         has_several = len(node.get("args", ())) > 1
-        if name == ("unnest",) and has_several:
+        is_syntax = name == ("unnest",) and has_several
+        if is_syntax:
             return
         is_unqualified = len(name) == 1
         if is_unqualified:
             node["funcname"] = [_string(_SYSTEM), *node["funcname"]]
         # Our grammar qualifies what has a syntax of its own; to an older server it is a plain call.
-        if is_unqualified or name[-1] in self._new_words:
+        is_changed = is_unqualified or name[-1] in self._new_words
+        if is_changed:
             self.changed = True
 
     def sublink(self, node: Node) -> None:
@@ -333,13 +372,16 @@ class _Rewriting:
         """Qualify an operator that is written as its symbol or a word such as LIKE."""
         name = self._qualified(node["name"])
         is_qualified = name is not node["name"]
-        if is_qualified and node["kind"] not in _SPELLED_KINDS:
+        is_word = is_qualified and node["kind"] not in _SPELLED_KINDS
+        if is_word:
             node["kind"] = "AEXPR_OP"
         node["name"] = name
 
     def _between(self, node: Node) -> Node | None:
         is_not = "NOT" in node["kind"]
-        symbols = ("<", ">") if is_not else (">=", "<=")
+        symbols = (">=", "<=")
+        if is_not:
+            symbols = ("<", ">")
         if not self._is_contested(*symbols):
             return None
         value = node["lexpr"]
@@ -349,10 +391,15 @@ class _Rewriting:
             return found
         swapped = [self._copy(part) for part in (value, high, low)]
         other = self._within(*swapped, is_not=is_not)
-        return _chain("AND_EXPR" if is_not else "OR_EXPR", [found, other])
+        operator = "OR_EXPR"
+        if is_not:
+            operator = "AND_EXPR"
+        return _chain(operator, [found, other])
 
     def _within(self, value: Node, low: Node, high: Node, *, is_not: bool) -> Node:
-        first, second, chain = ("<", ">", "OR_EXPR") if is_not else (">=", "<=", "AND_EXPR")
+        first, second, chain = ">=", "<=", "AND_EXPR"
+        if is_not:
+            first, second, chain = "<", ">", "OR_EXPR"
         parts = [
             self._operation(first, value, low),
             self._operation(second, self._copy(value), high),
@@ -367,23 +414,29 @@ class _Rewriting:
             parts.append(self._operation(symbol, value, item))
         if len(parts) == 1:
             return parts[0]
-        operator = "OR_EXPR" if symbol == "=" else "AND_EXPR"
+        operator = "AND_EXPR"
+        if symbol == "=":
+            operator = "OR_EXPR"
         return _chain(operator, parts)
 
     def _distinct(self, one: Node, other: Node, *, is_equal: bool) -> Node | None:
         """Compare two values, NULL being one of them; rows are compared field by field."""
-        if _is_null(one) or _is_null(other):
+        has_null = _is_null(one) or _is_null(other)
+        if has_null:
             return None  # PostgreSQL makes IS NULL of it
         left = one.get("RowExpr", {}).get("args", ())
         right = other.get("RowExpr", {}).get("args", ())
-        if not left or len(left) != len(right):
+        is_one_value = not left or len(left) != len(right)
+        if is_one_value:
             return self._distinct_value(one, other, is_equal=is_equal)
         parts = []
         for left_field, right_field in zip(left, right, strict=True):
             parts.append(self._distinct_value(left_field, right_field, is_equal=is_equal))
         if len(parts) == 1:
             return parts[0]
-        operator = "AND_EXPR" if is_equal else "OR_EXPR"
+        operator = "OR_EXPR"
+        if is_equal:
+            operator = "AND_EXPR"
         return _chain(operator, parts)
 
     def _distinct_value(self, one: Node, other: Node, *, is_equal: bool) -> Node:
@@ -398,7 +451,9 @@ class _Rewriting:
 
     def case(self, node: Node) -> None:
         """Write `CASE x WHEN y` out as `CASE WHEN x = y`."""
-        if "arg" not in node or not self._is_contested("="):
+        if "arg" not in node:
+            return
+        if not self._is_contested("="):
             return
         value = node.pop("arg")
         for item in node["args"]:
@@ -437,7 +492,9 @@ _REWRITERS: Mapping[str, Any] = {
 
 def _size(value: Any) -> int:
     """Return how many nodes and lists there are in a part of a tree."""
-    children = value.values() if isinstance(value, dict) else value
+    children = value
+    if isinstance(value, dict):
+        children = value.values()
     size = 1
     for child in children:
         if isinstance(child, (dict, list)):
@@ -450,7 +507,8 @@ def _string(text: str) -> Node:
 
 
 def _number(number: int) -> Node:
-    return {"A_Const": {"ival": {"ival": number} if number else {}}}
+    value = {"ival": number} if number else {}
+    return {"A_Const": {"ival": value}}
 
 
 def _null() -> Node:
@@ -469,11 +527,13 @@ def _call(name: str, arguments: list[Node]) -> Node:
 
 
 def _case(whens: list[Node], otherwise: Node) -> Node:
-    return {"CaseExpr": {"args": [{"CaseWhen": when} for when in whens], "defresult": otherwise}}
+    branches = [{"CaseWhen": when} for when in whens]
+    return {"CaseExpr": {"args": branches, "defresult": otherwise}}
 
 
 def _chain(operator: str, parts: list[Node]) -> Node:
     first = parts[0].get("BoolExpr", {})
-    if operator != "NOT_EXPR" and first.get("boolop") == operator:
+    is_chained = operator != "NOT_EXPR" and first.get("boolop") == operator
+    if is_chained:
         parts = [*first["args"], *parts[1:]]
     return {"BoolExpr": {"boolop": operator, "args": parts}}

@@ -33,7 +33,9 @@ def folded(name: str) -> str:
         return name
     chars = []
     for char in name:
-        chars.append(char if char.isascii() else char.lower()[0])
+        if not char.isascii():
+            char = char.lower()[0]
+        chars.append(char)
     return "".join(chars)
 
 
@@ -45,7 +47,11 @@ class ReadNames:
 
     @cached_property
     def _long(self) -> list[str]:
-        return [name for name in self.all if _may_be_cut(name)]
+        found = []
+        for name in self.all:
+            if _may_be_cut(name):
+                found.append(name)
+        return found
 
     def meant_by(self, written: str) -> frozenset[str]:
         """Return those that some server may read where a tree has `written`.
@@ -54,12 +60,14 @@ class ReadNames:
         """
         spellings = {written, folded(written)}
         is_cut = _may_be_cut(written)
-        if len(spellings) == 1 and not is_cut:
+        is_read_alike = len(spellings) == 1 and not is_cut
+        if is_read_alike:
             return frozenset()
         found = set(self.all & spellings)
         if is_cut:
             for name in self._long:
-                if any(_is_cut(name, spelling) for spelling in spellings):
+                is_cut_apart = any(_is_cut(name, spelling) for spelling in spellings)
+                if is_cut_apart:
                     found.add(name)
         return frozenset(found)
 
@@ -91,7 +99,9 @@ class ReadingRule:
         gets its name.
         """
         if not self._facts.is_complete:
-            return folded(name) != name or _may_be_cut(name)
+            if folded(name) != name:
+                return True
+            return _may_be_cut(name)
         return bool(self._relations.meant_by(name))
 
     def _is_misread(self, name: str, names: ReadNames, system: frozenset[str]) -> bool:
@@ -99,29 +109,35 @@ class ReadingRule:
         others = names.meant_by(name) - {name}
         if not others:
             return False
-        return name in names.all or not system.isdisjoint(others)
+        if name in names.all:
+            return True
+        return not system.isdisjoint(others)
 
     @cached_property
     def _relations(self) -> ReadNames:
-        return ReadNames({name for _, name in self._facts.relations} | self._system_names)
+        names = {name for _, name in self._facts.relations}
+        return ReadNames(names | self._system_names)
 
     @cached_property
     def _schemas(self) -> ReadNames:
-        return ReadNames({schema for schema, _ in self._facts.relations} | _SYSTEM_SCHEMAS)
+        names = {schema for schema, _ in self._facts.relations}
+        return ReadNames(names | _SYSTEM_SCHEMAS)
 
     @cached_property
     def _system_names(self) -> frozenset[str]:
-        return self._facts.system_relations | {name for _, name in self._facts.extension_relations}
+        names = {name for _, name in self._facts.extension_relations}
+        return self._facts.system_relations | names
 
 
 def _may_be_cut(name: str) -> bool:
     """Tell whether the parser or some server may have cut a longer name to this one, or cuts it."""
-    most_bytes = 0
-    for char in name:
-        most_bytes += 1 if char.isascii() else _MOST_CHAR_BYTES
-    return most_bytes >= _CUT_BYTES
+    ascii_bytes = sum(map(str.isascii, name))
+    other_bytes = (len(name) - ascii_bytes) * _MOST_CHAR_BYTES
+    return ascii_bytes + other_bytes >= _CUT_BYTES
 
 
 def _is_cut(one: str, other: str) -> bool:
     """Tell whether both may be what is left of the same name."""
-    return one.startswith(other) or other.startswith(one)
+    if one.startswith(other):
+        return True
+    return other.startswith(one)

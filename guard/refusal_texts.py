@@ -128,6 +128,11 @@ TOO_LONG = Text(
     " least(n, 1000) for example.",
 )
 
+AMOUNT_TOO_LARGE = Text(
+    "repeat、lpad 或 rpad 的长度超过 32767。请限制它，例如 least(n, 1000)。",
+    "an amount of repeat, lpad or rpad is above 32,767: limit it, with least(n, 1000) for example",
+)
+
 
 def refused(name: str, text: Text) -> ForbiddenObject:
     """Return the refusal that `text` gives for the object called `name`."""

@@ -2,11 +2,12 @@
 visible where.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from guard.sizes import Size, one_of, together
+from guard.sizes import STORED, Size, one_of, together
 from guard.walk import strings
 from sqltree.parsing import Node
 
@@ -61,6 +62,13 @@ class Place:
         """Whether only the plan tells how many rows there are."""
         return any(rows.is_open for _, rows in self.sources)
 
+    @property
+    def most_rows(self) -> float:
+        """How many rows there surely are at most."""
+        if self.reads_tables:
+            return math.inf
+        return self.rows
+
     def outward(self) -> "Iterator[Place]":
         """This place, and those around it."""
         place: Place | None = self
@@ -82,13 +90,17 @@ def columns_of(parts: Sequence[str], sources: Iterable[tuple[str, Rows]]) -> Ite
     It means a column, or a whole row by its alias.
     """
     name = parts[-1]
-    qualifier = parts[-2] if len(parts) > 1 else None
+    qualifier = None
+    if len(parts) > 1:
+        qualifier = parts[-2]
     for alias, rows in sources:
         is_meant = qualifier is None or alias == qualifier
         columns = rows.columns
-        if not is_meant or columns is None:
+        if not is_meant:
             continue
-        if name in columns:
+        if columns is None:
+            yield STORED
+        elif name in columns:
             yield columns[name]
         elif isinstance(columns, Everything):
             yield columns["*"]
@@ -102,7 +114,9 @@ def aggregates(select: Node) -> bool:
     targets = select.get("targetList", ())
     for target in targets:
         name = name_of(target["ResTarget"].get("val", {}))
-        if name not in _AGGREGATES and not is_gathering(name):
+        if name in _AGGREGATES:
+            continue
+        if not is_gathering(name):
             return False
     return bool(targets)
 
@@ -110,7 +124,9 @@ def aggregates(select: Node) -> bool:
 def last_field(node: Node) -> str | None:
     """Return the last name of a column reference; None for any other expression."""
     fields = strings(node.get("ColumnRef", {}).get("fields", ()))
-    return fields[-1] if fields else None
+    if fields:
+        return fields[-1]
+    return None
 
 
 def name_of(node: Node) -> str:
@@ -121,19 +137,25 @@ def name_of(node: Node) -> str:
     if column:
         return column
     call = strings(node.get("FuncCall", {}).get("funcname", ()))
-    return call[-1] if call else ""
+    if call:
+        return call[-1]
+    return ""
 
 
 def renamed(rows: Rows, names: Sequence[str]) -> Rows:
     """Return the rows with their first columns called `names`."""
-    if not names or rows.columns is None:
+    if not names:
+        return rows
+    if rows.columns is None:
         return rows
     if isinstance(rows.columns, Everything):
         return rows
     columns = {}
     for place, (name, size) in enumerate(rows.columns.items()):
         is_renamed = place < len(names)
-        columns[names[place] if is_renamed else name] = size
+        if is_renamed:
+            name = names[place]
+        columns[name] = size
     return Rows(columns, rows.rows, rows.is_open)
 
 
@@ -146,13 +168,16 @@ def union(parts: Sequence[Rows]) -> Rows:
     known = [part.columns for part in parts if part.columns is not None]
     if not known:
         return Rows(None, is_open=is_open)
-    lists = [list(columns.values()) for columns in known]
-    columns = {}
-    for place, name in enumerate(parts[0].columns or known[0]):
-        columns[name] = _largest_at(place, lists)
-    count = sum(part.rows for part in parts)
-    return Rows(columns, count, is_open)
+    names = parts[0].columns or known[0]
+    columns = _largest_by_place(list(names), known)
+    counts = [part.rows for part in parts]
+    return Rows(columns, sum(counts), is_open)
 
 
-def _largest_at(place: int, lists: list[list[Size]]) -> Size:
-    return one_of(sizes[place] for sizes in lists if place < len(sizes))
+def _largest_by_place(names: list[str], parts: Sequence[dict[str, Size]]) -> dict[str, Size]:
+    lists = [list(columns.values()) for columns in parts]
+    largest = {}
+    for place, name in enumerate(names):
+        sizes = [each[place] for each in lists if place < len(each)]
+        largest[name] = one_of(sizes)
+    return largest

@@ -34,12 +34,16 @@ class Row:
 
     def has(self, name: str) -> bool:
         """Tell whether it surely has the column."""
-        return any(column == name for column, _ in self.columns)
+        names = [column for column, _ in self.columns]
+        return name in names
 
     @property
     def is_sure(self) -> bool:
         """Whether all its columns are known by name."""
-        return not self.is_open and all(name is not None for name, _ in self.columns)
+        if self.is_open:
+            return False
+        names = [name for name, _ in self.columns]
+        return None not in names
 
     def value(self, name: str) -> "Row | None":
         """Return the row that the column holds; None when it holds none or that isn't sure."""
@@ -47,14 +51,19 @@ class Row:
         for column, row in self.columns:
             if column == name:
                 found.append(row)
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def renamed(self, names: Iterable[str]) -> "Row":
         """Return the row with its first columns called `names`."""
         columns: list[tuple[str | None, Row | None]] = []
         for place, name in enumerate(names):
             is_known = not self.is_open and place < len(self.columns)
-            columns.append((name, self.columns[place][1] if is_known else None))
+            row = None
+            if is_known:
+                row = self.columns[place][1]
+            columns.append((name, row))
         if not self.is_open:
             columns += self.columns[len(columns) :]
         return Row(tuple(columns), self.is_open)
@@ -135,7 +144,8 @@ class FieldCheck:
         if kind == "JoinExpr":
             sides = [*self._exposed(node["larg"], scope), *self._exposed(node["rarg"], scope)]
             yield from sides
-            yield from self._joined(node, [row for _, row in sides])
+            rows = [row for _, row in sides]
+            yield from self._joined(node, rows)
             return
         alias = node.get("alias", {})
         row = self._row_of(kind, node, scope)
@@ -149,7 +159,7 @@ class FieldCheck:
         if alias:
             columns: Sequence[str | None] = strings(alias.get("colnames", ()))
             if not columns:
-                columns = [name for row in sides for name, _ in row.columns]
+                columns = _names_of(sides)
             yield alias["aliasname"], _scalars(columns, is_open=True)
         if "join_using_alias" in node:
             merged = strings(node.get("usingClause", ()))
@@ -164,14 +174,17 @@ class FieldCheck:
             return self._function_row(node)
         columns = node.get("columns", ())
         if kind == "RangeTableFunc":
-            return _scalars([column["RangeTableFuncCol"]["colname"] for column in columns])
+            names = [column["RangeTableFuncCol"]["colname"] for column in columns]
+            return _scalars(names)
         if kind == "JsonTable":
             return _scalars(list(_json_columns(columns)))
         return _UNKNOWN
 
     def _relation(self, node: Node, scope: Scope) -> Row:
         name = node["relname"]
-        found = scope.find(name) if "schemaname" not in node else None
+        found = None
+        if "schemaname" not in node:
+            found = scope.find(name)
         if found is not None:
             return self._cte(*found)
         return self._stored(self.facts.key(node.get("schemaname"), name))
@@ -182,7 +195,9 @@ class FieldCheck:
         Rows within its rows are followed down to `_MAX_ROW_DEPTH`.
         """
         columns = self.facts.attributes.get(key)
-        if columns is None or depth > _MAX_ROW_DEPTH:
+        if columns is None:
+            return _UNKNOWN
+        if depth > _MAX_ROW_DEPTH:
             return _UNKNOWN
         found: list[tuple[str | None, Row | None]] = []
         for column in columns:
@@ -236,7 +251,9 @@ class FieldCheck:
             return None
         if name in self.facts.row_results:
             return self._value(call) or _UNKNOWN
-        if not self.facts.is_complete or name in self.facts.types:
+        if not self.facts.is_complete:
+            return _UNKNOWN
+        if name in self.facts.types:
             return _UNKNOWN
         column = node.get("alias", {}).get("aliasname", name)
         return _scalars([column])
@@ -257,7 +274,8 @@ class FieldCheck:
             return self._output(select["larg"], scope)
         if "valuesLists" in select:
             width = len(select["valuesLists"][0]["List"]["items"])
-            return _scalars([f"column{number}" for number in range(1, width + 1)])
+            names = [f"column{number}" for number in range(1, width + 1)]
+            return _scalars(names)
         return self._targets(select, scope)
 
     def _targets(self, select: Node, scope: Scope) -> Row:
@@ -290,7 +308,9 @@ class FieldCheck:
         if names[-1:] == ("*",):
             return _all_columns(names, offered)
         fields = value.get("A_Indirection", {}).get("indirection", ())
-        if not fields or "A_Star" not in fields[-1]:
+        if not fields:
+            return None
+        if "A_Star" not in fields[-1]:
             return None
         inner = {"A_Indirection": {**value["A_Indirection"], "indirection": fields[:-1]}}
         return self._value(inner) or _UNKNOWN
@@ -304,11 +324,16 @@ class FieldCheck:
             return strings(node["fields"])[-1]
         if kind == "FuncCall":
             return strings(node["funcname"])[-1]
-        if kind == "A_Indirection" and "String" in node["indirection"][-1]:
-            return strings(node["indirection"])[-1]
-        if kind in ("TypeCast", "CollateClause"):
-            is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
-            return self._figured(node["arg"]) if is_plain else None
+        if kind == "A_Indirection":
+            last = node["indirection"][-1]
+            if "String" in last:
+                return strings([last])[0]
+            return None
+        if kind not in ("TypeCast", "CollateClause"):
+            return None
+        is_plain = "ColumnRef" in node["arg"] or "FuncCall" in node["arg"]
+        if is_plain:
+            return self._figured(node["arg"])
         return None
 
     # --------------------------------------------------------------------------
@@ -348,7 +373,9 @@ class FieldCheck:
         name = strings(node["funcname"])[-1]
         if name in POPULATING:
             arguments = node.get("args")
-            return self._value(arguments[0]) if arguments else None
+            if arguments:
+                return self._value(arguments[0])
+            return None
         columns = self.facts.row_results.get(name)
         if not columns:
             return None
@@ -372,7 +399,9 @@ class FieldCheck:
 
     def _named(self, names: tuple[str, ...]) -> Row | None:
         """Return the row that a reference gives, if everything it may mean gives the same."""
-        if names[-1] == "*" or not self._is_gathered:
+        if names[-1] == "*":
+            return None
+        if not self._is_gathered:
             return None
         if len(names) > 1:
             found = self._meanings_of_field(names[-2], names[-1])
@@ -381,11 +410,17 @@ class FieldCheck:
         if not found:
             return None
         first, *others = found
-        return first if all(row == first for row in others) else None
+        are_equal = all(row == first for row in others)
+        if are_equal:
+            return first
+        return None
 
     def _meanings_of_field(self, table: str, name: str) -> list[Row | None]:
         """Return what `table.name` may mean, for each part of a FROM of that name."""
-        return [row.value(name) for row in self.tables.get(table, ())]
+        found = []
+        for row in self.tables.get(table, ()):
+            found.append(row.value(name))
+        return found
 
     def _meanings_of_name(self, name: str) -> list[Row | None]:
         """Return what a name without a dot may mean: a column, or a table's row."""
@@ -393,27 +428,34 @@ class FieldCheck:
             return []
         found: list[Row | None] = []
         for rows in self.tables.values():
-            for row in rows:
-                if row.has(name):
-                    found.append(row.value(name))
-        return [*found, *self.tables.get(name, ())]
+            owners = [row for row in rows if row.has(name)]
+            for row in owners:
+                found.append(row.value(name))
+        rows_called_so = self.tables.get(name, ())
+        return [*found, *rows_called_so]
 
     # --------------------------------------------------------------------------
     # fields
 
+    def _doubtful_reference(self, node: Node) -> Iterator[str]:
+        """Yield the last name of a reference if it may be no column."""
+        names = strings(node["fields"])
+        if len(names) == 1:
+            return
+        table, name = names[-2:]
+        if not self._is_column(table, name):
+            yield name
+
     def _doubtful_in(self, node: Node) -> Iterator[str]:
         """Yield the fields of a reference or an indirection that may be no columns."""
         if "ColumnRef" in node:
-            names = strings(node["ColumnRef"]["fields"])
-            if len(names) > 1 and not self._is_column(names[-2], names[-1]):
-                yield names[-1]
+            yield from self._doubtful_reference(node["ColumnRef"])
             return
         row = self._value(node["A_Indirection"]["arg"])
         for step in node["A_Indirection"]["indirection"]:
             if "String" in step:
                 name = step["String"]["sval"]
-                is_column = row is not None and not row.is_array and row.has(name)
-                if not is_column:
+                if not _has_field(row, name):
                     yield name
             row = _stepped(row, step)
 
@@ -422,27 +464,55 @@ class FieldCheck:
         if name == "*":
             return True
         rows = self.tables.get(table, [])
-        return bool(rows) and all(row.has(name) for row in rows)
+        if not rows:
+            return False
+        has_name = [row.has(name) for row in rows]
+        return all(has_name)
 
 
 def _reference(value: Node) -> tuple[str, ...]:
-    return strings(value["ColumnRef"]["fields"]) if "ColumnRef" in value else ()
+    if "ColumnRef" in value:
+        return strings(value["ColumnRef"]["fields"])
+    return ()
+
+
+def _names_of(rows: Iterable[Row]) -> list[str | None]:
+    names: list[str | None] = []
+    for row in rows:
+        for name, _ in row.columns:
+            names.append(name)
+    return names
 
 
 def _scalars(names: Iterable[str | None], *, is_open: bool = False) -> Row:
     """Return a row of columns that hold no rows, or of which that isn't known."""
-    return Row(tuple((name, None) for name in names), is_open)
+    columns = []
+    for name in names:
+        columns.append((name, None))
+    return Row(tuple(columns), is_open)
+
+
+def _has_field(row: Row | None, name: str) -> bool:
+    """Tell whether a value of that row surely has the field."""
+    if row is None:
+        return False
+    if row.is_array:
+        return False
+    return row.has(name)
 
 
 def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
     """Return what `*` or `t.*` stands for."""
     rows = []
     for name, row in offered:
-        if len(names) == 1 or name == names[-2]:
+        is_meant = len(names) == 1 or name == names[-2]
+        if is_meant:
             rows.append(row)
     # Joins merge columns, so the order of columns is not known.
     is_open = len(rows) != 1 or rows[0].is_open
-    columns = [column for row in rows for column in row.columns]
+    columns: list[tuple[str | None, Row | None]] = []
+    for row in rows:
+        columns += row.columns
     return Row(tuple(columns), is_open)
 
 
@@ -466,15 +536,20 @@ def _fields(node: Node) -> tuple[str, ...]:
     if "ColumnRef" in node:
         return strings(node["ColumnRef"]["fields"])[1:]
     steps = node["A_Indirection"]["indirection"]
-    return strings(step for step in steps if "String" in step)
+    names = [step for step in steps if "String" in step]
+    return strings(names)
 
 
 def _stepped(row: Row | None, step: Node) -> Row | None:
     """Return what a field or a subscript of the row is."""
-    if row is None or "A_Star" in step:
+    if row is None:
+        return None
+    if "A_Star" in step:
         return None
     if "A_Indices" not in step:
-        return None if row.is_array else row.value(step["String"]["sval"])
+        if row.is_array:
+            return None
+        return row.value(step["String"]["sval"])
     if not row.is_array:
         return None
     is_slice = step["A_Indices"].get("is_slice", False)
@@ -492,7 +567,9 @@ def _default_name(kind: str, node: Node) -> str:
 def _called_function(value: Node) -> str:
     """Return the name of the function that the expression calls; empty for other expressions."""
     call = value.get("FuncCall")
-    return strings(call["funcname"])[-1] if call else ""
+    if call:
+        return strings(call["funcname"])[-1]
+    return ""
 
 
 def _json_columns(columns: Iterable[Node]) -> Iterator[str]:

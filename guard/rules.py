@@ -5,7 +5,7 @@ where `*` stands for any characters.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,8 +28,12 @@ def parse_rule(text: str) -> Name:
     parts: list[str] = []
     match = _PART.match(text)
     while match is not None:
-        parts.append(match[1].replace('""', '"') if match[1] is not None else match[2])
-        if not match[3] and len(parts) <= 3:
+        part = match[2]
+        if match[1] is not None:
+            part = match[1].replace('""', '"')
+        parts.append(part)
+        is_plain = not match[3] and len(parts) <= 3
+        if is_plain:
             return tuple(parts)
         match = _PART.match(text, match.end()) if match[3] else None
     form = "schema, schema.table or schema.table.column"
@@ -44,14 +48,22 @@ def _pattern(mask: str) -> re.Pattern[str]:
 
 
 def _is_match(mask: str, part: str) -> bool:
-    return mask == part if _ANY not in mask else _pattern(mask).fullmatch(part) is not None
+    if _ANY not in mask:
+        return mask == part
+    return _pattern(mask).fullmatch(part) is not None
+
+
+def _is_covered(name: Name, rules: Iterable[Name]) -> bool:
+    return any(_covers(rule, name) for rule in rules)
 
 
 def _covers(rule: Name, name: Name) -> bool:
     """Tell whether each part of `rule` matches the part of `name` in its place; `name` may be
     longer.
     """
-    return len(rule) <= len(name) and all(map(_is_match, rule, name))
+    if len(rule) > len(name):
+        return False
+    return all(map(_is_match, rule, name))
 
 
 @dataclass(frozen=True)
@@ -62,11 +74,12 @@ class AccessRules:
     denied: Collection[Name] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.allowed or self.denied)
+        rules = (*self.allowed, *self.denied)
+        return bool(rules)
 
     def denies(self, name: Name) -> bool:
         """Tell whether a denial covers the relation or column."""
-        return any(_covers(rule, name) for rule in self.denied)
+        return _is_covered(name, self.denied)
 
     def may_read(self, key: Key) -> bool:
         """Tell whether at least some columns of the relation may be read."""
@@ -83,7 +96,7 @@ class AccessRules:
             return False
         if not self.allowed:
             return True
-        return any(_covers(rule, name) for rule in self.allowed)
+        return _is_covered(name, self.allowed)
 
     def has_secrets(self, key: Key) -> bool:
         """Tell whether the readable relation may have columns that may not be read."""
@@ -93,7 +106,7 @@ class AccessRules:
                 return True
         if not self.allowed:
             return False
-        return not any(_covers(rule, key) for rule in self.allowed)
+        return not _is_covered(key, self.allowed)
 
     def names(self, name: Name) -> bool:
         """Tell whether the operator opens exactly this relation or column, by its full name."""
@@ -103,7 +116,9 @@ class AccessRules:
 
     def names_columns(self, key: Key) -> bool:
         """Tell whether the operator opens columns of exactly this relation."""
-        return any(len(rule) == 3 and rule[:2] == key for rule in self.allowed)
+        column_rules = [rule for rule in self.allowed if len(rule) == 3]
+        tables = [rule[:2] for rule in column_rules]
+        return key in tables
 
     def without_allowed(self) -> "AccessRules":
         """Return the denials alone."""

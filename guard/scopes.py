@@ -43,7 +43,9 @@ class Scope:
         """Return the scope inside the CTE at the place: it sees the ones before it, or all if
         the WITH is RECURSIVE.
         """
-        return self if self.is_recursive else replace(self, seen=place)
+        if self.is_recursive:
+            return self
+        return replace(self, seen=place)
 
     def entered(self, clause: Node) -> "Scope":
         """Return the scope of the query that follows a WITH, which stands in this scope."""
@@ -59,4 +61,7 @@ NOWHERE = Scope()
 
 def with_queries(clause: Node) -> list[Node]:
     """Return the CTEs of a WITH, in order."""
-    return [item["CommonTableExpr"] for item in clause["ctes"]]
+    ctes: list[Node] = []
+    for item in clause["ctes"]:
+        ctes.append(item["CommonTableExpr"])
+    return ctes

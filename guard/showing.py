@@ -48,10 +48,10 @@ def visible(catalog: Catalog, check: AccessCheck, running: RunningColumns | None
 def _hidden_names(catalog: Catalog, shown: list[Table], check: AccessCheck) -> set[str]:
     """Return the names of relations that may not be read."""
     hidden = {table.name for table in catalog.tables}
-    for key in check.facts.relations:
-        if check.rules.denies(key):
-            hidden.add(key[1])
-    return hidden - {table.name for table in shown}
+    denied = filter(check.rules.denies, check.facts.relations)
+    hidden.update(name for _, name in denied)
+    shown_names = {table.name for table in shown}
+    return hidden - shown_names
 
 
 def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
@@ -63,14 +63,16 @@ def _harmless(catalog: Catalog, running: RunningColumns) -> Catalog:
         read = Read(table.key)
         if running.refusal(read) is not None:
             continue
-        columns = tuple(
-            column for column in table.columns if running.may_read_column(read, column.name)
-        )
+        columns = []
+        for column in table.columns:
+            if running.may_read_column(read, column.name):
+                columns.append(column)
         if len(columns) == len(table.columns):
             tables.append(table)
         elif columns:
-            tables.append(replace(table, columns=columns))
-    if len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables)):
+            tables.append(replace(table, columns=tuple(columns)))
+    is_whole = len(tables) == len(catalog.tables) and all(map(_is, tables, catalog.tables))
+    if is_whole:
         return catalog
     return replace(catalog, tables=tuple(tables)).coherent()
 
@@ -114,11 +116,18 @@ class _Names:
                 others.add(name)
         return cls(frozenset(words), frozenset(others), frozenset(map(len, others)))
 
+    def _shown(self, match: re.Match[str]) -> str:
+        is_hidden = match[0].lower() in self.words
+        if is_hidden:
+            return _HIDDEN
+        return match[0]
+
     def taken_out_of(self, text: str) -> str:
-        text = _WORD.sub(
-            lambda match: _HIDDEN if match[0].lower() in self.words else match[0], text
-        )
-        pieces = {text[at : at + length] for length in self.lengths for at in range(len(text))}
+        text = _WORD.sub(self._shown, text)
+        pieces = set()
+        for length in self.lengths:
+            for start in range(len(text)):
+                pieces.add(text[start : start + length])
         for name in sorted(pieces & self.others, key=len, reverse=True):
             text = text.replace(name, _HIDDEN)
         return text
@@ -128,7 +137,8 @@ _Meaning = TypeVar("_Meaning", TableMeaning, ColumnMeaning, Metric)
 
 
 def _without_names(table: Table, names: _Names) -> Table:
-    if not names.words and not names.others:
+    hides_none = not names.words and not names.others
+    if hides_none:
         return table
     return replace(
         table,
@@ -139,7 +149,8 @@ def _without_names(table: Table, names: _Names) -> Table:
 
 
 def _with_comment(column: Column, names: _Names) -> Column:
-    if not column.comment and not column.meaning:
+    says_nothing = not column.comment and not column.meaning
+    if says_nothing:
         return column
     return replace(
         column,

@@ -1,9 +1,10 @@
 """Bounds for values: between which numbers one lies, how long its text is, and where it comes from.
 
-A value is *small* where the statement's text proves it. What is *stored* in tables counts as 1, so
-a bound says by how much the statement itself multiplies it. What is *gathered* from many rows is
-as long as the plan says, which is held against a limit before the statement runs; until then it
-counts as `GATHERED_CHARS`. Anything else is unbounded. Moments are numbers, too: days since 2000.
+A number is *small* where the statement's text proves it: what is stored in tables may be any. The
+length of a stored text counts as 1, so a bound says by how much the statement itself multiplies
+it. What is *gathered* from many rows is as long as the plan says, which is held against a limit
+before the statement runs; until then it counts as `GATHERED_CHARS`. Anything else is unbounded.
+Moments are numbers, too: days since 2000.
 """
 
 import math
@@ -19,6 +20,8 @@ LONG_CHARS = 1_000
 """Characters or elements up to which a value is short: whatever a built-in does, it ends soon."""
 GATHERED_CHARS = 10_000_000
 """What a value counts that is gathered from rows of tables."""
+MOST_AMOUNT = 2**15 - 1
+"""The largest amount that PostgreSQL lets pass where it is told to read one as a smallint."""
 _INTEGER_CHARS = 20
 MOST_DIGITS = 150_000  # of a numeric
 _MOST_TEXT = (
@@ -79,7 +82,7 @@ class Size:
         is_stored: whether something stored in a table is in it.
         is_gathered: whether it grows with the number of rows of tables.
         is_number: whether it surely is a number, which has a bounded number of digits.
-        is_float: whether it is a number of a type of fixed size.
+        is_float: whether it is a number of a floating type, of which the text is short.
         text: the text itself, where it is known.
         item: characters of one element of an array; None where that is not known.
     """
@@ -102,7 +105,9 @@ class Size:
     @property
     def constant(self) -> float | None:
         """The number itself, where it is known."""
-        return self.low if self.low == self.high else None
+        if self.low == self.high:
+            return self.low
+        return None
 
     @property
     def is_long(self) -> bool:
@@ -112,10 +117,12 @@ class Size:
     @property
     def is_unknown(self) -> bool:
         """Whether the statement computes it, so that its text is not known."""
-        return self.text is None and not self.is_stored
+        if self.text is not None:
+            return False
+        return not self.is_stored
 
 
-STORED = Size(-1, 1, 1, is_stored=True)
+STORED = Size(length=1, is_stored=True)
 TRUTH = Size(0, 1, 5)
 EMPTY = Size(0, 0, 0)
 TODAY = Size(10_000, 10_001)
@@ -128,14 +135,17 @@ def one_of(sizes: Iterable[Size]) -> Size:
         return found[0]
     if not found:
         return EMPTY
+    lows = [size.low for size in found]
+    highs = [size.high for size in found]
+    lengths = [size.length for size in found]
     return Size(
-        min(size.low for size in found),
-        max(size.high for size in found),
-        max(size.length for size in found),
-        any(size.is_stored for size in found),
-        any(size.is_gathered for size in found),
-        all(size.is_number for size in found),
-        all(size.is_float for size in found),
+        min(lows),
+        max(highs),
+        max(lengths),
+        is_stored=any(size.is_stored for size in found),
+        is_gathered=any(size.is_gathered for size in found),
+        is_number=all(size.is_number for size in found),
+        is_float=all(size.is_float for size in found),
         item=_longest_item(found),
     )
 
@@ -164,14 +174,15 @@ def together(sizes: Iterable[Size]) -> Size:
         return found[0]
     length = sum(size.length for size in found)
     is_gathered = any(size.is_gathered for size in found)
-    return Size(
-        length=length, is_stored=any(size.is_stored for size in found), is_gathered=is_gathered
-    )
+    is_stored = any(size.is_stored for size in found)
+    return Size(length=length, is_stored=is_stored, is_gathered=is_gathered)
 
 
 def inexact(size: Size) -> Size:
     """Return the bound without the known text."""
-    return size if size.text is None else replace(size, text=None)
+    if size.text is None:
+        return size
+    return replace(size, text=None)
 
 
 def unnumbered(size: Size) -> Size:
@@ -182,7 +193,8 @@ def unnumbered(size: Size) -> Size:
 def between(low: float, high: float, like: Size, *, length: float | None = None) -> Size:
     """Return the bound of a number from `low` to `high` that comes from where `like` does."""
     has_no_end = math.isnan(low) or math.isnan(high)
-    if has_no_end or low == math.inf or high == -math.inf:
+    is_endless = has_no_end or low == math.inf or high == -math.inf
+    if is_endless:
         low, high = -math.inf, math.inf
     if length is None:
         length = like.length
@@ -204,16 +216,24 @@ def of_text(value: str) -> Size:
     plain = value.strip().replace("_", "")
     is_number = len(plain) < LONG_CHARS and _NUMBER.fullmatch(plain) is not None
     if is_number:
-        number = _float(plain)
-        length = len(value) if abs(number) < _LARGEST_FLOAT else _digits_spelled(plain)
-        return between(number, number, Size(length=length, text=value))
+        return _of_spelled_number(value, plain)
     may_spell_others = "\\" in value or "&" in value
-    if may_spell_others or len(value) > _MOST_TEXT:
+    is_unread = may_spell_others or len(value) > _MOST_TEXT
+    if is_unread:
         return Size(length=len(value), text=value)
     numbers = [_float(number) for number in _NUMBERS.findall(value)]
     most = max((*numbers, 1.0))
     huge = [number for number in numbers if number > _LARGEST_FLOAT]
     return Size(-most, most, len(value) + MOST_DIGITS * len(huge), text=value)
+
+
+def _of_spelled_number(value: str, plain: str) -> Size:
+    number = _float(plain)
+    length = len(value)
+    if abs(number) >= _LARGEST_FLOAT:
+        length = _digits_spelled(plain)
+    spelled = Size(length=length, text=value)
+    return between(number, number, spelled)
 
 
 def of_digits(value: str) -> Size:
@@ -228,11 +248,15 @@ def days_of(size: Size) -> Size:
     """Return the bound of a text that is read as a moment or a span of time; others are what
     they are.
     """
-    if size.text is None or _NUMBER.fullmatch(size.text.strip()):
+    if size.text is None:
+        return size
+    if _NUMBER.fullmatch(size.text.strip()):
         return size
     days = _days(size.text.strip())
     known = replace(size, text=None)
-    return unnumbered(size) if days is None else replace(known, low=days, high=days)
+    if days is None:
+        return unnumbered(size)
+    return replace(known, low=days, high=days)
 
 
 def _days(text: str) -> float | None:
@@ -258,7 +282,9 @@ def _days_of_date(year: int, month: int, day: int) -> float | None:
 def _days_of_span(text: str) -> float | None:
     """Return the length of `3 days 2 hours` in days; None if it is no span."""
     spans = _SPAN.findall(text)
-    if not spans or _SPAN.sub("", text).strip():
+    if not spans:
+        return None
+    if _SPAN.sub("", text).strip():
         return None
     days = 0.0
     for amount, unit in spans:
@@ -294,9 +320,12 @@ def outgrown(history: list[Size]) -> Size:
     no bound: only numbers may.
     """
     last = history[-1]
-    low = -_grown([-size.low for size in history])
-    high = _grown([size.high for size in history])
-    length = _grown([size.length for size in history])
+    lows = [-size.low for size in history]
+    low = -_grown(lows)
+    highs = [size.high for size in history]
+    high = _grown(highs)
+    lengths = [size.length for size in history]
+    length = _grown(lengths)
     if last.is_float:
         length = last.length
     elif last.is_number:
@@ -309,7 +338,8 @@ def outgrown(history: list[Size]) -> Size:
 
 def _grown(values: list[float]) -> float:
     before, after = values[-2] - values[-3], values[-1] - values[-2]
-    if not math.isfinite(values[-1]) or after > before * 1.01 + 1e-9:
+    is_faster = not math.isfinite(values[-1]) or after > before * 1.01 + 1e-09
+    if is_faster:
         return math.inf
     return values[-1] + max(after, 0) * _ROUNDS
 
@@ -320,7 +350,9 @@ def _grown(values: list[float]) -> float:
 
 def product(left: float, right: float) -> float:
     """Return `left * right`, where nothing times infinity is nothing."""
-    if left == 0 or right == 0:
+    if left == 0:
+        return 0.0
+    if right == 0:
         return 0.0
     return left * right
 
@@ -342,11 +374,15 @@ def _digits(number: float) -> float:
 
 
 def _sum(left: Size, right: Size) -> Size:
-    return between(left.low + right.low, left.high + right.high, _added(left, right))
+    low = left.low + right.low
+    high = left.high + right.high
+    return between(low, high, _added(left, right))
 
 
 def _difference(left: Size, right: Size) -> Size:
-    return between(left.low - right.high, left.high - right.low, _added(left, right))
+    low = left.low - right.high
+    high = left.high - right.low
+    return between(low, high, _added(left, right))
 
 
 def _added(left: Size, right: Size) -> Size:
@@ -359,9 +395,7 @@ def _added(left: Size, right: Size) -> Size:
 
 
 def _numeric(left: Size, right: Size) -> Size:
-    """Return what an operation of two numbers comes from. A number of fixed size makes the
-    result one.
-    """
+    """Return what an operation of two numbers comes from. A float makes the result one."""
     return replace(
         together((left, right)),
         is_number=left.is_number or right.is_number,
@@ -370,20 +404,23 @@ def _numeric(left: Size, right: Size) -> Size:
 
 
 def _times(left: Size, right: Size) -> Size:
-    ends = [product(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    ends = [
+        product(left.low, right.low),
+        product(left.low, right.high),
+        product(left.high, right.low),
+        product(left.high, right.high),
+    ]
     return between(min(ends), max(ends), _numeric(left, right))
 
 
 def _divided(left: Size, right: Size) -> Size:
-    """Return what is stored counts as at most 1, but is no fraction: it makes nothing larger."""
-    smallest = min(abs(right.low), abs(right.high))
-    if right.low <= 0 <= right.high:
-        smallest = right.magnitude if right.is_stored else 0.0
     whole = _numeric(left, right)
     length = whole.length + TEXT_OF_NUMBER
-    if not smallest:
-        return replace(unnumbered(whole), length=length)
-    if left.low >= 0 and right.low > 0:
+    if right.low <= 0 <= right.high:
+        return between(-math.inf, math.inf, whole, length=length)
+    smallest = min(abs(right.low), abs(right.high))
+    is_positive = left.low >= 0 and right.low > 0
+    if is_positive:
         return between(0.0, left.high / smallest, whole, length=length)
     most = left.magnitude / smallest
     return between(-most, most, whole, length=length)
@@ -391,17 +428,24 @@ def _divided(left: Size, right: Size) -> Size:
 
 def _remainder(left: Size, right: Size) -> Size:
     most = min(left.magnitude, right.magnitude)
-    return between(0.0 if left.low >= 0 else -most, most, _numeric(left, right))
+    low = 0.0
+    if left.low < 0:
+        low = -most
+    return between(low, most, _numeric(left, right))
 
 
 def _raised(left: Size, right: Size) -> Size:
     whole = _numeric(left, right)
-    exponent = max(abs(right.low), abs(right.high))
+    if whole.is_stored:  # digits of what is stored are few
+        return between(-math.inf, math.inf, whole)
     base = left.magnitude
-    if right.low < 0 and not left.is_stored:
-        smallest = 0.0 if left.low <= 0 <= left.high else min(abs(left.low), abs(left.high))
+    if right.low < 0:
+        has_zero = left.low <= 0 <= left.high
+        smallest = 0.0
+        if not has_zero:
+            smallest = min(abs(left.low), abs(left.high))
         base = max(base, 1 / smallest if smallest else math.inf)
-    most = _power(base, exponent)
+    most = _power(base, right.magnitude)
     return between(-most, most, whole, length=max(whole.length, _digits(most)))
 
 
@@ -433,10 +477,14 @@ def concatenated(left: Size, right: Size) -> Size:
 def constant_text(size: Size) -> str | None:
     """Return the text of a known text or whole number; None where it is not known."""
     number = size.constant
-    if size.text is not None or number is None:
+    if size.text is not None:
+        return size.text
+    if number is None:
         return size.text
     is_exact = number.is_integer() and abs(number) < 1e15  # noqa: PLR2004 - of a float
-    return f"{number:.0f}" if is_exact else None
+    if is_exact:
+        return f"{number:.0f}"
+    return None
 
 
 OPERATORS: dict[str, Callable[[Size, Size], Size]] = {

@@ -59,11 +59,17 @@ class Constant:
 
         They are compared with the same column, or in one kind of BETWEEN.
         """
-        if self.role != "compared" or other.role != "compared" or self.column != other.column:
+        if self.role != "compared":
+            return False
+        if other.role != "compared":
+            return False
+        if self.column != other.column:
             return False
         if self.column:
             return True
-        return "BETWEEN" in self.operator and self.operator[:-1] == other.operator[:-1]
+        if "BETWEEN" not in self.operator:
+            return False
+        return self.operator[:-1] == other.operator[:-1]
 
 
 def constants_of(sql: str) -> tuple[Constant, ...] | None:
@@ -114,12 +120,18 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
         written = _written(constant, changes[constant])
         changed = changed[: constant.start] + written + changed[constant.end :]
     before, after = constants_of(sql), constants_of(changed)
-    if before is None or after is None or len(before) != len(after):
+    if before is None:
+        return None
+    if after is None:
+        return None
+    if len(before) != len(after):
         return None
     wanted = [replace(one, value=changes.get(one, one.value), start=0, end=0) for one in before]
     if [replace(one, start=0, end=0) for one in after] != wanted:
         return None
-    return changed if _outline(sql) == _outline(changed) else None
+    if _outline(sql) == _outline(changed):
+        return changed
+    return None
 
 
 def _written(constant: Constant, value: str) -> str:
@@ -153,7 +165,8 @@ def _constants_in(root: Node) -> Iterator[tuple[Node, _Place]]:
         if key == "typeName":
             continue
         if isinstance(value, list):
-            pending.extend((key, item, place) for item in value)
+            for item in value:
+                pending.append((key, item, place))
         elif isinstance(value, dict):
             if key != "A_Const":
                 pending.extend(_inside(key, value, place))
@@ -186,7 +199,8 @@ def _operands(node: Node) -> Iterator[tuple[str, Any, _Place]]:
     left, right = node.get("lexpr", {}), node.get("rexpr", {})
     kind = str(node.get("kind", ""))
     if operator in _FACTORS:
-        yield from (("", side, _Place("factor", operator)) for side in (left, right))
+        for side in (left, right):
+            yield ("", side, _Place("factor", operator))
     elif operator in _COMPARISONS:
         said = f"{kind} {operator}"
         column = _column(left) or _column(right)
@@ -197,7 +211,8 @@ def _operands(node: Node) -> Iterator[tuple[str, Any, _Place]]:
         else:
             yield "", right, _Place("compared", said, column)
     else:
-        yield from (("", side, _Place("other", operator)) for side in (left, right))
+        for side in (left, right):
+            yield ("", side, _Place("other", operator))
 
 
 def _arguments(node: Node) -> Iterator[tuple[str, Any, _Place]]:
@@ -205,8 +220,10 @@ def _arguments(node: Node) -> Iterator[tuple[str, Any, _Place]]:
     for name, child in node.items():
         if name == "args":
             for number, item in enumerate(child):
-                counts_digits = function in _DIGITS_ARGUMENTS and number == 1
-                yield "", item, _Place("neutral" if counts_digits else "argument", function)
+                role: Role = "argument"
+                if function in _DIGITS_ARGUMENTS and number == 1:
+                    role = "neutral"
+                yield "", item, _Place(role, function)
         elif name != "funcname":
             yield name, child, _ANYWHERE
 
@@ -215,11 +232,17 @@ def _column(node: Node) -> tuple[str, ...]:
     while "TypeCast" in node:
         node = node["TypeCast"].get("arg", {})
     fields = node.get("ColumnRef", {}).get("fields", ())
-    return tuple(part["String"]["sval"] for part in fields if "String" in part)
+    found = []
+    for part in fields:
+        if "String" in part:
+            found.append(part["String"]["sval"])
+    return tuple(found)
 
 
 def _last_name(names: Any) -> str:
-    return str(names[-1]["String"]["sval"]) if names else ""
+    if names:
+        return str(names[-1]["String"]["sval"])
+    return ""
 
 
 @dataclass(frozen=True)
@@ -242,12 +265,18 @@ class _Places:
         start = node.get("location", 0)
         end = self.ends.get(start)
         if end is not None and self.data[start:end] == b"-":  # the sign belongs to the number
-            after = min((one for one in self.ends if one >= end), default=end)
-            end = self.ends.get(after)
-        if end is None or kind is None:
+            later = [one for one in self.ends if one >= end]
+            end = self.ends.get(min(later, default=end))
+        if end is None:
             return None
-        first, last = (len(self.data[:at].decode("utf-8", "replace")) for at in (start, end))
+        if kind is None:
+            return None
+        first, last = self._chars_before(start), self._chars_before(end)
         return Constant(kind, value, first, last, place.role, place.operator, place.column)
+
+    def _chars_before(self, place: int) -> int:
+        before = self.data[:place]
+        return len(before.decode("utf-8", "replace"))
 
 
 def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] | None, str]:
@@ -255,7 +284,10 @@ def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] |
         return "integer", str(node["ival"].get("ival", 0))
     if "fval" in node:
         value = str(node["fval"]["fval"])
-        return ("integer" if value.lstrip("-").isdigit() else "decimal"), value
+        is_whole = value.lstrip("-").isdigit()
+        if is_whole:
+            return "integer", value
+        return "decimal", value
     if "sval" in node:
         return "text", str(node["sval"].get("sval", ""))
     return None, ""
@@ -276,4 +308,8 @@ def _without_values(value: Any) -> Any:
         kind, _ = _kind_and_value(value["A_Const"])
         if kind is not None:
             return kind
-    return {key: _without_values(item) for key, item in value.items() if key != "location"}
+    fields = {}
+    for key, item in value.items():
+        if key != "location":
+            fields[key] = _without_values(item)
+    return fields

@@ -14,7 +14,7 @@ from typing import Any
 from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 from sqltree.parsing import Node, parse
-from sqltree.references import table_named
+from sqltree.references import stored_table
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _DAY = re.compile(r"\A\s*+(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?\s*")
@@ -38,7 +38,11 @@ class Days:
 def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
     """Return the days that the WHERE of `sql` restricts its rows to; None when that is not sure."""
     select = _select_of(sql)
-    if select is None or "larg" in select or "whereClause" not in select:
+    if select is None:
+        return None
+    if "larg" in select:
+        return None
+    if "whereClause" not in select:
         return None
     ctes = select.get("withClause", {}).get("ctes", ())
     named = {cte["CommonTableExpr"]["ctename"] for cte in ctes}
@@ -57,7 +61,9 @@ def _select_of(sql: str) -> Node | None:
         statements = parse(sql)
     except StatementRejected:
         return None
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    if len(statements) != 1:
+        return None
+    if statements[0].kind != "SelectStmt":
         return None
     return statements[0].node
 
@@ -78,21 +84,13 @@ def _sources(nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]) -> 
     for wrapped in nodes:
         ((kind, node),) = wrapped.items()
         name = node.get("alias", {}).get("aliasname") or node.get("relname", "")
-        if kind == "JoinExpr" and "alias" not in node:
+        is_join = kind == "JoinExpr" and "alias" not in node
+        if is_join:
             yield from _sources([node["larg"], node["rarg"]], catalog, ctes)
         elif kind == "RangeVar":
-            yield _Source(name, _stored_table(node, catalog, ctes))
+            yield _Source(name, stored_table(node, catalog, ctes))
         else:
             yield _Source(name, None)
-
-
-def _stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table | None:
-    if "colnames" in node.get("alias", {}):
-        return None
-    parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-    if len(parts) == 1 and parts[0] in ctes:
-        return None
-    return table_named(parts, catalog)
 
 
 class _Reading:
@@ -108,13 +106,15 @@ class _Reading:
     def days(self, where: Node) -> Days | None:
         """Return the days, if all conditions on times are about one column."""
         for condition in _conjuncts(where):
-            if any(self._is_time(node) for node in _references(condition)):
+            references = _references(condition)
+            if any(map(self._is_time, references)):
                 self._read(condition)
         if self._column is None:
             return None
         start = max(self._starts, default=None)
         end = min(self._ends, default=None)
-        if start is not None and end is not None and start >= end:
+        is_open = start is None or end is None
+        if not is_open and min(self._ends) <= max(self._starts):
             return None
         return Days(self._column, start, end)
 
@@ -133,7 +133,8 @@ class _Reading:
             self._bound(column, ">=", self._day(low))
             self._bound(column, "<=", self._day(high))
             return
-        if kind != "AEXPR_OP" or operator[0] not in _TURNED:
+        is_untold = kind != "AEXPR_OP" or operator[0] not in _TURNED
+        if is_untold:
             raise _Untold
         if "ColumnRef" in right:
             self._bound(self._time(right), _TURNED[operator[0]], self._day(left))
@@ -144,7 +145,8 @@ class _Reading:
 
     def _bound(self, column: Column, operator: str, day: date) -> None:
         """Take one bound; of timestamps only those that hold for whole days are read."""
-        if operator not in (">=", "<") and column.type != "date":
+        is_rounded = operator not in (">=", "<") and column.type != "date"
+        if is_rounded:
             raise _Untold
         self._of(column)
         day_after = day + timedelta(days=1)
@@ -163,7 +165,8 @@ class _Reading:
         if len(arguments) != 2:
             raise _Untold
         unit, column = _string(arguments[0]).lower(), self._time(arguments[1])
-        if name in ("extract", "date_part") and unit == "year":
+        is_year = name in ("extract", "date_part") and unit == "year"
+        if is_year:
             start = date(_whole(value), 1, 1)
         elif name == "date_trunc" and unit in _MONTHS:
             start = self._day(value)
@@ -185,14 +188,18 @@ class _Reading:
 
     def _time(self, node: Node) -> Column:
         column = self._column_of(node)
-        if column is None or not column.type.startswith(_TIMES):
+        if column is None:
+            raise _Untold
+        if not column.type.startswith(_TIMES):
             raise _Untold
         return column
 
     def _is_time(self, node: Node) -> bool:
         """Tell whether it is a column of time; raises `_Untold` if it may be one."""
         column = self._column_of(node)
-        return column is not None and column.type.startswith(_TIMES)
+        if column is None:
+            return False
+        return column.type.startswith(_TIMES)
 
     def _column_of(self, node: Node) -> Column | None:
         parts = _texts(node.get("ColumnRef", {}).get("fields", ()))
@@ -205,8 +212,12 @@ class _Reading:
         for source in sources:
             if source.table is None:
                 raise _Untold  # it may be a time of a subquery or the like
-            found += [column for column in source.table.columns if column.name == parts[-1]]
-        return found[0] if len(found) == 1 else None
+            for column in source.table.columns:
+                if column.name == parts[-1]:
+                    found.append(column)
+        if len(found) == 1:
+            return found[0]
+        return None
 
     # --------------------------------------------------------------------------
     # days
@@ -225,7 +236,8 @@ class _Reading:
                 return self._cut_day(value)
             case "A_Expr":
                 return self._moved_day(value)
-        if kind == "SQLValueFunction" and value.get("op") == "SVFOP_CURRENT_DATE":
+        is_today = kind == "SQLValueFunction" and value.get("op") == "SVFOP_CURRENT_DATE"
+        if is_today:
             return self._today
         raise _Untold
 
@@ -234,12 +246,15 @@ class _Reading:
         if not name.startswith(_TIMES):
             raise _Untold
         argument = cast.get("arg", {})
-        return self._instant(argument) if name == "date" else self._day(argument)
+        if name == "date":
+            return self._instant(argument)
+        return self._day(argument)
 
     def _cut_day(self, call: Node) -> date:
         name = _texts(call.get("funcname", ()))[-1]
         arguments = call.get("args", ())
-        if name != "date_trunc" or len(arguments) != 2:
+        is_other = name != "date_trunc" or len(arguments) != 2
+        if is_other:
             raise _Untold
         unit = _string(arguments[0]).lower()
         if unit not in ("day", *_MONTHS):
@@ -253,7 +268,8 @@ class _Reading:
         if node.get("SQLValueFunction", {}).get("op") in _NOW:
             return self._today
         called = _texts(node.get("FuncCall", {}).get("funcname", ()))
-        if called and called[-1] in _INSTANTS:
+        is_instant = called and called[-1] in _INSTANTS
+        if is_instant:
             return self._today
         if "A_Expr" in node:
             return self._moved_day(node["A_Expr"], of_instant=True)
@@ -261,19 +277,24 @@ class _Reading:
 
     def _moved_day(self, node: Node, *, of_instant: bool = False) -> date:
         operator = _texts(node.get("name", ()))[-1:]
-        if node.get("kind") != "AEXPR_OP" or operator not in (("+",), ("-",)):
+        is_no_sum = node.get("kind") != "AEXPR_OP" or operator not in (("+",), ("-",))
+        if is_no_sum:
             raise _Untold
         if "lexpr" not in node:
             raise _Untold
         day = self._instant(node["lexpr"]) if of_instant else self._day(node["lexpr"])
-        sign = 1 if operator == ("+",) else -1
+        sign = -1
+        if operator == ("+",):
+            sign = 1
         right = node["rexpr"]
         if "A_Const" in right:  # days
             return day + timedelta(days=sign * _whole(right))
         count, unit = _interval_of(right)
         if unit in _MONTHS:
             return _shifted(day, sign * count * _MONTHS[unit])
-        days = 7 * count if unit == "week" else count
+        days = count
+        if unit == "week":
+            days = 7 * count
         return day + timedelta(days=sign * days)
 
 
@@ -334,7 +355,11 @@ def _shifted(day: date, months: int) -> date:
 
 
 def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(node["String"]["sval"] for node in nodes if "String" in node)
+    found = []
+    for node in nodes:
+        if "String" in node:
+            found.append(node["String"]["sval"])
+    return tuple(found)
 
 
 def _string(node: Node) -> str:

@@ -9,6 +9,7 @@ from postgast import PgQueryError, split
 
 from common.errors import InvalidSql, StatementRejected
 from sqltree.parsing import NOT_TEXT, ParsedStatement, parse
+from sqltree.references import relation_parts
 
 Node = Mapping[str, Any]
 _COMMAND_OF_PSQL = re.compile(r"^\\\S.*$", re.MULTILINE)  # such as \connect, which dumps hold
@@ -91,7 +92,9 @@ def _table_of(statement: ParsedStatement) -> str | None:
         names = [each["String"]["sval"] for each in node["object"]["List"]["items"]]
         return ".".join(names[: len(names) - _COMMENTED[node["objtype"]]])
     if statement.kind == "AlterTableStmt":
-        return _name(node["relation"]) if node.get("objtype") == "OBJECT_TABLE" else None
+        if node.get("objtype") == "OBJECT_TABLE":
+            return _name(node["relation"])
+        return None
     if statement.kind not in _MADE_BY:
         return None
     made = node[_MADE_BY[statement.kind]]
@@ -99,4 +102,4 @@ def _table_of(statement: ParsedStatement) -> str | None:
 
 
 def _name(relation: Node) -> str:
-    return ".".join(relation[part] for part in ("schemaname", "relname") if part in relation)
+    return ".".join(relation_parts(relation))

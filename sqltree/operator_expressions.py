@@ -5,7 +5,6 @@ that it can be put into any statement about that table. The statement is proven 
 like any other.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from postgast import scan
 
 from common.errors import CituError, InvalidSql
-from sqltree.parsing import Node, parse
+from sqltree.parsing import Node, nodes, parse
 
 _SELECT_KEYS = frozenset(
     ("targetList", "limitOption", "op")
@@ -82,9 +81,11 @@ def expression(text: str) -> Expression:
     data = f"SELECT {text}".encode()
     columns: dict[int, str] = {}
     calls = False
-    for kind, node in _nodes(alone):
-        if kind in _REFUSED or (kind == "FuncCall" and "over" in node):
-            raise NotAnExpression(_REFUSED.get(kind, _REFUSED["WindowDef"]))
+    for kind, node in nodes(alone):
+        if kind in _REFUSED:
+            raise NotAnExpression(_REFUSED[kind])
+        if kind == "FuncCall" and "over" in node:
+            raise NotAnExpression(_REFUSED["WindowDef"])
         calls = calls or kind == "FuncCall"
         if kind == "ColumnRef":
             place = len(data[: node.get("location", 0)].decode("utf-8", "replace")) - begin
@@ -98,7 +99,11 @@ def _plain_call(node: Node) -> str | None:
     call: Node = node.get("FuncCall", {})
     names = call.get("funcname", ())
     arguments = call.get("args", ())
-    if not call.keys() <= _CALL_KEYS or len(names) != 1 or len(arguments) > 1:
+    if not call.keys() <= _CALL_KEYS:
+        return None
+    if len(names) != 1:
+        return None
+    if len(arguments) > 1:
         return None
     if not all("ColumnRef" in argument for argument in arguments):
         return None
@@ -113,37 +118,27 @@ def _only_value(text: str, before: str, after: str) -> Node:
         raise NotAnExpression(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotAnExpression(str(error).rstrip(".")) from None
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
+    if is_no_query:
         raise NotAnExpression("it is not one SQL expression")
     select = statements[0].node
     targets = select.get("targetList", ())
     is_union = select.get("op", "SETOP_NONE") != "SETOP_NONE"
-    if len(targets) != 1 or is_union or not select.keys() <= _SELECT_KEYS:
+    is_more = len(targets) != 1 or is_union or not select.keys() <= _SELECT_KEYS
+    if is_more:
         raise NotAnExpression("it is not one SQL expression")
     target: Node = targets[0].get("ResTarget", {})
-    if not target.keys() <= _TARGET_KEYS or "val" not in target:
+    is_named = not target.keys() <= _TARGET_KEYS or "val" not in target
+    if is_named:
         raise NotAnExpression("it is not one SQL expression: it gives itself a name")
     value: Node = target["val"]
     return value
 
 
-def _nodes(value: Any) -> Iterator[tuple[str, Node]]:
-    """Yield all nodes of a tree with their kinds."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(each)
-        elif isinstance(each, dict):
-            for key, child in each.items():
-                if isinstance(child, dict):
-                    yield key, child
-                pending.append(child)
-
-
 def _column_name(node: Node) -> str:
     fields = node.get("fields", ())
-    if len(fields) != 1 or "String" not in fields[0]:
+    is_qualified = len(fields) != 1 or "String" not in fields[0]
+    if is_qualified:
         raise NotAnExpression("write its columns as plain names, without the table's")
     return str(fields[0]["String"].get("sval", ""))
 

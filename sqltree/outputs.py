@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 from sqltree.parsing import Node, parse
-from sqltree.references import table_named
+from sqltree.references import relation_parts, table_named
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _MAX_DEPTH = 20  # of queries in queries
@@ -107,7 +107,9 @@ def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputC
         statements = parse(sql)
     except StatementRejected:
         return unknown
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    if len(statements) != 1:
+        return unknown
+    if statements[0].kind != "SelectStmt":
         return unknown
     found = _Reader(catalog).select(statements[0].node, _Names())
     if len(found) != len(columns):
@@ -136,8 +138,13 @@ class _Names:
             visible = self.sources.get(parts[-2], ())
         else:
             return None
-        found = [column for column in visible if column.name == parts[-1]]
-        return found[0] if len(found) == 1 else None
+        found = []
+        for column in visible:
+            if column.name == parts[-1]:
+                found.append(column)
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
         """Return the columns of `*` or `name.*`."""
@@ -163,7 +170,8 @@ class _Reader:
             node = target.get("ResTarget", {})
             value = node.get("val", {})
             fields = value.get("ColumnRef", {}).get("fields", ())
-            if fields and "A_Star" in fields[-1]:
+            is_star = fields and "A_Star" in fields[-1]
+            if is_star:
                 found += names.all(_texts(fields))
                 continue
             described = self._described(value, names)
@@ -198,13 +206,17 @@ class _Reader:
                 yield alias.get("aliasname", ""), _renamed(columns, renamed)
 
     def _columns_of(self, node: Node, names: _Names) -> tuple[OutputColumn, ...]:
-        parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-        if len(parts) == 1 and parts[0] in names.ctes:
+        parts = relation_parts(node)
+        is_cte = len(parts) == 1 and parts[0] in names.ctes
+        if is_cte:
             return names.ctes[parts[0]]
         table = table_named(parts, self._catalog)
         if table is None:
             return ()
-        return tuple(OutputColumn(one.name, table=table, column=one) for one in table.columns)
+        columns = []
+        for one in table.columns:
+            columns.append(OutputColumn(one.name, table=table, column=one))
+        return tuple(columns)
 
     def _described(self, value: Node, names: _Names) -> OutputColumn:
         """Describe what the expression gives, without its name in the result."""
@@ -247,7 +259,8 @@ class _Reader:
         aggregate = _AGGREGATES.get(function)
         if aggregate is not None:
             return self._aggregated(aggregate, node, names)
-        if function in _PASSING and arguments:
+        is_passed = function in _PASSING and arguments
+        if is_passed:
             return replace(self._described(arguments[0], names), name=function)
         inners = [self._described(argument, names) for argument in arguments]
         return OutputColumn(function, function=_first_function(inners), is_computed=True)
@@ -271,7 +284,9 @@ class _Reader:
 
     def _aggregated(self, function: Aggregate, node: Node, names: _Names) -> OutputColumn:
         arguments = node.get("args", [])
-        ordered = node.get("agg_order", []) if node.get("agg_within_group") else []
+        ordered = []
+        if node.get("agg_within_group"):
+            ordered = node.get("agg_order", [])
         if ordered:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x)
             arguments = [ordered[0].get("SortBy", {}).get("node", {})]
         is_total = _adds_up(function, node)
@@ -296,18 +311,31 @@ class _Reader:
             return self._described(node.get("lexpr", {}), names)
         operator = "".join(_texts(node.get("name", ()))[-1:])
         sides = self._sides(node, names)
-        if len(sides) == 1 and operator in _SIGNS:
+        has_sign = len(sides) == 1 and operator in _SIGNS
+        if has_sign:
             return replace(sides[0], is_total=False)
-        if len(sides) == 1 and operator in _FACTORS:
-            return _multiple(sides[0], is_percent=operator == "*" and _has_hundred(node))
-        if len(sides) == 2 and operator == "/":
+        is_multiple = len(sides) == 1 and operator in _FACTORS
+        if is_multiple:
+            is_percent = operator == "*" and _has_hundred(node)
+            return _multiple(sides[0], is_percent=is_percent)
+        is_quotient = len(sides) == 2 and operator == "/"
+        if is_quotient:
             return _quotient(*sides)
-        return _sum(sides) if operator in _SIGNS else _mixture(sides)
+        if operator in _SIGNS:
+            return _sum(sides)
+        return _mixture(sides)
 
     def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
         """Describe the operands that aren't constants."""
-        operands = [node[side] for side in ("lexpr", "rexpr") if side in node]
-        return [self._described(each, names) for each in operands if not _is_constant(each)]
+        operands = []
+        for side in ("lexpr", "rexpr"):
+            if side in node:
+                operands.append(node[side])
+        found = []
+        for each in operands:
+            if not _is_constant(each):
+                found.append(self._described(each, names))
+        return found
 
 
 def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
@@ -343,7 +371,9 @@ def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
     is_total = bool(sides) and all(side.is_total for side in sides)
     sources = set()
     for side in sides:
-        if side.table and side.column:
+        if not side.table:
+            continue
+        if side.column:
             sources.add((side.table.key, side.column))
     if len(sources) == 1:
         return replace(sides[0], name="", is_computed=True, is_total=is_total)
@@ -370,8 +400,13 @@ def _written_period(form: str, cut_to: Unit | None) -> Unit | None:
         form: the format of `to_char`.
         cut_to: the unit that the times are cut to before they are written.
     """
-    is_in_order = _IN_ORDER.fullmatch(_BETWEEN.sub("", form.upper())) is not None
-    return _FORMATS.get(form, cut_to if is_in_order else None)
+    if form in _FORMATS:
+        return _FORMATS[form]
+    units = _BETWEEN.sub("", form.upper())
+    is_in_order = _IN_ORDER.fullmatch(units) is not None
+    if is_in_order:
+        return cut_to
+    return None
 
 
 def _adds_up(function: Aggregate, node: Node) -> bool:
@@ -379,7 +414,11 @@ def _adds_up(function: Aggregate, node: Node) -> bool:
 
     Distinct values and running totals would count twice.
     """
-    return function in ("sum", "count") and not node.get("agg_distinct") and "over" not in node
+    if function not in ("sum", "count"):
+        return False
+    if node.get("agg_distinct"):
+        return False
+    return "over" not in node
 
 
 def _tables_of(names: _Names) -> tuple[Table, ...]:
@@ -394,21 +433,29 @@ def _tables_of(names: _Names) -> tuple[Table, ...]:
 
 def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
     """Return the table whose rows these columns are; None for those of a subquery."""
-    table = columns[0].table if columns else None
-    if table is None or len(columns) != len(table.columns):
+    table = None
+    if columns:
+        table = columns[0].table
+    if table is None:
+        return None
+    if len(columns) != len(table.columns):
         return None
     return table
 
 
 def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[OutputColumn, ...]:
-    renamed = [
-        replace(one, name=name, is_named=True) for one, name in zip(columns, names, strict=False)
-    ]
+    renamed = []
+    for one, name in zip(columns, names, strict=False):
+        renamed.append(replace(one, name=name, is_named=True))
     return (*renamed, *columns[len(renamed) :])
 
 
 def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    return tuple(node["String"]["sval"] for node in nodes if "String" in node)
+    found = []
+    for node in nodes:
+        if "String" in node:
+            found.append(node["String"]["sval"])
+    return tuple(found)
 
 
 def _text(node: Node) -> str:

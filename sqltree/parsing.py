@@ -13,7 +13,7 @@ the process.
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,6 @@ from common.text import Text
 from common.word_files import words
 
 MAX_CHARS = 100_000
-MAX_JOINS = 250  # tables of one SELECT
 MAX_TABLES = 1_000  # tables of a statement
 MAX_NESTING = (
     600  # levels of the JSON tree, not counting chains of operators: about 120 nested subqueries
@@ -51,7 +50,8 @@ _MAX_LEXICAL_DEPTH = 4_000
 # Tokens that nest nothing: names, constants, dots; AND and OR, because PostgreSQL makes their
 # chains flat.
 _FLAT_TOKENS = words(
-    "IDENT UIDENT FCONST SCONST USCONST BCONST XCONST ICONST PARAM ASCII_46 AND OR TRUE_P FALSE_P NULL_P"
+    "IDENT UIDENT FCONST SCONST USCONST BCONST XCONST ICONST PARAM ASCII_46 "
+    "AND OR TRUE_P FALSE_P NULL_P"
 )
 COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
 _OPENING = frozenset(("ASCII_40", "ASCII_91"))
@@ -79,6 +79,20 @@ NOT_TEXT = Text(
 )
 
 Node = dict[str, Any]
+
+
+def nodes(value: Any) -> Iterator[tuple[str, Node]]:
+    """Yield all nodes below `value` with their kinds or the names of their fields."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, list):
+            pending.extend(each)
+        elif isinstance(each, dict):
+            for key, child in each.items():
+                if isinstance(child, dict):
+                    yield key, child
+            pending.extend(each.values())
 
 
 @dataclass(frozen=True)
@@ -133,7 +147,9 @@ def _encoded(sql: str) -> bytes:
 
 
 def _refuse_long_runs(sql: str) -> None:
-    if sum(len(run) ** 2 for run in _OPERATOR_RUN.findall(sql)) > _MAX_RUN_SQUARES:
+    runs = _OPERATOR_RUN.findall(sql)
+    squares = sum(len(run) ** 2 for run in runs)
+    if squares > _MAX_RUN_SQUARES:
         raise ValidationFailed(_RUN_TOO_LONG)
 
 
@@ -143,7 +159,9 @@ def _refuse_deep(sql: str) -> None:
         tokens = scan(sql).tokens
     except PgQueryError as exc:
         raise InvalidSql(_first_line(exc.message), sqlstate="42601") from exc
-    if tokens and _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
+    if not tokens:
+        return
+    if _depth_bound(token_names(tokens)) > _MAX_LEXICAL_DEPTH:
         raise ValidationFailed(TOO_DEEP)
 
 
@@ -152,7 +170,11 @@ def token_names(tokens: Any) -> list[str]:
     if not tokens:
         return []
     names = tokens[0].DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    return [names[token.token].name if token.token in names else "" for token in tokens]
+    found = []
+    for token in tokens:
+        is_known = token.token in names
+        found.append(names[token.token].name if is_known else "")
+    return found
 
 
 @dataclass
@@ -191,7 +213,9 @@ class _DepthBound:
             return
         is_name = self.is_name and name in _CASE_WORDS
         self.is_name = name in _BEFORE_NAMES
-        if not is_name and name not in _FLAT_TOKENS:
+        if is_name:
+            return
+        if name not in _FLAT_TOKENS:
             self.count(name)
 
     def count(self, name: str) -> None:
@@ -225,7 +249,8 @@ class _DepthBound:
         self.levels[-1].inner = max(self.levels[-1].inner, depth)
 
     def total(self) -> int:
-        return sum(level.depth() for level in self.levels)
+        depths = [level.depth() for level in self.levels]
+        return sum(depths)
 
 
 def _depth_bound(names: list[str]) -> int:
@@ -256,7 +281,9 @@ def _json_tree(data: bytes) -> str:
 
 def _decoded(text: str) -> Node:
     """Decode the tree. Python's decoder is fast, but fails at a chain of 400 operators."""
-    hook = _Breaks().node if len(text) > _BIG_TREE_CHARS else None
+    hook = None
+    if len(text) > _BIG_TREE_CHARS:
+        hook = _Breaks().node
     try:
         tree: Node = json.loads(text, object_hook=hook)
     except RecursionError:
@@ -321,4 +348,6 @@ def _statement(raw: Node, data: bytes) -> ParsedStatement:
 
 def _first_line(message: str) -> str:
     """Return the first line of PostgreSQL's message, cut: it may quote the rest of the text."""
-    return message.splitlines()[0][:_MAX_MESSAGE_CHARS] if message else "syntax error"
+    if message:
+        return message.splitlines()[0][:_MAX_MESSAGE_CHARS]
+    return "syntax error"

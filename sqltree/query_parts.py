@@ -11,6 +11,7 @@ from typing import Any
 from common.errors import StatementRejected
 from common.word_files import words
 from sqltree.parsing import parse
+from sqltree.references import relation_parts
 
 _MAX_DEPTH = 12
 _MAX_CHARS = 80  # of one text
@@ -21,7 +22,8 @@ _SUBQUERY = "(SELECT …)"
 # Functions that make one figure of many rows. Others of the connected server count as plain
 # functions.
 _AGGREGATES = words(
-    "sum avg count min max array_agg string_agg bool_and bool_or every stddev stddev_pop stddev_samp variance "
+    "sum avg count min max array_agg string_agg bool_and bool_or every "
+    "stddev stddev_pop stddev_samp variance "
     "percentile_cont percentile_disc mode json_agg jsonb_agg"
 )
 
@@ -43,7 +45,7 @@ class QueryParts:
 
 @dataclass(frozen=True)
 class Difference:
-    """How two queries differ in one part: the texts that only the first, or only the second, has."""
+    """How two queries differ in one part: the texts that only one of them has."""
 
     part: str
     without: tuple[str, ...]
@@ -80,18 +82,26 @@ class _Reading:
 
     def __init__(self, tree: Node) -> None:
         self._nodes = list(_nodes(tree))
-        self._names = {
-            table["alias"]["aliasname"]: table["relname"]
-            for kind, table in self._nodes
-            if kind == "RangeVar" and "alias" in table
-        }
+        self._names: dict[str, str] = {}
+        for table in self._all("RangeVar"):
+            if "alias" in table:
+                alias = table["alias"]["aliasname"]
+                self._names[alias] = table["relname"]
 
     def parts(self) -> QueryParts:
         selects = self._all("SelectStmt")
-        conditions = list(self._conditions(selects))
-        links = [self._link(each) for each in conditions if _links(each)]
-        filters = [self._said(each) for each in conditions if not _links(each)]
-        orders = [each for each in selects if "sortClause" in each or "limitCount" in each]
+        links = []
+        filters = []
+        for condition in self._conditions(selects):
+            if _links(condition):
+                links.append(self._link(condition))
+            else:
+                filters.append(self._said(condition))
+        orders = []
+        for select in selects:
+            is_ordered = "sortClause" in select or "limitCount" in select
+            if is_ordered:
+                orders.append(select)
         return QueryParts(
             tables=frozenset(map(_table, self._all("RangeVar"))),
             joins=_texts([*links, *self._using()]),
@@ -103,7 +113,11 @@ class _Reading:
         )
 
     def _all(self, kind: str) -> list[Node]:
-        return [node for each, node in self._nodes if each == kind]
+        found = []
+        for each, node in self._nodes:
+            if each == kind:
+                found.append(node)
+        return found
 
     def _conditions(self, selects: Iterable[Node]) -> Iterator[Node]:
         for select in selects:
@@ -140,11 +154,15 @@ class _Reading:
         for each in select.get("sortClause", ()):
             key = each["SortBy"]
             keys.append(self._said(_shown_as(key["node"], select)) + _direction(key))
-        limit = f" LIMIT {self._said(select['limitCount'])}" if "limitCount" in select else ""
+        limit = ""
+        if "limitCount" in select:
+            limit = f" LIMIT {self._said(select['limitCount'])}"
         return ", ".join(keys) + limit
 
     def _said(self, node: Node | None, depth: int = 0) -> str:
-        if not node or depth > _MAX_DEPTH:
+        if not node:
+            return _CUT
+        if depth > _MAX_DEPTH:
             return _CUT
         kind, value = next(iter(node.items()))
         if kind == "ColumnRef":
@@ -171,17 +189,21 @@ def _nodes(tree: Node) -> Iterator[tuple[str, Node]]:
             pending.extend(reversed(each))
         elif isinstance(each, Mapping):
             for kind, value in each.items():
-                if kind[0].isupper() and isinstance(value, Mapping):
+                if not kind[0].isupper():
+                    continue
+                if isinstance(value, Mapping):
                     yield kind, value
             pending.extend(reversed(list(each.values())))
 
 
 def _conjuncts(condition: Node | None) -> Iterator[Node]:
-    pending = [condition] if condition else []
+    pending = []
+    if condition:
+        pending = [condition]
     while pending:
         each = pending.pop()
-        inner = each.get("BoolExpr")
-        if inner and inner["boolop"] == "AND_EXPR":
+        inner = each.get("BoolExpr", {})
+        if inner.get("boolop") == "AND_EXPR":
             pending.extend(reversed(inner["args"]))
         else:
             yield each
@@ -211,29 +233,41 @@ def _shown_as(key: Node, select: Node) -> Node:
 def _links(condition: Node) -> bool:
     """Tell whether the condition equates columns of two tables."""
     node = condition.get("A_Expr", {})
-    if node.get("kind") != "AEXPR_OP" or _operator(node) != "=":
+    if node.get("kind") != "AEXPR_OP":
+        return False
+    if _operator(node) != "=":
         return False
     left = _reference(node.get("lexpr"))
     right = _reference(node.get("rexpr"))
     are_qualified = len(left) > 1 and len(right) > 1
-    return are_qualified and left[0] != right[0]
+    if not are_qualified:
+        return False
+    return left[0] != right[0]
 
 
 def _reference(node: Node | None) -> list[str]:
     """Return the parts of a column's name; empty for any other expression."""
-    column = (node or {}).get("ColumnRef", {})
-    return [_name(field) for field in column.get("fields", ())]
+    if node is None:
+        return []
+    fields = node.get("ColumnRef", {}).get("fields", ())
+    return list(map(_name, fields))
 
 
 def _operands(kind: str, value: Any) -> list[Node]:
     """Return the parts of an expression that its text shows."""
     match kind:
         case "A_Expr":
-            return [value[side] for side in ("lexpr", "rexpr") if side in value]
+            found = []
+            for side in ("lexpr", "rexpr"):
+                if side in value:
+                    found.append(value[side])
+            return found
         case "List":
             return list(value["items"])
         case "SubLink":
-            return [value["testexpr"]] if "testexpr" in value else []
+            if "testexpr" in value:
+                return [value["testexpr"]]
+            return []
         case "TypeCast" | "NullTest":
             return [value["arg"]]
         case "A_Const" | "SelectStmt":
@@ -245,12 +279,20 @@ def _operands(kind: str, value: Any) -> list[Node]:
 def _arguments(value: Any) -> list[Node]:
     if not isinstance(value, Mapping):
         return []
-    return [each for each in value.get("args", ()) if isinstance(each, Mapping)]
+    found = []
+    for each in value.get("args", ()):
+        if isinstance(each, Mapping):
+            found.append(each)
+    return found
 
 
 def _call(value: Node, arguments: Sequence[str]) -> str:
-    distinct = "DISTINCT " if value.get("agg_distinct") else ""
-    listed = "*" if value.get("agg_star") else ", ".join(arguments)
+    distinct = ""
+    if value.get("agg_distinct"):
+        distinct = "DISTINCT "
+    listed = "*"
+    if not value.get("agg_star"):
+        listed = ", ".join(arguments)
     return f"{_called(value)}({distinct}{listed})"
 
 
@@ -270,19 +312,23 @@ def _constant(value: Node) -> str:
             inner = held.get(kind, held.get("boolval", ""))
             if kind == "sval":
                 return f"'{inner}'"
-            return "0" if inner == "" else str(inner)  # the tree leaves out what is zero
+            return str(inner) or "0"  # the tree leaves out what is zero
     return "0"
 
 
 def _operator(value: Node) -> str:
     kind, name = value.get("kind", ""), _name(value["name"][-1])
     if kind == "AEXPR_IN":
-        return "IN" if name == "=" else "NOT IN"
+        if name == "=":
+            return "IN"
+        return "NOT IN"
     return name
 
 
 def _direction(key: Node) -> str:
-    return " DESC" if key.get("sortby_dir") == "SORTBY_DESC" else ""
+    if key.get("sortby_dir") == "SORTBY_DESC":
+        return " DESC"
+    return ""
 
 
 def _called(call: Node) -> str:
@@ -290,16 +336,19 @@ def _called(call: Node) -> str:
 
 
 def _table(node: Node) -> str:
-    return ".".join(node[part] for part in ("schemaname", "relname") if part in node)
+    return ".".join(relation_parts(node))
 
 
 def _name(field: Node) -> str:
-    return str(field["String"].get("sval", "")) if "String" in field else "*"
+    if "String" in field:
+        return str(field["String"].get("sval", ""))
+    return "*"
 
 
 def _texts(said: Iterable[str]) -> frozenset[str]:
-    texts = sorted({_shortened(text) for text in said})
-    return frozenset(texts[:_MAX_TEXTS])
+    shortened = set(map(_shortened, said))
+    first = sorted(shortened)[:_MAX_TEXTS]
+    return frozenset(first)
 
 
 def _shortened(text: str) -> str:

@@ -6,7 +6,7 @@ PostgreSQL does. Columns of subqueries, CTEs and functions are left out.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,7 +56,8 @@ class ColumnComparison:
         text = self.text
         if self.folds_case:
             text, value = text.casefold(), value.casefold()
-        if self.before and self.after:
+        is_within = self.before and self.after
+        if is_within:
             return text in value
         if self.before:
             return value.endswith(text)
@@ -99,6 +100,24 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
     )
 
 
+def relation_parts(node: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the name of a relation as it is written: with its schema, or alone."""
+    if "schemaname" in node:
+        return (node["schemaname"], node["relname"])
+    return (node["relname"],)
+
+
+def stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table | None:
+    """Return the table that an item of a FROM reads under its own columns' names."""
+    parts = relation_parts(node)
+    is_cte = len(parts) == 1 and parts[0] in ctes
+    if is_cte:
+        return None
+    if "colnames" in node.get("alias", {}):
+        return None
+    return table_named(parts, catalog)
+
+
 def table_named(parts: tuple[str, ...], catalog: Catalog) -> Table | None:
     """Return the table that (`name`,) or (`schema`, `name`) leads to."""
     if len(parts) > 1:
@@ -133,7 +152,8 @@ class _Scope:
             if len(found) == 1:
                 return found[0]
             is_ended = bool(found) or None in tables or len(name) > 1
-            if tables and is_ended:
+            is_other = tables and is_ended
+            if is_other:
                 return None
             scope = scope.outer
         return None
@@ -150,8 +170,12 @@ class _Scope:
 def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Table, Column]]:
     found = []
     for table in tables:
-        column = table.column(name) if table else None
-        if table and column:
+        column = None
+        if table:
+            column = table.column(name)
+        if not table:
+            continue
+        if column:
             found.append((table, column))
     return found
 
@@ -166,7 +190,9 @@ class _Place:
 
     @property
     def must_hold(self) -> bool:
-        return self.is_filter and not self.is_negated
+        if not self.is_filter:
+            return False
+        return not self.is_negated
 
 
 class _Reader:
@@ -184,7 +210,8 @@ class _Reader:
         while self._pending:
             value, place = self._pending.pop()
             if isinstance(value, list):
-                self._pending.extend((item, place) for item in value)
+                for item in value:
+                    self._pending.append((item, place))
             elif isinstance(value, dict):
                 for key, child in value.items():
                     self._enter(key, child, place)
@@ -197,10 +224,12 @@ class _Reader:
 
     def _enter_node(self, key: str, node: Node, place: _Place) -> None:
         is_part_of_union = key in ("larg", "rarg") and "op" in node
-        if key == "SelectStmt" or is_part_of_union:
+        is_query = key == "SelectStmt" or is_part_of_union
+        if is_query:
             self._enter_select(node, place)
             return
-        if key == "A_Expr" and place.must_hold:
+        is_compared = key == "A_Expr" and place.must_hold
+        if is_compared:
             self.comparisons.extend(self._compared(node, place.scope))
         elif key == "ResTarget" and "name" in node:
             self.labels.add(node["name"])
@@ -227,7 +256,7 @@ class _Reader:
             ((kind, node),) = pending.pop().items()
             alias = node.get("alias", {}).get("aliasname")
             if kind == "RangeVar":
-                yield alias or node["relname"], self._base_table(node, ctes)
+                yield alias or node["relname"], stored_table(node, self._catalog, ctes)
             elif kind == "JoinExpr" and alias is None:
                 pending += [node["larg"], node["rarg"]]
             elif kind == "RangeTableSample":
@@ -235,23 +264,23 @@ class _Reader:
             elif alias is not None:
                 yield alias, None
 
-    def _base_table(self, node: Node, ctes: frozenset[str]) -> Table | None:
-        parts = tuple(node[key] for key in ("schemaname", "relname") if key in node)
-        is_cte = len(parts) == 1 and parts[0] in ctes
-        if is_cte or "colnames" in node.get("alias", {}):
-            return None
-        return table_named(parts, self._catalog)
-
     def _compared(self, node: Node, scope: _Scope) -> Iterator[ColumnComparison]:
         operator = (node.get("kind"), _operator(node))
         if operator not in _COMPARING:
             return
         left, right = _bare(node.get("lexpr", {})), _bare(node.get("rexpr", {}))
-        if operator == _EQUALS and "ColumnRef" not in left:
+        is_turned = operator == _EQUALS and "ColumnRef" not in left
+        if is_turned:
             left, right = right, left
         fields = left.get("ColumnRef", {}).get("fields", ())
-        name = tuple(part["String"]["sval"] for part in fields if "String" in part)
-        found = scope.column(name) if name else None
+        names = []
+        for part in fields:
+            if "String" in part:
+                names.append(part["String"]["sval"])
+        name = tuple(names)
+        found = None
+        if name:
+            found = scope.column(name)
         if found is None:
             return
         for item in _items(right):
@@ -267,7 +296,9 @@ class _Reader:
             return None
         start = len(self._data[: constant.get("location", 0)].decode("utf-8", "replace"))
         written = _LITERAL.match(self._sql, start)
-        if written is None or written.group()[1:-1].replace("''", "'") != value:
+        if written is None:
+            return None
+        if written.group()[1:-1].replace("''", "'") != value:
             return None
         return _Literal(value, start, written.end())
 
@@ -283,9 +314,11 @@ class _Literal:
 
 def _items(node: Node) -> list[Node]:
     """Return the members of a list or an array that a column is compared with, or the one value."""
-    listed = node.get("List", {}).get("items")
-    items = listed or node.get("A_ArrayExpr", {}).get("elements") or [node]
-    return items if isinstance(items, list) else []
+    for kind, key in (("List", "items"), ("A_ArrayExpr", "elements")):
+        members: list[Node] = node.get(kind, {}).get(key, [])
+        if members:
+            return members
+    return [node]
 
 
 def _comparison(
@@ -317,14 +350,17 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
         return replace(place, is_filter=False)
     is_not = key == "BoolExpr" and node.get("boolop") == "NOT_EXPR"
     is_all = key == "SubLink" and node.get("subLinkType") == "ALL_SUBLINK"
-    if is_not or is_all:
+    is_negating = is_not or is_all
+    if is_negating:
         return replace(place, is_negated=True)
     return place
 
 
 def _operator(node: Node) -> str:
     names = node.get("name", ())
-    return names[-1]["String"]["sval"] if names else ""
+    if not names:
+        return ""
+    return str(names[-1]["String"]["sval"])
 
 
 def _bare(node: Node) -> Node:

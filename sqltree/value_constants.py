@@ -22,7 +22,8 @@ _OTHER_ROLES = frozenset(("limit", "offset", "interval", "neutral"))
 _NO_NUMBERS = (Decimal(0), Decimal(1))  # say nothing by themselves
 _UNIT_FUNCTIONS = frozenset(("date_trunc", "date_part", "extract", "to_char"))
 _UNITS = re.compile(
-    r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?|(iso)?(dow|year)|doy|epoch"
+    r"(milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|quarters?|years?"
+    r"|(iso)?(dow|year)|doy|epoch"
     r"|(?:FM|IYYY|YY|MM|Mon(?:th)?|DD|ID|Q|IW|WW|HH(?:24|12)?|MI|SS|[-/:. \"])+",
     re.IGNORECASE,
 )
@@ -33,7 +34,8 @@ _CONVERSIONS = frozenset(
 _LABEL = re.compile(r"\A(?!.*\d{5})[a-z_][a-z0-9_]*")
 _WORDS = Words(Path(__file__).with_name("label_words.toml"))
 _FIGURES = re.compile(
-    rf"{'|'.join(_WORDS.phrases('figures.han'))}|\b(?:{'|'.join(_WORDS.phrases('figures.latin'))})\b"
+    rf"{'|'.join(_WORDS.phrases('figures.han'))}"
+    rf"|\b(?:{'|'.join(_WORDS.phrases('figures.latin'))})\b"
     r"|[_\s()（）%/]|(?<!\d)\d{1,4}(?!\d)"
 )
 _NAMES = frozenset(("IDENT", "UIDENT"))
@@ -46,24 +48,32 @@ def holds_values(sql: str, said: str = "") -> bool:
         said: what the catalogue says, names and comments, in lower case.
     """
     constants = constants_of(sql)
-    if constants is None or any(map(_may_be_stored, constants)):
+    if constants is None:
+        return True
+    if any(map(_may_be_stored, constants)):
         return True
     return _is_annotated(sql, said)
 
 
 def _may_be_stored(constant: Constant) -> bool:
     if constant.kind == "text":
-        return constant.role != "interval" and not _is_unit(constant)
+        if constant.role == "interval":
+            return False
+        return not _is_unit(constant)
     if constant.role in _OTHER_ROLES:
         return False
     number = Decimal(constant.value)
     if number in _NO_NUMBERS:
         return False
-    return constant.role != "factor" or not _converts(number)
+    if constant.role != "factor":
+        return True
+    return not _converts(number)
 
 
 def _is_unit(text: Constant) -> bool:
-    return text.operator in _UNIT_FUNCTIONS and _UNITS.fullmatch(text.value) is not None
+    if text.operator not in _UNIT_FUNCTIONS:
+        return False
+    return _UNITS.fullmatch(text.value) is not None
 
 
 def _converts(number: Decimal) -> bool:
@@ -72,7 +82,9 @@ def _converts(number: Decimal) -> bool:
     `id / 900001 = 1` asks for one row.
     """
     is_power_of_ten = abs(number).normalize().as_tuple().digits == (1,)
-    return is_power_of_ten or abs(number) in _CONVERSIONS
+    if is_power_of_ten:
+        return True
+    return abs(number) in _CONVERSIONS
 
 
 def _is_annotated(sql: str, said: str) -> bool:
@@ -83,14 +95,18 @@ def _is_annotated(sql: str, said: str) -> bool:
         if kind in COMMENTS:
             return True
         text = data[token.start : token.end].decode("utf-8", "replace")
-        if kind in _NAMES and not _is_plain(text, said):
+        if kind not in _NAMES:
+            continue
+        if not _is_plain(text, said):
             return True
     return False
 
 
 def _is_plain(name: str, said: str) -> bool:
-    is_quoted = name.startswith('"')
-    plain = name[1:-1].replace('""', '"') if is_quoted else name.lower()
+    plain = name.lower()
+    if name.startswith('"'):
+        plain = name[1:-1].replace('""', '"')
     if _LABEL.fullmatch(plain):
         return True
-    return all(part in said for part in _FIGURES.split(plain.lower()))
+    parts = _FIGURES.split(plain.lower())
+    return all(part in said for part in parts)

@@ -51,7 +51,9 @@ def text_of(select: Node) -> str:
 
 def _is_same(text: str, select: Node) -> bool:
     statements = parse(text)
-    return len(statements) == 1 and is_equal(statements[0].node, select)
+    if len(statements) != 1:
+        return False
+    return is_equal(statements[0].node, select)
 
 
 def is_equal(one: Any, other: Any) -> bool:
@@ -60,7 +62,9 @@ def is_equal(one: Any, other: Any) -> bool:
         keys = (one.keys() | other.keys()) - _PLACES
         return all(is_equal(one.get(key), other.get(key)) for key in keys)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(is_equal, one, other))
+        if len(one) != len(other):
+            return False
+        return all(map(is_equal, one, other))
     return bool(one == other)
 
 
@@ -91,4 +95,7 @@ def _fill(message: Any, node: Node) -> None:
 @cache
 def _fields(descriptor: Any) -> dict[str, Any]:
     """Return the fields of a kind of message, by their names in libpg_query's JSON."""
-    return {field.json_name: field for field in descriptor.fields}
+    fields = {}
+    for field in descriptor.fields:
+        fields[field.json_name] = field
+    return fields

@@ -344,9 +344,9 @@ WHERE a.attgenerated <> '' AND {IS_USER_SCHEMA}
 GROUP BY n.nspname, c.relname, a.attname
 """
 
-# schema, name, query
+# schema, name, query, whether its rows are stored
 VIEWS = f"""
-SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid)
+SELECT n.nspname, c.relname, pg_catalog.pg_get_viewdef(c.oid), c.relkind = 'm'
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('v', 'm') AND {IS_USER_SCHEMA}
 """

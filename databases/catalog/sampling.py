@@ -45,7 +45,7 @@ _BOUNDS = (
     "(SELECT ARRAY[pg_catalog.min({column})::text, pg_catalog.max({column})::text]"
     " FROM s WHERE pg_catalog.isfinite({column}))"
 )
-_IS_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?!.*BC)").match
+_DAY = re.compile(r"\d{4}-\d\d-\d\d").match
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Sampler:
         Years BC and infinity are left out, because as texts they are not in order.
         """
         given = [moment for moment in moments if moment is not None]
-        days = sorted(moment[:10] for moment in given if _IS_MOMENT(moment))
+        days = sorted(moment[:10] for moment in given if _DAY(moment) and "BC" not in moment)
         if days:
             self._periods[key] = (days[0], days[-1])
 

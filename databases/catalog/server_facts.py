@@ -47,10 +47,12 @@ async def _followable(facts: ServerFacts, connection: Connection) -> ServerFacts
     """Return the facts, with what the server runs when a relation is read: views' queries,
     policies, generated columns.
     """
+    definitions, materialized = await _read_views(connection)
     return replace(
         facts,
         column_sources=await _read_generated(connection),
-        view_definitions=await _read_views(connection),
+        view_definitions=definitions,
+        materialized_views=materialized,
         read_functions=await _read_functions_run(connection),
         read_conditions=await _read_conditions(connection),
         is_followable=True,
@@ -85,9 +87,10 @@ async def _read_parents(connection: Connection) -> Mapping[Key, frozenset[Key]]:
     return {key: frozenset(above) for key, above in parents.items()}
 
 
-async def _read_views(connection: Connection) -> Mapping[Key, str]:
-    """Return views' queries, all empty when a lock keeps one from being read; a view with an empty
-    one is never harmless.
+async def _read_views(connection: Connection) -> tuple[Mapping[Key, str], frozenset[Key]]:
+    """Return views' queries, and which of them are materialised.
+
+    All are empty when a lock keeps one from being read; a view with an empty one is never harmless.
     """
     try:
         rows = (await connection.query(queries.VIEWS)).rows
@@ -97,7 +100,14 @@ async def _read_views(connection: Connection) -> Mapping[Key, str]:
         _log.warning("views' definitions can't be read now: SQLSTATE %s", exc.pgcode)
         without_definitions = queries.VIEWS.replace("pg_catalog.pg_get_viewdef(c.oid)", "NULL")
         rows = (await connection.query(without_definitions)).rows
-    return {(schema, name): definition or "" for schema, name, definition in rows}
+    definitions: dict[Key, str] = {}
+    materialized: set[Key] = set()
+    for schema, name, definition, is_materialized in rows:
+        key = (schema, name)
+        definitions[key] = definition or ""
+        if is_materialized == "t":
+            materialized.add(key)
+    return definitions, frozenset(materialized)
 
 
 async def _known_facts(connection: Connection) -> ServerFacts:

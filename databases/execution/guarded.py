@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql
+from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql, StatementRejected
 from common.ports import Database, RowStream
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
@@ -23,13 +23,14 @@ from databases.execution.plan_estimate import CostLimits, with_known_scans
 from databases.execution.postgres import PostgresDatabase
 from databases.row_context import RowContext
 from databases.row_view import ALL_ROWS, RowView
-from guard import BUILTIN, Guard, Inspection
+from guard import BUILTIN, Guard, Inspection, refusal_texts
 from guard.facts import Key
 from sqltree.parsing import QUICK_CHARS
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
+_OUT_OF_RANGE = "22003"
 _PATIENCE_S = 0.03  # that the caller who finds a changed catalogue waits for its preparation
 
 _ADMITTED = 64  # statements of which it is known that their plan is within the limits
@@ -50,6 +51,7 @@ class Proven:
         tells: whether what PostgreSQL says of it may be shown as it is: estimates, values in
             messages. Not where it reads tables that may hide rows.
         gathered_chars: see `Inspection`.
+        limits_amounts: whether PostgreSQL was told to refuse large amounts of `repeat` and others.
     """
 
     statement: str
@@ -57,6 +59,7 @@ class Proven:
     context: RowContext | None = None
     tells: bool = True
     gathered_chars: int | None = None
+    limits_amounts: bool = False
 
     @property
     def sql_as_run(self) -> str | None:
@@ -246,18 +249,25 @@ class GuardedDatabase(ExecutingDatabase):
             await self.inspect(sql)
             raise
         found = await self.inspect(sql)
+        proven = Proven(
+            found.statement,
+            found.sent,
+            gathered_chars=found.gathered_chars,
+            limits_amounts=bool(found.amounts),
+        )
         if view.is_open:
-            return Proven(found.statement, found.sent, gathered_chars=found.gathered_chars)
+            return proven
         sent = found.sent
         if not view.rows.is_open:
-            sent = await self._rewritten(found.statement, view)
+            sent = await self._rewritten(found, view)
         tells = not self._hides_rows_of(found)
-        return Proven(found.statement, sent, view.context, tells, found.gathered_chars)
+        return replace(proven, sent=sent, context=view.context, tells=tells)
 
-    async def _rewritten(self, statement: str, view: RowView) -> str:
-        if len(statement) <= QUICK_CHARS:
-            return view.rows.rewritten(statement, self._whole, self._guard.qualify)
-        rewrite = partial(view.rows.rewritten, statement, self._whole, self._guard.qualify)
+    async def _rewritten(self, found: Inspection, view: RowView) -> str:
+        qualify = partial(self._guard.qualify, amounts=found.amounts)
+        rewrite = partial(view.rows.rewritten, found.statement, self._whole, qualify)
+        if len(found.statement) <= QUICK_CHARS:
+            return rewrite()
         return await asyncio.get_running_loop().run_in_executor(self._judge, rewrite)
 
     def _hides_rows_of(self, found: Inspection) -> bool:
@@ -308,6 +318,9 @@ class GuardedDatabase(ExecutingDatabase):
         except (InvalidSql, ForbiddenObject) as error:
             known = await self._learned()
             told = discreet(error, proven.statement, known.catalog, known.facts)
+            if proven.limits_amounts and _is_smallint_overflow(told):
+                text = refusal_texts.AMOUNT_TOO_LARGE
+                told = InvalidSql(text.en, detail_zh=text.zh, sqlstate=_OUT_OF_RANGE)
             if isinstance(told, InvalidSql):
                 if not proven.tells:
                     told = without_values(told, proven.statement)
@@ -325,6 +338,13 @@ class GuardedDatabase(ExecutingDatabase):
     def close(self) -> None:
         """Close idle connections, which other actors may share; the next use opens new ones."""
         self._inner.close()
+
+
+def _is_smallint_overflow(error: StatementRejected) -> bool:
+    """Tell whether PostgreSQL refused a number that is no smallint."""
+    if not isinstance(error, InvalidSql):
+        return False
+    return error.sqlstate == _OUT_OF_RANGE and "smallint" in error.detail
 
 
 class DiscreetRows:

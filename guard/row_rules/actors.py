@@ -78,7 +78,9 @@ class ActorRows:
         """Return what this means for each table of the catalogue. Following thousands of views
         takes a while.
         """
-        return RowLimits() if self.rules is None else self.rules.limits(self, known)
+        if self.rules is None:
+            return RowLimits()
+        return self.rules.limits(self, known)
 
 
 OPEN = ActorRows()
@@ -146,9 +148,11 @@ class RowRules:
             is_ruled = all(grant.rows is not None for grant in grants)
             if is_ruled:
                 ruled.add(rule.key)
-            if is_ruled or columns:
+            is_limited = is_ruled or columns
+            if is_limited:
                 counting[rule.key] = places
-                masked.update((*rule.key, column) for column in columns)
+                for column in columns:
+                    masked.add((*rule.key, column))
                 used.update(*map(_placeholders, grants))
         if not counting:
             return OPEN
@@ -200,10 +204,11 @@ class RowRules:
                 closed.add(key)
                 continue
             if table is not None:
-                ruled.update([key] if table.rule in rows.ruled else [])
-                masked.update(
-                    (*key, column) for *rule, column in rows.masked if tuple(rule) == table.rule
-                )
+                if table.rule in rows.ruled:
+                    ruled.add(key)
+                for *rule, column in rows.masked:
+                    if tuple(rule) == table.rule:
+                        masked.add((*key, column))
         return RowLimits(frozenset(closed), frozenset(ruled), frozenset(masked))
 
     def _rewrite(self, statement: str, rows: ActorRows, bound: _Bound, qualify: Qualify) -> str:
@@ -216,7 +221,9 @@ class RowRules:
 
         def finish(select: Node) -> bool:
             is_qualified = qualify(select)
-            return self._unseen.qualify(select) or is_qualified
+            if self._unseen.qualify(select):
+                return True
+            return is_qualified
 
         rule = self._relations(rows, bound).of
         return rewrite(statement, facts, tables, rule, show, finish)
@@ -248,14 +255,20 @@ class RowRules:
 
 def _values_of(actor: Actor, used: set[str]) -> ActorValues:
     """Return the actor's values for the placeholders that are used."""
-    user_id = actor.user_id if "user_id" in used else None
-    groups = sorted(set(actor.groups)) if "groups" in used else ()
+    user_id = None
+    if "user_id" in used:
+        user_id = actor.user_id
+    groups: list[str] = []
+    if "groups" in used:
+        groups = sorted(set(actor.groups))
     return ActorValues(user_id, tuple(groups))
 
 
 def _placeholders(grant: Grant) -> frozenset[str]:
     """Return the names of the placeholders in the grant's SQL."""
-    found = set(grant.rows.placeholders) if grant.rows is not None else set()
+    found: set[str] = set()
+    if grant.rows is not None:
+        found.update(grant.rows.placeholders)
     for _, mask in grant.masks:
         found |= mask.placeholders
     return frozenset(found)

@@ -7,10 +7,9 @@ Those that the query reads are grouped by as well, which makes the same groups.
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from guard.row_rules.predicates import nodes
 from guard.row_rules.row_references import FromItem
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 # Parts of a SELECT whose columns must be grouped by or stand in aggregates.
 _READING = ("targetList", "havingClause", "sortClause", "distinctClause", "windowClause")
@@ -40,7 +39,9 @@ def group_by_all(select: Node, items: Sequence[FromItem], keys: Sequence[Sequenc
 
 def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...]]) -> bool:
     """Tell whether all columns of the item's primary key are grouped by."""
-    if item.table is None or not key:
+    if item.table is None:
+        return False
+    if not key:
         return False
     for stored in key:
         column = item.columns[item.table.columns.index(stored)]
@@ -51,7 +52,9 @@ def _groups_by_key(item: FromItem, key: Sequence[str], names: set[tuple[str, ...
 
 def _is_in(names: Collection[tuple[str, ...]], item: FromItem, column: str) -> bool:
     """Tell whether the column is among the names, alone or behind the item's name."""
-    return (column,) in names or (item.called, column) in names
+    if (column,) in names:
+        return True
+    return (item.called, column) in names
 
 
 def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
@@ -60,12 +63,16 @@ def _grouped_names(value: Node, select: Node) -> Iterator[tuple[str, ...]]:
     """
     targets = [target["ResTarget"] for target in select.get("targetList", ())]
     name = _name(value)
-    place = value.get("A_Const", {}).get("ival", {}).get("ival", 0)
+    number = value.get("A_Const", {}).get("ival", {})
+    place = number.get("ival", 0)
     if 0 < place <= len(targets):
-        name = _name(targets[place - 1].get("val", {}))
+        target = targets[place - 1]
+        name = _name(target.get("val", {}))
     if name:
         yield name
-    yield from (_name(target.get("val", {})) for target in targets if name == (target.get("name"),))
+    for target in targets:
+        if name == (target.get("name"),):
+            yield _name(target.get("val", {}))
 
 
 def _name(value: Node) -> tuple[str, ...]:
@@ -79,13 +86,20 @@ def _read_columns(
 
     None stands for the item's row as a whole.
     """
-    read = {strings(node["fields"])[-2:] for node in _references(select)}
+    read = set()
+    for node in _references(select):
+        name = strings(node["fields"])
+        read.add(name[-2:])
     is_all = ("*",) in read or (item.called, "*") in read
     for column in item.columns:
-        is_read = is_all or _is_in(read, item, column)
-        if is_read and not _is_in(names, item, column):
+        is_grouped = _is_in(names, item, column)
+        if is_grouped:
+            continue
+        if is_all or _is_in(read, item, column):
             yield column
-    if (item.called,) in read and item.called not in item.columns:
+    is_read = (item.called,) in read
+    is_row = item.called not in item.columns
+    if is_read and is_row:
         yield None
 
 
@@ -98,5 +112,8 @@ def _references(select: Node) -> Iterator[Node]:
 
 
 def _reference(name: str, column: str | None) -> Node:
-    parts = (name,) if column is None else (name, column)
-    return {"ColumnRef": {"fields": [{"String": {"sval": part}} for part in parts]}}
+    parts = [name]
+    if column is not None:
+        parts.append(column)
+    fields = [{"String": {"sval": part}} for part in parts]
+    return {"ColumnRef": {"fields": fields}}

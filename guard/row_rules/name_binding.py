@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from guard.facts import Key, ServerFacts
-from guard.row_rules.predicates import OperatorSql, nodes
+from guard.row_rules.predicates import OperatorSql
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 from sqltree.writing import is_equal
 
 SYSTEM_COLUMNS = ("tableoid", "ctid", "xmin", "cmin", "xmax", "cmax")
+_SELECT_KEYS = frozenset(("SelectStmt", "larg", "rarg"))
 _COMPARISONS = frozenset((symbol,) for symbol in ("=", "<>", "<", "<=", ">", ">="))
 # Clauses in which a plain name means an output of the query, if it has one of that name and no
 # column of its own.
@@ -53,8 +54,10 @@ class BoundItem:
         """
         if self.columns is None:
             return
-        if column not in self.columns and column not in SYSTEM_COLUMNS:
-            raise Unbound(f"{self.called or self.name} has no column {column}")
+        is_known = column in self.columns or column in SYSTEM_COLUMNS
+        if not is_known:
+            called = self.called or self.name
+            raise Unbound(f"{called} has no column {column}")
 
 
 _Levels = tuple[tuple[BoundItem, ...], ...]
@@ -87,8 +90,10 @@ class BoundNames:
     def refuse_computed(self, masked: frozenset[str], facts: ServerFacts) -> None:
         """Refuse masks that a generated column would see through."""
         key = self.table.key or ("", "")
-        for column in sorted((self.table.columns or frozenset()) - masked):
-            sources = masked.intersection(facts.column_sources.get((*key, column), ()))
+        columns = self.table.columns or frozenset()
+        for column in sorted(columns - masked):
+            computed_from = facts.column_sources.get((*key, column), ())
+            sources = masked.intersection(computed_from)
             if sources:
                 raise Unbound(
                     f"{column} is computed from {min(sources)}, which is masked: mask {column}, too"
@@ -103,7 +108,7 @@ class BoundNames:
         for key, child in value.items():
             if key == "ColumnRef":
                 self._resolve(child, levels)
-            elif key in ("SelectStmt", "larg", "rarg") and "op" in child:
+            elif key in _SELECT_KEYS and "op" in child:
                 self._select(child, levels)
             else:
                 self._visit(child, levels)
@@ -126,7 +131,10 @@ class BoundNames:
             if key == "fromClause":
                 continue
             if key in _NAMING_OUTPUTS:
-                others = [each for each in child if _plain_name(each) not in outputs]
+                others = []
+                for each in child:
+                    if _plain_name(each) not in outputs:
+                        others.append(each)
                 self._visit(others, inner)
             else:
                 self._visit(child, inner)
@@ -146,7 +154,9 @@ class BoundNames:
             self._visit(node.get("quals", {}), (tuple(items), *levels))
         elif kind in ("RangeSubselect", "RangeFunction") and has_alias:
             is_lateral = kind == "RangeFunction" or bool(node.get("lateral"))
-            visible = (tuple(items), *levels) if is_lateral else levels
+            visible = levels
+            if is_lateral:
+                visible = (tuple(items), *levels)
             self._visit(_without(node, "alias"), visible)
             items.append(BoundItem(node["alias"]["aliasname"], _columns_of(node)))
         else:
@@ -156,13 +166,16 @@ class BoundNames:
         """Return the table; its node gets the schema."""
         key = self._facts.key(node.get("schemaname"), node["relname"])
         columns = self._facts.attributes.get(key)
-        if key not in self._facts.relations or columns is None:
+        if key not in self._facts.relations:
+            raise Unbound(f"there is no table {'.'.join(key)}")
+        if columns is None:
             raise Unbound(f"there is no table {'.'.join(key)}")
         node.pop("catalogname", None)
         node["schemaname"] = key[0]
         alias = node.get("alias", {})
         named = strings(alias.get("colnames", ()))
-        names = frozenset((*named, *(column.name for column in columns[len(named) :])))
+        unnamed = columns[len(named) :]
+        names = frozenset(named).union(column.name for column in unnamed)
         if not alias:
             node["alias"] = {"aliasname": key[1]}
         return BoundItem(alias.get("aliasname", key[1]), names, None if alias else key)
@@ -184,28 +197,32 @@ class BoundNames:
         if column == "*":
             raise Unbound("name its columns one by one, whole rows are not allowed in it")
         is_column = column in (self.table.columns or ())
-        if is_column and column not in self._readable:
+        if not is_column:
+            return
+        if column not in self._readable:
             raise Unbound(f"the role may not read the column {column}")
 
     def _named(self, parts: tuple[str, ...], levels: _Levels) -> BoundItem:
         """Return the item that `t.column` or `schema.t.column` means."""
         for level in levels:
             for item in level:
-                if len(parts) == 2:
-                    is_meant = parts[0] == (item.called or item.name)
-                else:
-                    is_meant = item.key == parts[-3:-1]
-                if is_meant:
+                called = (item.called or item.name,)
+                if parts[:-1] == called:
                     return item
-        raise Unbound(f"{'.'.join(parts[:-1])} is no table that it reads from")
+                if item.key == parts[-3:-1]:
+                    return item
+        name = ".".join(parts[:-1])
+        raise Unbound(f"{name} is no table that it reads from")
 
     def _owner(self, column: str, levels: _Levels) -> BoundItem:
         """Return the item that has the unqualified column: of the innermost query where one has."""
         for level in levels:
             owners = self._owners(column, level)
             is_open = any(item.columns is None for item in level)
-            if len(owners) > 1 or is_open:
-                choices = " or ".join(f"{item.called or item.name}.{column}" for item in level)
+            is_ambiguous = len(owners) > 1 or is_open
+            if is_ambiguous:
+                owners_called = [f"{item.called or item.name}.{column}" for item in level]
+                choices = " or ".join(owners_called)
                 raise Unbound(f"write whose column {column} is: {choices}")
             if owners:
                 return owners[0]
@@ -213,11 +230,13 @@ class BoundNames:
 
     def _owners(self, column: str, level: tuple[BoundItem, ...]) -> list[BoundItem]:
         """Return the items of one query that surely have the column."""
-        if level[-1:] == (self.table,) and column in SYSTEM_COLUMNS:
+        is_of_system = level[-1:] == (self.table,) and column in SYSTEM_COLUMNS
+        if is_of_system:
             return [self.table]
         owners = []
         for item in level:
-            if item.columns is not None and column in item.columns:
+            columns = item.columns or ()
+            if column in columns:
                 owners.append(item)
         return owners
 
@@ -227,11 +246,17 @@ class BoundNames:
         if symbol not in _COMPARISONS:
             return
         left, right = expression.get("lexpr"), expression.get("rexpr")
-        columns = [node for kind, node in nodes(left) if kind == "ColumnRef"]
-        if not columns or not is_equal(left, right):
+        columns = []
+        for kind, node in nodes(left):
+            if kind == "ColumnRef":
+                columns.append(node)
+        if not columns:
+            return
+        if not is_equal(left, right):
             return
         table, name = strings(columns[0]["fields"])
-        called = self.table.called if table == self.table.name else table
+        is_own = table == self.table.name
+        called = self.table.called if is_own else table
         raise Unbound(
             f"it compares {called}.{name} with itself: write whose column the other one is"
         )
@@ -246,7 +271,11 @@ def _columns_of(node: Node) -> frozenset[str] | None:
         return frozenset(named) or None
     outputs = _output_names(node["subquery"]["SelectStmt"])
     names = (*named, *outputs[len(named) :])
-    return None if None in names or "*" in names else frozenset(filter(None, names))
+    if None in names:
+        return None
+    if "*" in names:
+        return None
+    return frozenset(filter(None, names))
 
 
 def _output_names(select: Node) -> tuple[str | None, ...]:
@@ -260,25 +289,41 @@ def _output_names(select: Node) -> tuple[str | None, ...]:
         target = item["ResTarget"]
         reference = target.get("val", {}).get("ColumnRef", {})
         parts = strings(reference.get("fields", ()))
-        own_name = parts[-1] if parts else None
+        own_name = None
+        if parts:
+            own_name = parts[-1]
         names.append(target.get("name") or own_name)
     return tuple(names)
 
 
 def _plain_name(node: Node) -> str:
-    value = node["SortBy"].get("node", {}) if "SortBy" in node else node
+    value = node
+    if "SortBy" in node:
+        value = node["SortBy"].get("node", {})
     names = strings(value.get("ColumnRef", {}).get("fields", ()))
-    return names[0] if len(names) == 1 else ""
+    if len(names) == 1:
+        return names[0]
+    return ""
 
 
 def _copied(tree: Any) -> Any:
     if isinstance(tree, list):
-        return [_copied(each) for each in tree]
+        found = []
+        for each in tree:
+            found.append(_copied(each))
+        return found
     if isinstance(tree, dict):
-        return {key: _copied(child) for key, child in tree.items()}
+        fields = {}
+        for key, child in tree.items():
+            fields[key] = _copied(child)
+        return fields
     return tree
 
 
 def _without(node: Node, field: str) -> Node:
     """Return the node without one of its fields."""
-    return {key: child for key, child in node.items() if key != field}
+    found = {}
+    for key, child in node.items():
+        if key != field:
+            found[key] = child
+    return found

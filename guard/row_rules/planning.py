@@ -25,7 +25,10 @@ async def refused_grants(tables: Mapping[Key, BoundTable], plan: Plan) -> Refusa
 
 
 def _statement(table: BoundTable, place: int) -> str:
-    columns = [column for column in table.columns if column in table.readable]
+    columns = []
+    for column in table.columns:
+        if column in table.readable:
+            columns.append(column)
     return text_of(subquery(table, [place], ActorValues(), source_of(table), columns))
 
 

@@ -5,7 +5,7 @@ the actor's values.
 tree these become constants. So no value of an actor is ever part of a text that is parsed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from postgast import PgQueryError, scan
 
 from common.errors import CituError, InvalidSql
 from guard.walk import walk
-from sqltree.parsing import Node, parse, token_names
+from sqltree.parsing import Node, nodes, parse, token_names
 
 PLACEHOLDERS = ("user_id", "groups")
 """In the order of the parameters that stand for them, from `$1` on."""
@@ -53,7 +53,8 @@ def condition(text: str) -> OperatorSql:
     """
     sql = _parsed(text)
     constant = sql.tree.get("A_Const", {})
-    if constant and "boolval" not in constant:
+    is_value = constant and "boolval" not in constant
+    if is_value:
         raise NotASql("it is no condition: write a comparison of columns, or all for all rows")
     return sql
 
@@ -69,35 +70,32 @@ def value(text: str) -> OperatorSql:
         sql = _parsed(text)
     except NotASql as error:
         raise NotASql(f"{error}; a mask is {_HINT}") from None
-    if any(kind == "SubLink" for kind, _ in nodes(sql.tree)):
-        raise NotASql("a mask may not have subqueries")
-    if any("over" in node for kind, node in nodes(sql.tree) if kind == "FuncCall"):
-        raise NotASql("a mask may not have window functions (OVER)")
+    for kind, node in nodes(sql.tree):
+        if kind == "SubLink":
+            raise NotASql("a mask may not have subqueries")
+        if kind == "FuncCall" and "over" in node:
+            raise NotASql("a mask may not have window functions (OVER)")
     return sql
 
 
 def with_constants(tree: Any, user_id: str | None, groups: Sequence[str]) -> Any:
     """Return the tree with the actor's values in their places; the tree itself stays as it is."""
     if isinstance(tree, list):
-        return [with_constants(each, user_id, groups) for each in tree]
+        found = []
+        for each in tree:
+            found.append(with_constants(each, user_id, groups))
+        return found
     if not isinstance(tree, dict):
         return tree
     if "ParamRef" in tree:
         is_user_id = tree["ParamRef"]["number"] == 1
-        return _constant(user_id) if is_user_id else _texts(groups)
-    return {key: with_constants(child, user_id, groups) for key, child in tree.items()}
-
-
-def nodes(value: Any) -> Iterator[tuple[str, Node]]:
-    """Return all nodes below `value` with their kinds or the names of their fields."""
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(each)
-        elif isinstance(each, dict):
-            yield from ((key, child) for key, child in each.items() if isinstance(child, dict))
-            pending.extend(each.values())
+        if is_user_id:
+            return _constant(user_id)
+        return _texts(groups)
+    fields = {}
+    for key, child in tree.items():
+        fields[key] = with_constants(child, user_id, groups)
+    return fields
 
 
 def _parsed(text: str) -> OperatorSql:
@@ -119,15 +117,18 @@ def _parsed(text: str) -> OperatorSql:
 def _only_value(sql: str) -> Node:
     """Return the value of a SELECT whose tree must have exactly that shape."""
     statements = parse(sql)
-    if len(statements) != 1 or statements[0].kind != "SelectStmt":
+    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
+    if is_no_query:
         raise NotASql(_NOT_ONE)
     select = statements[0].node
     targets = select.get("targetList", ())
     has_more = not select.keys() <= _SELECT_KEYS or select.get("op") != "SETOP_NONE"
-    if has_more or len(targets) != 1:
+    is_more = has_more or len(targets) != 1
+    if is_more:
         raise NotASql(_NOT_ONE)
     target: Node = targets[0].get("ResTarget", {})
-    if "name" in target or "indirection" in target or "val" not in target:
+    is_named = "name" in target or "indirection" in target or "val" not in target
+    if is_named:
         raise NotASql(f"{_NOT_ONE}: it gives itself a name")
     tree: Node = target["val"]
     return tree
@@ -172,7 +173,9 @@ def _parameter(placeholder: str) -> bytes:
 def _constant(text: str | None) -> Node:
     if text is None:
         return {"A_Const": {"isnull": True}}
-    value = {"sval": text} if text else {}
+    value = {}
+    if text:
+        value = {"sval": text}
     return {"A_Const": {"sval": value}}
 
 

@@ -57,17 +57,18 @@ class Relations:
         """
         if not self.facts.is_followable:
             raise DatabaseUnavailable(texts.NOT_FOLLOWABLE)
-        if read.key in self.tables or read.key in self.views:
-            return self.tables[read.key] if read.key in self.limited else None
+        is_opened = read.key in self.tables or read.key in self.views
+        if is_opened:
+            if read.key in self.limited:
+                return self.tables[read.key]
+            return None
         relatives = self._relatives(read.key)
         if relatives:
             return self._inherited(read.key, relatives)
         if self._access.refusal(read) is not None:
-            text = (
-                texts.FOLLOWS_RULED
-                if read.key in self.facts.view_definitions
-                else texts.RELATIVE_OF_RULED
-            )
+            text = texts.RELATIVE_OF_RULED
+            if read.key in self.facts.view_definitions:
+                text = texts.FOLLOWS_RULED
             raise refused(".".join(read.key), text)
         return None
 
@@ -80,21 +81,22 @@ class Relations:
         relatives = set()
         for limited in self.limited:
             its_tops = self.facts.parents.get(limited, frozenset())
-            if limited in tops or tops & its_tops:
+            is_relative = limited in tops or tops & its_tops
+            if is_relative:
                 relatives.add(limited)
         return frozenset(relatives)
 
     def _inherited(self, key: Key, relatives: frozenset[Key]) -> BoundTable:
         (table, *others) = [self.tables[one] for one in sorted(relatives)]
-        columns = tuple(column.name for column in self.facts.attributes.get(key, ()))
-        is_whole = set(table.columns).issubset(columns) and not self._sees_through(
-            table, key, columns
-        )
-        if others or table.key not in self.facts.parents[key] or not is_whole:
+        attributes = self.facts.attributes.get(key, ())
+        columns = tuple(column.name for column in attributes)
+        has_all = set(table.columns).issubset(columns)
+        is_whole = has_all and not self._sees_through(table, key, columns)
+        is_partial = others or table.key not in self.facts.parents[key] or not is_whole
+        if is_partial:
             raise refused(".".join(key), texts.RELATIVE_OF_RULED)
-        return replace(
-            table, key=key, columns=columns, readable=readable_columns(key, columns, self.facts)
-        )
+        readable = readable_columns(key, columns, self.facts)
+        return replace(table, key=key, columns=columns, readable=readable)
 
     def _sees_through(self, table: BoundTable, key: Key, columns: tuple[str, ...]) -> bool:
         """Tell whether a generated column shows one that the parent's rule masks."""

@@ -49,7 +49,11 @@ def rewrite(  # noqa: PLR0913 - what a statement is rewritten by
     except RecursionError as error:
         raise ValidationFailed(TOO_DEEP) from error
     is_finished = finish(parsed.node)
-    return text_of(parsed.node) if rewriting.replaced or is_finished else statement
+    if rewriting.replaced:
+        return text_of(parsed.node)
+    if is_finished:
+        return text_of(parsed.node)
+    return statement
 
 
 class _Rewriting:
@@ -79,7 +83,8 @@ class _Rewriting:
         found = self._items_of(select, scope)
         items = list(found.values())
         self._references.tell_apart(items)
-        group_by_all(select, items, [self._primary_key(item) for item in items])
+        keys = [self._primary_key(item) for item in items]
+        group_by_all(select, items, keys)
         inner = (items, *levels)
         for key, child in select.items():
             if key in ("larg", "rarg"):
@@ -114,9 +119,12 @@ class _Rewriting:
             found[id(inner)] = self._item(inner, scope)
         elif alias:
             found[id(inner)] = FromItem(alias["aliasname"])
-        for name in ("alias", "join_using_alias") if kind == "JoinExpr" else ():
+        if kind != "JoinExpr":
+            return
+        for name in ("alias", "join_using_alias"):
             if name in inner:
-                found[id(inner[name])] = FromItem(inner[name]["aliasname"])
+                join_alias = inner[name]
+                found[id(join_alias)] = FromItem(join_alias["aliasname"])
 
     def _item(self, node: Node, scope: Scope) -> FromItem:
         alias = node.get("alias", {})
@@ -124,7 +132,9 @@ class _Rewriting:
         relation = relation_of(node, scope)
         if relation is None:
             return FromItem(called)
-        key = None if alias else self._facts.key(relation.schema, relation.name)
+        key = None
+        if not alias:
+            key = self._facts.key(relation.schema, relation.name)
         table = self._rule(relation, not node.get("inh"))
         return FromItem(called, key, table, strings(alias.get("colnames", ())))
 
@@ -146,9 +156,8 @@ class _Rewriting:
         """Return what stands in an item's place of a FROM."""
         ((kind, inner),) = node.items()
         if kind == "RangeTableSample":
-            self._visit(
-                {key: child for key, child in inner.items() if key != "relation"}, scope, levels
-            )
+            others = {key: child for key, child in inner.items() if key != "relation"}
+            self._visit(others, scope, levels)
             return self._subquery(node, inner["relation"]["RangeVar"], found)
         if kind == "RangeVar":
             return self._subquery(node, inner, found)
@@ -157,11 +166,10 @@ class _Rewriting:
                 inner[side] = self._replaced(inner[side], scope, levels, found)
             self._visit(inner.get("quals", {}), scope, levels)
         elif kind == "RangeSubselect":
-            self.select(
-                inner["subquery"]["SelectStmt"],
-                scope,
-                levels if inner.get("lateral") else levels[1:],
-            )
+            around = levels[1:]
+            if inner.get("lateral"):
+                around = levels
+            self.select(inner["subquery"]["SelectStmt"], scope, around)
         else:
             self._visit(inner, scope, levels)
         return node

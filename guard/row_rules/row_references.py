@@ -13,10 +13,9 @@ from guard.facts import Key
 from guard.refusal_texts import refused
 from guard.row_rules import texts
 from guard.row_rules.name_binding import SYSTEM_COLUMNS
-from guard.row_rules.predicates import nodes
 from guard.row_rules.rule_binding import BoundTable
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 
 @dataclass(eq=False)
@@ -42,7 +41,9 @@ class FromItem:
     @property
     def columns(self) -> list[str]:
         """The names of the ruled table's columns as the statement calls them."""
-        stored = self.table.columns if self.table else ()
+        if not self.table:
+            return list(self.renamed)
+        stored = self.table.columns
         return [*self.renamed, *stored[len(self.renamed) :]]
 
 
@@ -86,35 +87,50 @@ class RowReferences:
                 columns besides.
         """
         is_whole = self._reads_whole(item)
-        if is_whole or item.renamed:
+        needs_all = is_whole or item.renamed
+        if needs_all:
             columns = list(table.columns)
         else:
             named = self._words & table.readable
-            columns = [column for column in table.columns if column in named]
+            columns = []
+            for column in table.columns:
+                if column in named:
+                    columns.append(column)
         if not table.readable.issuperset(columns):
             raise refused(".".join(table.key), texts.PART_OF_COLUMNS)
-        system = [name for name in SYSTEM_COLUMNS if self._names(item, name)]
-        if system and is_whole:
+        system = []
+        for name in SYSTEM_COLUMNS:
+            if self._names(item, name):
+                system.append(name)
+        shows_system = system and is_whole
+        if shows_system:
             raise refused(".".join(table.key), texts.SYSTEM_COLUMN)
         return [*columns, *system]
 
     def _names(self, item: FromItem, column: str) -> bool:
         """Tell whether the item's column of that name may be meant somewhere."""
         qualifiers = ((), (item.called,))
-        return any(parts[-1] == column and parts[-2:-1] in qualifiers for parts in self._columns)
+        for parts in self._columns:
+            if parts[-1] != column:
+                continue
+            if parts[-2:-1] in qualifiers:
+                return True
+        return False
 
     def _reads_whole(self, item: FromItem) -> bool:
         """Tell whether all its columns may be meant at once.
 
         That is `*`, `t.*`, `t` and NATURAL, or the same of a join around it.
         """
-        if item.is_starred or self._hides_names:
+        if item.is_starred:
+            return True
+        if self._hides_names:
             return True
         names = {item.called, *self._joined}
         for parts in self._columns:
             is_star = parts[-1] == "*" and len(parts) > 1
-            if is_star and parts[-2] in names:
-                return True
+            if is_star:
+                parts = parts[-2:-1]
             if len(parts) == 1 and parts[0] in names:
                 return True
         return False
@@ -142,12 +158,15 @@ class RowReferences:
 
     def _is_called_briefly(self, item: FromItem) -> bool:
         """Tell whether a reference names the item, or its column, without a schema."""
-        return any(len(parts) < 3 and parts[0] == item.called for parts in self._columns)
+        brief = [parts for parts in self._columns if len(parts) < 3]
+        tables = [parts[0] for parts in brief]
+        return item.called in tables
 
     def _is_called_in_full(self, item: FromItem) -> bool:
         if item.key is None:
             return False
-        return any(parts[-3:-1] == item.key for parts in self._columns)
+        tables = [parts[-3:-1] for parts in self._columns]
+        return item.key in tables
 
     def _fresh(self, name: str) -> str:
         """Return a name that occurs nowhere in the statement."""
@@ -176,10 +195,13 @@ def requalify(reference: Node, levels: Levels) -> None:
     for level in levels:
         owner = _owner(key, level)
         if owner is None:
-            is_hidden = is_hidden or any(item.name == key[1] for item in level)
+            names = [item.name for item in level]
+            if key[1] in names:
+                is_hidden = True
             continue
         if owner.table:
-            if is_hidden and owner.name == owner.called:
+            is_taken = is_hidden and owner.name == owner.called
+            if is_taken:
                 raise refused(key[1], texts.SAME_NAME)
             reference["fields"] = [{"String": {"sval": owner.name}}, fields[-1]]
         return

@@ -13,9 +13,9 @@ from typing import Protocol
 from common.values import Catalog
 from guard.facts import Key, ServerFacts
 from guard.row_rules.name_binding import BoundItem, BoundNames, Unbound
-from guard.row_rules.predicates import OperatorSql, nodes
+from guard.row_rules.predicates import OperatorSql
 from guard.row_rules.rule_file import Grant, RuleFile, TableRule
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 _ROW = "ruled_row"  # what the ruled table is called in its own subquery
 
@@ -138,7 +138,12 @@ def readable_columns(key: Key, columns: tuple[str, ...], facts: ServerFacts) -> 
     """Return those of the table's columns that the role may read; of a partition, which the
     catalogue leaves out, all.
     """
-    return frozenset(facts.columns.get(key, columns if key in facts.parents else ()))
+    if key in facts.columns:
+        return frozenset(facts.columns[key])
+    is_partition = key in facts.parents
+    if is_partition:
+        return frozenset(columns)
+    return frozenset()
 
 
 def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
@@ -155,7 +160,9 @@ def _types(key: Key, known: KnownServer) -> Mapping[str, str]:
 
 def _expressions(grant: Grant) -> list[OperatorSql]:
     masks = [mask for _, mask in grant.masks]
-    return masks if grant.rows is None else [grant.rows, *masks]
+    if grant.rows is None:
+        return masks
+    return [grant.rows, *masks]
 
 
 def _words(sql: OperatorSql) -> set[str]:
@@ -171,7 +178,9 @@ def _words(sql: OperatorSql) -> set[str]:
 
 def _bound_grant(grant: Grant, names: BoundNames, known: KnownServer) -> BoundGrant:
     try:
-        rows = names.bound(grant.rows) if grant.rows else None
+        rows = None
+        if grant.rows:
+            rows = names.bound(grant.rows)
         masks = {column: names.bound(mask) for column, mask in grant.masks}
         for column in masks:
             names.table.surely_has(column)

@@ -1,6 +1,6 @@
 """The operator's file of row rules: YAML, read strictly, with the line of every mistake."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -51,7 +51,9 @@ class Grant:
 
     def is_for(self, groups: tuple[str, ...]) -> bool:
         """Tell whether it counts for an actor of these groups."""
-        return self.groups is None or not self.groups.isdisjoint(groups)
+        if self.groups is None:
+            return True
+        return not self.groups.isdisjoint(groups)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,11 @@ class TableRule:
 
     def places_for(self, groups: tuple[str, ...]) -> tuple[int, ...]:
         """Return the places of the grants that count for an actor of these groups."""
-        return tuple(place for place, grant in enumerate(self.grants) if grant.is_for(groups))
+        found = []
+        for place, grant in enumerate(self.grants):
+            if grant.is_for(groups):
+                found.append(place)
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ def read_text(data: bytes, name: str) -> RuleFile:
 
 
 def _listed(name: str, mistakes: list[tuple[int, str]]) -> Iterator[str]:
-    yield from (f"{name}:{line}: {text}" for line, text in sorted(mistakes)[:_SHOWN])
+    for line, text in sorted(mistakes)[:_SHOWN]:
+        yield f"{name}:{line}: {text}"
     if len(mistakes) > _SHOWN:
         yield f"… and {len(mistakes) - _SHOWN} more"
 
@@ -146,10 +153,16 @@ class _Reading:
                 node.line, "tables must be a mapping: public.orders: followed by a list of grants"
             )
             return []
-        return [self._table(text, node.keys[text], each) for text, each in node.nodes.items()]
+        found = []
+        for text, each in node.nodes.items():
+            found.append(self._table(text, node.keys[text], each))
+        return found
 
     def _keys(self, node: Tree | None, name: str) -> list[Key]:
-        return [self._key(each.text, each.line) for each in self._texts(node, name)]
+        keys = []
+        for each in self._texts(node, name):
+            keys.append(self._key(each.text, each.line))
+        return keys
 
     def _table(self, text: str, line: int, node: Tree) -> TableRule:
         if not isinstance(node, YamlItems):
@@ -169,12 +182,15 @@ class _Reading:
             self._wrong(
                 masks.line, "masks must be a mapping of columns: phone: left(phone, 3) || '****'"
             )
-        columns = masks.nodes.items() if isinstance(masks, YamlFields) else ()
-        found = [
-            (column, self._sql(mask, f"the mask of {column}", value)) for column, mask in columns
-        ]
-        masked = tuple((column, mask) for column, mask in found if mask is not None)
-        return Grant(node.line, self._groups(fields.get("groups")), rows, masked)
+        columns: Mapping[str, Tree] = {}
+        if isinstance(masks, YamlFields):
+            columns = masks.nodes
+        masked = []
+        for column, written in columns.items():
+            mask = self._sql(written, f"the mask of {column}", value)
+            if mask is not None:
+                masked.append((column, mask))
+        return Grant(node.line, self._groups(fields.get("groups")), rows, tuple(masked))
 
     def _groups(self, node: Tree | None) -> frozenset[str] | None:
         if isinstance(node, Scalar) and node.text == EVERYONE:
@@ -188,7 +204,9 @@ class _Reading:
         texts = [each.text for each in self._texts(node, "groups")]
         if node is not None and not texts:
             self._wrong(node.line, f"groups is empty: name the groups, or write {EVERYONE}")
-        return None if EVERYONE in texts else frozenset(texts)
+        if EVERYONE in texts:
+            return None
+        return frozenset(texts)
 
     def _sql(
         self, node: Tree | None, name: str, read: Callable[[str], OperatorSql]
@@ -199,10 +217,15 @@ class _Reading:
         if not isinstance(node, Scalar):
             self._wrong(node.line, f"{name} must be a text with an SQL expression")
             return None
-        if read is condition and node.text == _ALL_ROWS:
+        is_all = read is condition and node.text == _ALL_ROWS
+        if is_all:
             return None
         try:
-            return read("NULL" if node.value is None and read is value else node.text)
+            text = node.text
+            is_null = node.value is None and read is value
+            if is_null:
+                text = "NULL"
+            return read(text)
         except NotASql as error:
             self._wrong(node.line, f"{name}: {error}")
             return None
@@ -212,7 +235,8 @@ class _Reading:
             parts = parse_rule(text)
         except AccessRuleError:
             parts = ()
-        if len(parts) != 2 or any("*" in part for part in parts):
+        is_misspelled = len(parts) != 2 or any("*" in part for part in parts)
+        if is_misspelled:
             self._wrong(
                 line, f"{text!r} is no name with its schema: write public.orders, for example"
             )
@@ -222,15 +246,21 @@ class _Reading:
     def _texts(self, node: Tree | None, name: str) -> list[Scalar]:
         if node is None:
             return []
-        is_list = isinstance(node, YamlItems)
-        nodes = node.nodes if isinstance(node, YamlItems) else [node]
+        is_list = False
+        nodes: Sequence[Tree] = [node]
+        if isinstance(node, YamlItems):
+            is_list = True
+            nodes = node.nodes
         texts = []
         for each in nodes:
             if not isinstance(each, Scalar):
                 continue
-            if isinstance(each.value, str | float) and each.text:
+            if not isinstance(each.value, str | float):
+                continue
+            if each.text:
                 texts.append(each)
-        if not is_list or len(texts) < len(nodes):
+        is_mixed = not is_list or len(texts) < len(nodes)
+        if is_mixed:
             self._wrong(node.line, f"{name} must be a list of texts")
         return texts
 

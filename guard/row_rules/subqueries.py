@@ -50,7 +50,8 @@ def subquery(
         ForbiddenObject: one of the grants does not fit the server.
     """
     found = [table.grants[place] for place in grants]
-    if any(grant.problem is not None for grant in found):
+    has_problem = any(grant.problem is not None for grant in found)
+    if has_problem:
         raise refused(".".join(table.key), texts.CLOSED_BY_MISTAKE)
     select = {
         "targetList": [_target(table, found, column) for column in columns],
@@ -58,7 +59,8 @@ def subquery(
         "limitOption": "LIMIT_OPTION_COUNT",
         "op": "SETOP_NONE",
     }
-    if not any(grant.rows is None for grant in found):
+    shows_all = any(grant.rows is None for grant in found)
+    if not shows_all:
         select["whereClause"] = _any_of(found)
     if not columns:
         del select["targetList"]
@@ -80,13 +82,14 @@ def masked_columns(grants: Sequence[Any]) -> frozenset[str]:
 
 
 def _target(table: BoundTable, grants: Sequence[BoundGrant], column: str) -> Node:
-    plain: Node = {
-        "ColumnRef": {"fields": [{"String": {"sval": table.row}}, {"String": {"sval": column}}]}
-    }
+    name = [{"String": {"sval": part}} for part in (table.row, column)]
+    plain: Node = {"ColumnRef": {"fields": name}}
     if column not in masked_columns(grants):
         return {"ResTarget": {"val": plain}}
     clear = [grant for grant in grants if column not in grant.masks]
-    cases = [(_any_of(clear), plain)] if clear else []
+    cases = []
+    if clear:
+        cases = [(_any_of(clear), plain)]
     type_name = _type_name(table.types.get(column, "text"))
     for grant in grants:
         if column in grant.masks:
@@ -115,9 +118,14 @@ def _any_of(grants: Sequence[BoundGrant]) -> Node:
     for grant in grants:
         rows = grant.rows or _NO_ROWS
         is_or = rows.get("BoolExpr", {}).get("boolop") == "OR_EXPR"
-        conditions += rows["BoolExpr"]["args"] if is_or else [rows]
+        parts = [rows]
+        if is_or:
+            parts = rows["BoolExpr"]["args"]
+        conditions += parts
     if len(conditions) < 2:
-        return conditions[0] if conditions else _NO_ROWS
+        if conditions:
+            return conditions[0]
+        return _NO_ROWS
     return {"BoolExpr": {"boolop": "OR_EXPR", "args": conditions}}
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from common.errors import CostExceeded, ForbiddenObject, QueryTimeout
+from common.errors import CostExceeded, ForbiddenObject, InvalidSql, QueryTimeout, ValidationFailed
 from databases.execution.guarded import GuardedDatabase
 from guard import Guard, lengths
 from guard.document_paths import json_path_degree
@@ -213,20 +213,30 @@ def test_json_paths_are_judged_by_how_often_they_look(path: str, degree: int | N
 
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "guard"
-ANALYSES = [
-    line
-    for line in (FIXTURES / "analyses.sql").read_text("utf-8").splitlines()
-    if not line.startswith("--")
-]
+
+
+def _statements(name: str) -> list[str]:
+    lines = (FIXTURES / name).read_text("utf-8").splitlines()
+    return [line for line in lines if not line.startswith("--")]
+
+
+ANALYSES, AMOUNTS_OF_TABLES = _statements("analyses.sql"), _statements("amounts.sql")
 MANY = """
 CREATE TABLE pile AS SELECT n AS id, 'a' || n AS t, int4range(2 * n, 2 * n + 1) AS r FROM generate_series(1, 60000) AS n;
 ANALYZE pile;
+CREATE TABLE hoard AS SELECT n AS id, 'a' || n AS t FROM generate_series(40000, 60000, 10000) AS n;
+CREATE VIEW tens AS SELECT a.id FROM customer a, customer b, customer c, customer d, customer e,
+    (SELECT o.id FROM orders o, orders p, orders q, orders r, orders s) AS f;
+CREATE VIEW twice AS SELECT t.id FROM tens t JOIN tens u USING (id);
+CREATE VIEW wide AS SELECT t.id FROM twice t, twice u;
+CREATE MATERIALIZED VIEW kept AS SELECT t.id FROM twice t WHERE false;
+CREATE VIEW counted AS SELECT t.id, count(*) FROM twice t GROUP BY t.id;
 """
 
 
 @pytest.fixture(scope="module")
 def analysed(make_database: Callable[[str], str]) -> Iterator[GuardedDatabase]:
-    """The tables of the guard's specification, and one of 60,000 rows."""
+    """The tables of the guard's specification, one of 60,000 rows, and one of large numbers."""
     schema = (FIXTURES / "schema.sql").read_text("utf-8")
     tables, _, _ = schema.partition("CREATE FUNCTION")  # not what shares symbols with built-ins
     database = open_asked(make_database(tables + MANY))
@@ -244,6 +254,18 @@ def test_what_analysts_write_is_accepted_and_runs(analysed: GuardedDatabase) -> 
 
     with all_cases() as cases:
         asyncio.run(run_all())
+
+
+def test_amounts_that_come_from_tables_are_refused_before_anything_is_built(
+    analysed: GuardedDatabase,
+) -> None:
+    async def all_refused() -> None:
+        for sql in AMOUNTS_OF_TABLES:
+            with cases.case(sql), pytest.raises(InvalidSql, match=r"least\(n, 1000\)"):
+                await analysed.run(sql)
+
+    with all_cases() as cases:
+        asyncio.run(all_refused())
 
 
 PILES = [
@@ -290,6 +312,14 @@ def test_modest_lists_of_many_rows_are_gathered(analysed: GuardedDatabase) -> No
 
     with all_cases() as cases:
         asyncio.run(run_all())
+
+
+def test_a_view_counts_as_the_relations_that_its_query_joins(analysed: GuardedDatabase) -> None:
+    for few in ("twice, tens", "wide", "kept, kept a, twice", "counted, counted c, twice"):
+        asyncio.run(analysed.inspect(f"SELECT 1 FROM {few}"))
+    for many in ("twice, twice t", "twice t JOIN tens u USING (id), orders", "wide, orders"):
+        with pytest.raises(ValidationFailed, match="joined together"):
+            asyncio.run(analysed.inspect(f"SELECT 1 FROM {many}"))
 
 
 QUICK = [

@@ -273,6 +273,12 @@ def test_other_chains_of_queries_pass(sql: str) -> None:
         "SELECT (SELECT max(t.a) FROM t" + ", t" * 30 + ")",
         "SELECT 1 UNION SELECT t.a FROM t" + " LEFT JOIN t ON true" * 40,
         "SELECT * FROM generate_series(1, 2) AS f" + ", generate_series(1, 2) AS f" * 40,
+        "SELECT 1 FROM a, b JOIN c ON true" + ", d JOIN e USING (n)" * 14,
+        "WITH c AS NOT MATERIALIZED (SELECT t.a FROM t" + ", t" * 15 + ") SELECT * FROM c, c AS d",
+        "WITH c AS (SELECT t.a FROM t" + ", t" * 29 + ") SELECT * FROM c, public.c",
+        "WITH c0 AS (SELECT a FROM t)"
+        + "".join(f", c{n} AS NOT MATERIALIZED (SELECT 1 FROM c{n - 1} a, c{n - 1} b)" for n in range(1, 40))
+        + " SELECT * FROM c39",
     ],
 )  # fmt: skip
 def test_more_relations_than_can_be_planned_together_are_refused(sql: str) -> None:
@@ -287,8 +293,9 @@ def test_more_relations_than_can_be_planned_together_are_refused(sql: str) -> No
         "SELECT " + ", ".join(["(SELECT max(a) FROM t)"] * 60),
         "SELECT * FROM " + ", ".join(["(SELECT a, count(*) FROM t, u, v GROUP BY a) AS x"] * 20),
         "WITH c AS (SELECT t.a FROM t, u, v) SELECT * FROM " + ", ".join(["c"] * 15),
+        "WITH c AS MATERIALIZED (SELECT t.a FROM t" + ", t" * 20 + ") SELECT * FROM c" + ", t" * 20,
     ],
-    ids=["branches", "scalars", "groups", "a CTE read often"],
+    ids=["branches", "scalars", "groups", "a CTE read often", "a CTE read by itself"],
 )
 def test_relations_that_are_planned_apart_are_not_counted_together(sql: str) -> None:
     GUARD.check(sql)

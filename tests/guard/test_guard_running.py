@@ -194,12 +194,16 @@ def test_what_is_sent_means_built_in_code_and_what_is_answered_is_as_written(
     async def prove(sql: str, view: RowView) -> Proven:
         return await marked.asked.proven(sql, view)
 
-    sql = "SELECT lower(name), id + 1 FROM plain WHERE id BETWEEN 1 AND 3 AND name IN ('n1', 'x')"
+    sql = (
+        "SELECT lower(name), id + 1, repeat('x', id) FROM plain "
+        "WHERE id BETWEEN 1 AND 3 AND name IN ('n1', 'x')"
+    )
     for each in (ALL_ROWS, view):
         proven = asyncio.run(prove(sql, each))
         assert proven.statement == sql
         sent = proven.sql_as_run or ""
         assert "pg_catalog.lower(name), id OPERATOR(pg_catalog.+) 1" in sent
+        assert "repeat('x', id::smallint)" in sent
         assert "BETWEEN" not in sent and " IN (" not in sent.replace(" IN (SELECT", "")
     assert asyncio.run(prove("SELECT id * 2 FROM other", ALL_ROWS)).sql_as_run is None
-    assert asyncio.run(marked.asked.run(sql)).rows == (["n1", 2],)
+    assert asyncio.run(marked.asked.run(sql)).rows == (["n1", 2, "x"],)

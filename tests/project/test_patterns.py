@@ -4,7 +4,6 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from time import thread_time
 from typing import Any
 
@@ -22,8 +21,9 @@ _QUADRATIC = 9  # times: four times the text takes a linear pattern 4 times as l
 _TRIED = 150  # attacks on one pattern, evenly among all
 _TIMED = 8  # attacks on one pattern, of those that may take long
 _SURELY = 4  # times the limit, since the processor is shared
-_TRIES = 3  # of which the quickest counts
+_TRIES = 8  # of which the quickest counts; a linear pattern needs one
 _SCREENED = 1_200  # characters; what takes long for these is timed for all
+_DOUBTFUL_S = 0.0002  # for so many; a quadratic pattern takes three times as long
 
 # Read from a place that is known, and never searched for.
 MATCHED = {"guard.rules._PART"}
@@ -95,12 +95,10 @@ def _pace() -> float:
     return max(1.0, min(_seconds(found, ("", text, ""), CHARS) for _ in range(3)) / REFERENCE_S)
 
 
-def _is_doubtful(found: Found, attack: Attack) -> bool:
-    for chars in (80, _SCREENED):
-        screened = _seconds(found, attack, chars)
-        if screened > LIMIT_S:
-            return True
-    return screened > LIMIT_S * _SCREENED / CHARS
+def _screened(found: Found, attack: Attack) -> float:
+    """Seconds for a short text, as many as there may be where a few characters take too long."""
+    first = _seconds(found, attack, 80)
+    return first if first > LIMIT_S else _seconds(found, attack, _SCREENED)
 
 
 def _is_slow(found: Found, attack: Attack) -> bool:
@@ -131,10 +129,16 @@ def _grows(taken: float, longer: float) -> bool:
 
 
 def _slow(found: Found) -> Attack | None:
+    """An attack that the pattern does not stand; those that take longest for a short text are tried."""
     every = attacks(found.pattern)
     tried = every[:: len(every) // _TRIED + 1]
-    doubtful = (attack for attack in tried if _is_doubtful(found, attack))
-    return next((one for one in islice(doubtful, _TIMED) if _is_slow(found, one)), None)
+    screened = [(_screened(found, attack), attack) for attack in tried]
+    doubtful = [one for one in screened if one[0] > _DOUBTFUL_S]
+    doubtful.sort(key=lambda one: -one[0])
+    for _, attack in doubtful[:_TIMED]:
+        if _is_slow(found, attack):
+            return attack
+    return None
 
 
 def test_every_pattern_is_linear() -> None:
