@@ -170,6 +170,7 @@ class MapStep:
     column: BoundColumn
     mapping: tuple[tuple[Scalar, Scalar], ...]
     default: Scalar | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
