@@ -10,7 +10,16 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from etl.meaning.exact_numbers import EXACT, ceiling, cut, floor, quotient, rounded
+from etl.meaning.exact_numbers import (
+    EXACT,
+    ceiling,
+    cut,
+    floor,
+    product,
+    quotient,
+    rounded,
+    without_sign_of_zero,
+)
 from etl.meaning.periods import local_time, period_of
 
 Lookup = Callable[[exp.Column], Any]
@@ -75,7 +84,7 @@ def multiply(left: Any, right: Any) -> Any:
         return float(left) * float(right)
     if isinstance(left, int) and isinstance(right, int):
         return left * right
-    return EXACT.multiply(Decimal(left), Decimal(right))
+    return product(Decimal(left), Decimal(right))
 
 
 def add(left: Any, right: Any) -> Any:
@@ -92,7 +101,11 @@ def add(left: Any, right: Any) -> Any:
 def _subtract(left: Any, right: Any) -> Any:
     if isinstance(left, date) and isinstance(right, date):
         return (left - right).days
-    return add(left, -right)
+    return add(left, _negated(right))
+
+
+def _negated(value: Any) -> Any:
+    return without_sign_of_zero(-value) if isinstance(value, Decimal) else -value
 
 
 def _remainder(left: Any, right: Any) -> Any:
@@ -101,7 +114,7 @@ def _remainder(left: Any, right: Any) -> Any:
     if isinstance(left, int) and isinstance(right, int):
         rest = abs(left) % abs(right)
         return rest if left >= 0 else -rest
-    return EXACT.remainder(Decimal(left), Decimal(right))
+    return without_sign_of_zero(EXACT.remainder(Decimal(left), Decimal(right)))
 
 
 _ARITHMETIC: Mapping[type[exp.Expr], Callable[[Any, Any], Any]] = {
@@ -354,7 +367,7 @@ def _pattern(like: str) -> str:
 
 _WILDCARDS = {"%": ".*", "_": "."}
 _SIMPLE: Mapping[type[exp.Expr], Callable[[Any, Mapping[str, Any], exp.Expr], Any]] = {
-    exp.Neg: lambda value, _operands, _node: -value,
+    exp.Neg: lambda value, _operands, _node: _negated(value),
     exp.Not: lambda value, _operands, _node: not value,
     exp.Abs: lambda value, _operands, _node: abs(value),
     exp.Round: _rounded,

@@ -32,6 +32,16 @@ def _leading_group(number: Decimal) -> tuple[int, int]:
     return place, int(group)
 
 
+def product(left: Decimal, right: Decimal) -> Decimal:
+    """Multiply exactly."""
+    return without_sign_of_zero(EXACT.multiply(left, right))
+
+
+def without_sign_of_zero(number: Decimal) -> Decimal:
+    """Return the number; PostgreSQL's 0 has no sign."""
+    return number if number else abs(number)
+
+
 def digits_behind_point(number: Decimal) -> int:
     """Return how many decimal places a number is written with."""
     exponent = number.as_tuple().exponent
@@ -40,19 +50,23 @@ def digits_behind_point(number: Decimal) -> int:
 
 def rounded(number: Decimal, digits: int) -> Decimal:
     """Round to `digits` places, halves away from zero."""
-    return number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, EXACT)
+    return without_sign_of_zero(number.quantize(_unit(digits), ROUND_HALF_UP, EXACT))
 
 
 def cut(number: Decimal, digits: int) -> Decimal:
     """Cut off what is behind `digits` places."""
-    return number.quantize(Decimal(1).scaleb(-digits), ROUND_DOWN, EXACT)
+    return without_sign_of_zero(number.quantize(_unit(digits), ROUND_DOWN, EXACT))
+
+
+def _unit(digits: int) -> Decimal:
+    return Decimal(1).scaleb(-digits)
 
 
 def ceiling(number: Decimal) -> Decimal:
     """Return the next whole number that is not less."""
-    return number.to_integral_value(ROUND_CEILING)
+    return without_sign_of_zero(number.to_integral_value(ROUND_CEILING))
 
 
 def floor(number: Decimal) -> Decimal:
     """Return the next whole number that is not more."""
-    return number.to_integral_value(ROUND_FLOOR)
+    return without_sign_of_zero(number.to_integral_value(ROUND_FLOOR))

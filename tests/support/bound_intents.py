@@ -161,9 +161,10 @@ def window(
     *,
     partition: Sequence[str] = (),
     sorting: Sequence[Any] = (),
+    name: str = "window",
     **more: Any,
 ) -> WindowStep:
-    return WindowStep(4, "window", function, on, tuple(partition), tuple(sorting), **more)
+    return WindowStep(4, name, function, on, tuple(partition), tuple(sorting), **more)
 
 
 def dedup(
