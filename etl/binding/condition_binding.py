@@ -1,6 +1,6 @@
 """Conditions of an intent, bound: values of the columns' types, days that are whole days."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column
-from etl.binding.findings import Findings, choice
+from etl.binding.findings import Findings, Unbound, choice
 from etl.binding.intent_checks import comparison_of, invalid
 from etl.binding.join_links import are_comparable
 from etl.binding.scope import Scope, shown, tree_column
@@ -58,13 +58,23 @@ class ConditionBinding:
             InvalidRequest: an operator or value does not fit the column.
         """
         tests: list[RowTest] = []
+        is_whole = True
         for place, condition in enumerate(conditions):
             here = f"{field}[{place}]"
-            if condition.any is None:
-                tests.extend(self._tests_of(comparison_of(condition, here), here, table))
-            else:
-                tests.append(self._alternatives(condition.any, here, table))
+            try:
+                tests.extend(self._tests_of_one(condition, here, table))
+            except Unbound:
+                is_whole = False  # what the others ask is asked in the same round
+        if not is_whole:
+            raise Unbound
         return tuple(tests)
+
+    def _tests_of_one(
+        self, condition: FilterCondition, field: str, table: str | None
+    ) -> Sequence[RowTest]:
+        if condition.any is None:
+            return self._tests_of(comparison_of(condition, field), field, table)
+        return [self._alternatives(condition.any, field, table)]
 
     def _alternatives(
         self, conditions: Sequence[ComparisonCondition], field: str, table: str | None
@@ -89,7 +99,7 @@ class ConditionBinding:
             return [self._same_column(column, condition, field, table)]
         if condition.operator in _EXCLUSIONS:
             self._assume_null_kept(column)
-        values = list(self._values(column, condition, f"{field}.value"))
+        values = self._values(column, condition, f"{field}.value")
         if kind_of_type(type_) in MOMENTS and any(is_day(value) for value in values):
             return self._days_of_moments(column, condition, values, field)
         return [BoundCondition(column, condition.operator, _value(condition, values))]
@@ -130,17 +140,29 @@ class ConditionBinding:
 
     def _values(
         self, column: BoundColumn, condition: ComparisonCondition, field: str
-    ) -> Iterator[Value]:
+    ) -> list[Value]:
         if condition.value is None:
-            return
-        listed = condition.value if isinstance(condition.value, list) else [condition.value]
-        type_ = self.scope.type_of(column)
-        for place, value in enumerate(listed):
-            here = f"{field}[{place}]" if isinstance(condition.value, list) else field
-            bound = bind_value(value, type_, here, self.today)
-            if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
-                bound = self._stored_value(column, bound)
-            yield bound
+            return []
+        if not isinstance(condition.value, list):
+            return [self._bound_value(column, condition, condition.value, field)]
+        values: list[Value] = []
+        for place, value in enumerate(condition.value):
+            here = f"{field}[{place}]"
+            try:
+                values.append(self._bound_value(column, condition, value, here))
+            except Unbound:
+                continue
+        if len(values) < len(condition.value):
+            raise Unbound
+        return values
+
+    def _bound_value(
+        self, column: BoundColumn, condition: ComparisonCondition, value: object, field: str
+    ) -> Value:
+        bound = bind_value(value, self.scope.type_of(column), field, self.today)
+        if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
+            return self._stored_value(column, bound)
+        return bound
 
     def _stored_value(self, column: BoundColumn, value: str) -> str:
         """Return how the column stores what is called so; asks where nothing is stored as that."""

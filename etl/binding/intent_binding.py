@@ -208,10 +208,10 @@ class _IntentBinding:
 
     def _go_through(self, state: BindingState, planned: Mapping[int, list[PlannedJoin]]) -> None:
         binding = StepBinding(state)
-        last_join = self._place_of_unsaid_joins()
+        unsaid = self._place_of_unsaid_joins()
         for place, operation in enumerate(self._operations):
-            if place == last_join:
-                binding.join(planned.get(0, ()), 0)
+            if place == unsaid:
+                self._join_unsaid(binding, planned)
             try:
                 if isinstance(operation.parameters, JoinParameters):
                     binding.join(planned.get(operation.order, ()), operation.order)
@@ -219,10 +219,18 @@ class _IntentBinding:
                     binding.bind(operation)
             except Unbound:
                 continue
-        if last_join == len(self._operations):
-            binding.join(planned.get(0, ()), 0)
+        if unsaid == len(self._operations):
+            self._join_unsaid(binding, planned)
         if self._findings.is_clear:
             self._begin_result(binding)
+
+    def _join_unsaid(self, binding: StepBinding, planned: Mapping[int, list[PlannedJoin]]) -> None:
+        if 0 not in planned:
+            return
+        try:
+            binding.join(planned[0], 0)
+        except Unbound:
+            return
 
     def _place_of_unsaid_joins(self) -> int:
         """Return before which operation sources are joined that no operation joins.
