@@ -7,7 +7,7 @@ from common.text import Text
 from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
 from etl.binding.findings import Unbound, choice
-from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
@@ -23,6 +23,7 @@ from etl.meaning.bound import (
 from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
 from etl.schemas.parameters import AggregateParameters, GroupingItem
 
+_NEVER_EQUAL = ("json", "xml", "point")  # types that have no equality
 _ADDING = ("sum", "avg", "median")
 
 
@@ -51,7 +52,7 @@ class AggregateBinding:
             InvalidRequest: a function or a unit does not fit a column's type.
         """
         measures = self._measures()
-        keys = self._keys([one.measure.source for one in measures])
+        keys = self._keys(measures)
         is_whole = len(measures) == len(self._parameters.measures)
         is_whole = is_whole and len(keys) == len(self._parameters.group_by)
         # What is asked of the others is asked in the same round
@@ -84,24 +85,29 @@ class AggregateBinding:
 
     # keys
 
-    def _keys(self, sources: Sequence[str]) -> list[BoundKey]:
+    def _keys(self, measures: Sequence[TypedMeasure]) -> list[BoundKey]:
         keys = []
         for place, grouping in enumerate(self._parameters.group_by):
             field = f"{self._operation.field}.group_by[{place}]"
             try:
-                keys.append(self._key(grouping, sources, field))
+                keys.append(self._key(grouping, measures, field))
             except Unbound:
                 continue
         return keys
 
-    def _key(self, grouping: GroupingItem, sources: Sequence[str], field: str) -> BoundKey:
+    def _key(
+        self, grouping: GroupingItem, measures: Sequence[TypedMeasure], field: str
+    ) -> BoundKey:
         if grouping.column is None:
-            column = self._asked_date(sources)
+            column = self._asked_date(measures)
         else:
             column = self._scope.column(grouping.column, self._order)
         self._state.stage_of([column], self._order)
         type_ = self._scope.type_of(column)
         kind = kind_of_type(type_)
+        if bare_type(type_) in _NEVER_EQUAL:
+            zh = f"类型 {type_} 的列不能用于分组。"
+            raise invalid(f"{field}.column", zh, f"values of the type {type_} can't be grouped by.")
         if grouping.unit is not None and kind not in DAYS:
             zh = f"unit 只用于日期与时间列，而不是 {type_}。"
             raise invalid(f"{field}.unit", zh, f"it is for dates and times, not for {type_}.")
@@ -121,16 +127,19 @@ class AggregateBinding:
         return self._free("_".join(part for part in longer if part))
 
     def _free(self, name: str) -> str:
-        number, free = 2, name
+        number, free = 2, fitting_name(name)
         while free in self._names:
-            free = f"{name}_{number}"
+            mark = f"_{number}"
+            free = fitting_name(name)[: -len(mark)] + mark
             number += 1
         return free
 
-    def _asked_date(self, sources: Sequence[str]) -> BoundColumn:
+    def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
         """Return the date whose periods are meant: the semantic file's, the only one, the chosen."""
+        sources = [one.measure.source for one in measures]
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
-        said = self._said_date(owners)
+        of_metrics = [one.date for one in measures if one.date is not None]
+        said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
         found = self._dates(owners) or self._dates(self._scope.visible)
@@ -150,19 +159,24 @@ class AggregateBinding:
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
         return by_value[chosen]
 
-    def _said_date(self, owners: Sequence[str]) -> BoundColumn | None:
+    def _said_date(
+        self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]
+    ) -> BoundColumn | None:
+        """Return the date that the semantic file gives a metric, else a table of the measures."""
+        said = list(of_metrics)
         for owner in owners:
             meaning = self._scope.sources[owner].table.meaning
             if meaning is not None and meaning.date_column is not None:
-                column = BoundColumn(owner, meaning.date_column)
-                value = shown(column)
-                text = Text(
-                    f"时间按语义文件取 {value}。",
-                    f"Periods are those of {value}, says the semantic file.",
-                )
-                self._findings.assume("date_column", text, self._order, is_semantic=True)
-                return column
-        return None
+                said.append(BoundColumn(owner, meaning.date_column))
+        if not said:
+            return None
+        value = shown(said[0])
+        text = Text(
+            f"时间按语义文件取 {value}。",
+            f"Periods are those of {value}, says the semantic file.",
+        )
+        self._findings.assume("date_column", text, self._order, is_semantic=True)
+        return said[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
         return [

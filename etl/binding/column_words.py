@@ -22,13 +22,15 @@ def _says(column: Column, place: str) -> bool:
 
 def is_currency(column: Column) -> bool:
     """Tell whether a column holds the currency of the amounts beside it."""
-    return kind_of_type(column.type) in ("text", "other") and _says(column, "columns.currency")
+    # A number may refer to a table of currencies
+    is_possible = kind_of_type(column.type) in ("text", "other", "integer")
+    return is_possible and _says(column, "columns.currency")
 
 
 def is_money(column: Column) -> bool:
     """Tell whether a column may hold amounts of money."""
     kind = kind_of_type(column.type)
-    if kind not in NUMBERS or _says(column, "columns.no_money"):
+    if kind not in NUMBERS or _says(column, "columns.no_money") or is_currency(column):
         return False
     return kind != "integer" or _says(column, "columns.money")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from rapidfuzz import fuzz, process
@@ -25,6 +25,7 @@ from etl.meaning.bound import (
     Scalar,
 )
 from etl.meaning.expressions import DIALECT, with_time_zone
+from etl.meaning.periods import local_time
 from etl.meaning.value_kinds import MOMENTS, kind_of_type
 from etl.schemas.parameters import ComparisonCondition, FilterCondition
 
@@ -159,7 +160,10 @@ class ConditionBinding:
     def _bound_value(
         self, column: BoundColumn, condition: ComparisonCondition, value: object, field: str
     ) -> Value:
-        bound = bind_value(value, self.scope.type_of(column), field, self.today)
+        type_ = self.scope.type_of(column)
+        bound = bind_value(value, type_, field, self.today)
+        if isinstance(bound, datetime) and kind_of_type(type_) != "timestamptz":
+            return local_time(bound, self.time_zone)
         if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
             return self._stored_value(column, bound)
         return bound

@@ -1,6 +1,6 @@
 """An intent and a catalogue → a bound intent, or what is open, assumed and not possible."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -14,7 +14,7 @@ from etl.binding.column_words import is_undone
 from etl.binding.findings import Findings, Unbound
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
-from etl.binding.scope import Scope, tree_column
+from etl.binding.scope import Scope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
@@ -102,6 +102,7 @@ class _IntentBinding:
         self._operations = check_intent(intent)
         self._findings = Findings(answers, options.lang)
         self._scope = Scope(self._findings)
+        self._unused: list[str] = []
         _check_zone(options.time_zone)
 
     def result(self) -> BindingResult:
@@ -121,12 +122,13 @@ class _IntentBinding:
         if not self._findings.is_clear:
             return None
         rates = self._named_rates()
-        self._scope.visible = [name for name in self._scope.visible if name not in rates]
+        self._show_only(set(self._scope.visible) - rates)
         try:
             base = self._base()
         except Unbound:
             return None
         planned, is_open = self._planned_joins(base)
+        self._leave_out_unused()
         tree = JoinTree(self._scope, base, is_open=is_open)
         state = BindingState(
             self._catalog,
@@ -173,13 +175,24 @@ class _IntentBinding:
         ]
         return {self._scope.names[text] for text in texts if text in self._scope.names}
 
+    def _show_only(self, names: Collection[str]) -> None:
+        self._scope.visible = [name for name in self._scope.visible if name in names]
+
+    def _leave_out_unused(self) -> None:
+        for name in self._unused:
+            text = Text(f"{name} 没有被任何操作使用。", f"No operation uses {name}.")
+            self._findings.assume("unused_table", text)
+        self._show_only(set(self._scope.visible) - set(self._unused))
+
     def _base(self) -> str:
-        """Return the table on the left of the first join, else the first source."""
+        """Return the table on the left of the first join, else the first source that is used."""
         for operation in self._operations:
             if isinstance(operation.parameters, JoinParameters):
                 source = self._scope.source_named(operation.parameters.left, operation.order)
                 return source.name
-        return self._scope.visible[0] if self._scope.visible else next(iter(self._scope.sources))
+        visible = self._scope.visible or list(self._scope.sources)
+        used = [name for name in visible if self._is_used(name, ())]
+        return (used or visible)[0]
 
     # joins
 
@@ -197,12 +210,32 @@ class _IntentBinding:
                     is_open = True
                     planner.leave_open(operation.parameters.right)
         for name in self._scope.visible:
-            if name not in planner.joined:
+            if name in planner.joined:
+                continue
+            if self._is_used(name, planner.joined):
                 try:
                     planned.setdefault(0, []).extend(planner.plan_unsaid(name))
                 except Unbound:
                     is_open = True
+            else:
+                self._unused.append(name)
         return planned, is_open
+
+    def _is_used(self, name: str, joined: Sequence[str]) -> bool:
+        """Tell whether an operation names a source, or a column that none of the joined has."""
+        spellings = [text for text, meant in self._scope.names.items() if meant == name]
+        own = self._column_names(name).difference(*map(self._column_names, joined))
+        for operation in self._intent.operations:
+            for text in _texts_in(operation.parameters):
+                is_named = any(text == one or f"{one}." in text for one in spellings)
+                if is_named or text in own:
+                    return True
+        return False
+
+    def _column_names(self, source: str) -> set[str]:
+        """Return the names by which columns of a source may be called."""
+        columns = self._scope.sources[source].table.columns
+        return {name for column in columns for name in (column.name, *said_names(column))}
 
     # steps
 
@@ -340,6 +373,18 @@ class _IntentBinding:
                         f"Rows with {name}.{column.name} {listed} are kept.",
                     )
                     self._findings.assume("undone_kept", text)
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    """Yield all texts in the parameters of an operation."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts_in(inner)
 
 
 def _stored_name(text: str, table: Table) -> str:

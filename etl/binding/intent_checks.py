@@ -1,6 +1,6 @@
 """What is wrong with an intent whatever the catalogue says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.errors import InvalidRequest
@@ -94,6 +94,31 @@ def _check_sources(sources: Sequence[IntentSource]) -> None:
             zh = f"名称 {name} 重复；请用 alias 区分。"
             raise invalid(field, zh, f"the name {name} stands twice; tell them apart by `alias`.")
         seen.add(name)
+    _check_aliases(sources)
+
+
+def _check_aliases(sources: Sequence[IntentSource]) -> None:
+    """Check that no aliases stand for each other's tables, which nobody could read."""
+    tables: dict[str, str] = {}
+    for source in sources:
+        if source.alias is not None and source.alias != source.table_name:
+            tables[source.alias] = source.table_name
+    for place, source in enumerate(sources):
+        alias = source.alias
+        if alias is not None and alias in _followed(tables, alias):
+            zh = f"别名 {alias} 互相指向对方的表。"
+            field = f"intent.data_sources[{place}].alias"
+            raise invalid(field, zh, f"the alias {alias} stands for a table in a cycle.")
+
+
+def _followed(tables: Mapping[str, str], alias: str) -> list[str]:
+    """Return the names to which an alias leads."""
+    found: list[str] = []
+    name = tables.get(alias)
+    while name is not None and name not in found:
+        found.append(name)
+        name = tables.get(name)
+    return found
 
 
 def _check_kinds(operations: Sequence[CheckedOperation]) -> None:
@@ -216,6 +241,9 @@ def _check_measure(measure: MeasureItem, field: str) -> None:
     if measure.column is not None and measure.expression is not None:
         zh = "column 与 expression 只能有一个。"
         raise invalid(f"{field}.expression", zh, "it can't stand beside column.")
+    is_unsaid = measure.column is None and measure.expression is None
+    if measure.function == "count_distinct" and is_unsaid:
+        raise invalid(f"{field}.column", "缺少这一项。", "it is missing.")
     if measure.expression is not None:
         check_expression_text(measure.expression, f"{field}.expression")
     check_conditions(measure.filter or (), f"{field}.filter")
@@ -235,6 +263,11 @@ def check_name(name: str, field: str) -> None:
     if not is_whole(name) or len(name.encode()) > MOST_NAME_BYTES:
         zh = f"名称最多 {MOST_NAME_BYTES} 字节。"
         raise invalid(field, zh, f"a name has at most {MOST_NAME_BYTES} bytes.")
+
+
+def fitting_name(name: str) -> str:
+    """Return a name that is made from others, cut to what PostgreSQL takes."""
+    return name.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
 
 
 def _check_window(parameters: WindowParameters, field: str) -> None:

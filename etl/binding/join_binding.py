@@ -139,7 +139,8 @@ class JoinPlanner:
         left = self._scope.source_named(parameters.left, order).name
         right = self._scope.source_named(parameters.right, order).name
         how: How = parameters.how or "left"
-        if right in self._joined and left not in self._joined and how == "inner":
+        is_symmetric = parameters.how in (None, "inner")
+        if is_symmetric and right in self._joined and left not in self._joined:
             left, right = right, left
         self._check_sides(left, right, given)
         if parameters.how is None:

@@ -11,7 +11,7 @@ from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.condition_binding import ConditionBinding
 from etl.binding.findings import Findings, choice
-from etl.binding.intent_checks import invalid
+from etl.binding.intent_checks import fitting_name, invalid
 from etl.binding.join_binding import JoinTree
 from etl.binding.scope import Scope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, MeasureFunction, RowTest
@@ -28,7 +28,6 @@ from etl.schemas.parameters import MeasureItem
 
 _NUMERIC_FUNCTIONS = ("sum", "avg", "median")
 _COUNTS = ("count", "count_distinct")
-_MOST_NAME = 50
 _ALL_ROWS = "*"
 REPEAT = "repeat"
 # What a metric of the semantic file may be: one of these over an expression
@@ -57,11 +56,18 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
 
 @dataclass(frozen=True)
 class TypedMeasure:
-    """A bound measure, the type of its values, and the stored amounts in it."""
+    """A bound measure.
+
+    Attributes:
+        type: of its values.
+        money: the stored amounts in it.
+        date: the one that its periods are about, if it is a metric that says so.
+    """
 
     measure: BoundMeasure
     type: str
     money: frozenset[BoundColumn]
+    date: BoundColumn | None = None
 
 
 class MeasureBinding:
@@ -166,7 +172,7 @@ class MeasureBinding:
         else:
             column = self._scope.column(item.column, self._operation, kind="measure")
         name = f"{item.function}_{column.name}"
-        return tree_column(column), name[:_MOST_NAME]
+        return tree_column(column), fitting_name(name)
 
     def _asked_measure(self, function: str) -> BoundColumn:
         """Return the only column that can be meant, or the one that was chosen."""
@@ -326,12 +332,13 @@ class MeasureBinding:
         self._findings.assume("metric", text, self._operation, is_semantic=True)
         if value is None:
             measure = self._measure(name, item, "count", source, None, all_tests)
-            return TypedMeasure(measure, "bigint", frozenset())
+            return TypedMeasure(measure, "bigint", frozenset(), _date_of(metric, source))
         bound = self._scope.bind_expression(value, self._operation, source)
         bound = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
         measure = self._measure(name, item, function, source, bound, all_tests)
         type_ = measure_type(function, type_of(bound, self._scope.type_in_tree))
-        return TypedMeasure(measure, type_, self._scope.money_in(bound))
+        money = self._scope.money_in(bound)
+        return TypedMeasure(measure, type_, money, _date_of(metric, source))
 
     def _own_expression(self, text: str, source: str) -> exp.Expression:
         bound = self._scope.bind_expression(parse_expression(text), self._operation, source)
@@ -359,6 +366,10 @@ class MeasureBinding:
         if figure is None:
             raise self._findings.refuse("unsupported", refusal)
         return figure
+
+
+def _date_of(metric: Metric, source: str) -> BoundColumn | None:
+    return None if metric.date_column is None else BoundColumn(source, metric.date_column)
 
 
 def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] | None:

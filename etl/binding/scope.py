@@ -1,5 +1,6 @@
 """Which tables and columns the names of an intent mean, while its operations are gone through."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from etl.meaning.expressions import columns_of
 from etl.schemas.requirement import AmbiguityKind
 
 _MOST_SUGGESTIONS = 5
+_EXPLANATION = re.compile(r"[,，:：;；(（\n]")  # what an explanation in a comment begins with
 _LEAST_SCORE = 60.0  # of 100
 _MOST_CHARS = 200  # compared of one name
 
@@ -301,15 +303,23 @@ def shown(column: BoundColumn) -> str:
 
 
 def said_names(column: Column) -> tuple[str, ...]:
-    """Return what else a column is called: its whole comment, and its names for people."""
+    """Return what else a column is called: by its comment, and its names for people."""
     names = column.meaning.names.all if column.meaning is not None else ()
-    return (column.comment, *names) if column.comment else names
+    return (*_names_in_comment(column.comment), *names)
 
 
 def said_table_names(table: Table) -> tuple[str, ...]:
-    """Return what else a table is called: its whole comment, and its names for people."""
+    """Return what else a table is called: by its comment, and its names for people."""
     names = table.meaning.names.all if table.meaning is not None else ()
-    return (table.comment, *names) if table.comment else names
+    return (*_names_in_comment(table.comment), *names)
+
+
+def _names_in_comment(comment: str | None) -> tuple[str, ...]:
+    """Return the whole comment, and what stands before its first explanation."""
+    if not comment:
+        return ()
+    begin = _EXPLANATION.split(comment, maxsplit=1)[0].strip()
+    return (comment,) if begin in ("", comment) else (comment, begin)
 
 
 def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:

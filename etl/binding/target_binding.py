@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from common.text import Text
 from etl.binding.binding_state import BindingState
 from etl.binding.intent_checks import (
-    MOST_NAME_BYTES,
     CheckedOperation,
     check_name,
+    fitting_name,
     invalid,
     lookback_days,
 )
@@ -142,8 +142,7 @@ class TargetBinding:
     def _default_name(self, layer: Layer) -> str:
         grain = [key.name for key in self._keys()]
         name = relation_name("_".join((layer, self._base, *grain)))
-        cut = name.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
-        return cut.rstrip("_")
+        return fitting_name(name).rstrip("_")
 
     def _keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of the aggregate, if there is one."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import InvalidRequest
-from common.values import Catalog, Column, Table
+from common.values import Catalog, Column, ForeignKey, Table
 from etl.binding.intent_checks import check_intent
 from etl.meaning.bound import (
     AnyOf,
@@ -179,6 +179,51 @@ def test_one_table_twice_by_aliases() -> None:
     result = bind(UserIntent.model_validate(given))
     assert result.bound is not None
     assert result.bound.target.columns == ("country", "from_country", "m0")
+
+
+def test_a_table_is_joined_to_itself() -> None:
+    staff = Table(
+        "public",
+        "staff",
+        "table",
+        (Column("id", "integer"), Column("boss_id", "integer"), Column("name", "text")),
+        primary_key=("id",),
+        foreign_keys=(ForeignKey(("boss_id",), ("public", "staff"), ("id",)),),
+    )
+    given = request(join("one", "boss"), by("boss.name", sums=["one.id"])).model_dump()
+    given["data_sources"] = [{"table_name": "staff", "alias": name} for name in ("one", "boss")]
+    bound = bind(UserIntent.model_validate(given), catalog=Catalog((staff,))).bound
+    assert bound is not None
+    (step, _) = bound.steps
+    assert isinstance(step, JoinSourceStep)
+    assert step.on == ((BoundColumn("one", "boss_id"), BoundColumn("boss", "id")),)
+
+
+def test_tables_and_columns_are_called_as_their_comments_say() -> None:
+    bound = bind(request(by("用户表.city", sums=["销售额"]), sources=("订单表", "用户表"))).bound
+    assert bound is not None
+    assert [source.name for source in bound.sources] == ["orders", "users"]
+    assert bound.target.columns == ("city", "m0")
+
+
+def test_a_source_that_nothing_uses_is_not_joined() -> None:
+    result = bind(request(by("status"), sources=("users", "addresses", "orders")))
+    assert result.bound is not None
+    assert [source.name for source in result.bound.sources] == ["orders"]
+    assert [one.id for one in result.analysis.assumptions][:2] == ["unused_table", "unused_table_2"]
+
+
+def test_a_join_may_name_its_sides_the_other_way_round() -> None:
+    steps = _steps(
+        join("orders", "items"),
+        join("products", "items"),
+        by("products.kind", sums=["items.price"]),
+        sources=("orders", "items", "products"),
+    )
+    assert [(one.right, one.how) for one in steps if isinstance(one, JoinSourceStep)] == [
+        ("items", "left"),
+        ("products", "left"),
+    ]
 
 
 def test_names_that_need_quotes() -> None:
@@ -442,6 +487,12 @@ def test_orders_and_names_stand_once() -> None:
     with pytest.raises(InvalidRequest) as caught:
         bind(request(by("status")), time_zone="Mars/Base")
     assert caught.value.field == "options.time_zone"
+    crossed = request(by("status"), sources=("orders", "users")).model_dump()
+    crossed["data_sources"][0]["alias"] = "users"
+    crossed["data_sources"][1]["alias"] = "orders"
+    with pytest.raises(InvalidRequest) as caught:
+        check_intent(UserIntent.model_validate(crossed))
+    assert caught.value.field == "intent.data_sources[0].alias"
 
 
 _NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0."), min_size=1, max_size=12)
