@@ -1,5 +1,6 @@
 """An intent and a catalogue → a bound intent, or what is open, assumed and not possible."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -44,6 +45,7 @@ from etl.schemas.parameters import (
 from etl.schemas.requirement import AnalysisResult, IntentSource, Materialization, UserIntent
 
 _MOST_SHOWN_VALUES = 5
+_WORDS_OF_EXPRESSION = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -380,8 +382,10 @@ def _texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for inner in value.values():
+        for name, inner in value.items():
             yield from _texts_in(inner)
+            if name == "expression":
+                yield from _WORDS_OF_EXPRESSION.findall(str(inner))
     elif isinstance(value, list):
         for inner in value:
             yield from _texts_in(inner)

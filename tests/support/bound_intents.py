@@ -36,7 +36,7 @@ ORDERS = Table(
         Column("user_id", "integer"),
         Column("status", "text"),
         Column("amount", "numeric(12,2)"),
-        Column("currency", "text"),
+        Column("currency", "text", values=("EUR", "USD"), is_complete=True),
         Column("ordered_on", "date"),
         Column("paid_at", "timestamp with time zone"),
     ),

@@ -1,6 +1,5 @@
 """The rows that an intent means, written by hand."""
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -26,6 +25,7 @@ from tests.support.bound_intents import (
     rate,
     window,
 )
+from tests.support.shop_worlds import counted
 
 D = Decimal
 Rows = list[tuple[Any, ...]]
@@ -440,21 +440,12 @@ WORLDS = [
 ]
 
 
-def _counted(rows: Any) -> Counter[str]:
-    """Rows without their order; numbers are equal whatever zeros are written."""
-    return Counter(repr([_plain(value) for value in row]) for row in rows)
-
-
-def _plain(value: Any) -> Any:
-    return D(value).normalize() if isinstance(value, int | D) else value
-
-
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_an_intent_means_these_rows(world: World) -> None:
     tables = world.tables or WORLD
     meaning = evaluate(world.intent, {one.name: tables[one.name] for one in world.intent.sources})
     assert meaning.columns == world.intent.target.columns
-    assert _counted(meaning.rows) == _counted(world.rows)
+    assert counted(meaning.rows) == counted(world.rows)
 
 
 def test_the_ledger_says_where_rows_went() -> None:

@@ -1,23 +1,14 @@
 """What the interpreter says of any rows is what SQL written by hand gives for them."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
 
 import psycopg
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from psycopg.rows import dict_row
 
-from common.values import Table
 from etl.meaning.bound import BoundCondition, BoundIntent
 from etl.meaning.interpreter import evaluate
 from tests.support.bound_intents import (
-    TABLES,
     column,
     compute,
     dedup,
@@ -30,6 +21,7 @@ from tests.support.bound_intents import (
     rate,
     window,
 )
+from tests.support.shop_worlds import Rows, counted, shop_connection, stored, worlds
 
 ZONE = "America/New_York"
 NOT_VOID = BoundCondition(column("orders.status"), "!=", "void")
@@ -195,82 +187,17 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
     ),
 }
 
-_KEYS = st.none() | st.integers(1, 4)
-_AMOUNTS = st.none() | st.decimals(-3, 9, places=2)
-_START = datetime(2024, 2, 28, tzinfo=UTC)
-# Around the ends of months, and where New York's clocks are put forward
-_MOMENTS = st.none() | st.sampled_from(
-    [_START + timedelta(hours=hours) for hours in (0, 28, 29, 52, 53, 270, 271, 800, 1700)]
-)
-_DAYS = st.none() | st.dates(date(2024, 1, 28), date(2024, 2, 6))
-_CODES = st.none() | st.sampled_from(["EUR", "USD"])
-_ROWS = {
-    "orders": st.tuples(
-        *(_KEYS, st.none() | st.sampled_from(["paid", "void"]), _AMOUNTS, _CODES, _DAYS, _MOMENTS)
-    ),
-    "items": st.tuples(
-        *(_KEYS, st.none() | st.sampled_from(["pen", "ink"]), st.none() | st.integers(0, 3)),
-        _AMOUNTS,
-    ),
-    "users": st.tuples(st.none() | st.sampled_from(["Ulm", "Bonn"]), st.none() | st.booleans()),
-    "rates": st.tuples(_CODES, _DAYS, st.none() | st.decimals("0.1", 2, places=4)),
-}
-
-
-@st.composite
-def worlds(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the shop; those of tables with a number are numbered from 1."""
-    tables = {}
-    for name, rows in _ROWS.items():
-        drawn = draw(st.lists(rows, max_size=7))
-        names = [one.name for one in TABLES[name].columns]
-        if names[0] == "id":
-            drawn = [(number, *row) for number, row in enumerate(drawn, 1)]
-        tables[name] = [dict(zip(names, row, strict=True)) for row in drawn]
-    return tables
-
-
-def _ddl(table: Table) -> str:
-    columns = ", ".join(f"{one.name} {one.type}" for one in table.columns)
-    return f"CREATE TEMPORARY TABLE {table.name} ({columns})"
-
 
 @pytest.fixture(scope="module")
 def connection(admin_url: str) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(admin_url, autocommit=True) as opened:
-        opened.execute("SET TIME ZONE 'Asia/Shanghai'")
-        for table in TABLES.values():
-            opened.execute(_ddl(table))
+    with shop_connection(admin_url) as opened:
         yield opened
 
 
-def _fill(connection: psycopg.Connection, tables: dict[str, list[dict[str, Any]]]) -> None:
-    for name, rows in tables.items():
-        connection.execute(f"TRUNCATE {name}")
-        text = json.dumps(rows, default=str)
-        connection.execute(
-            f"INSERT INTO {name} SELECT * FROM jsonb_populate_recordset(null::{name}, %s)", [text]
-        )
-
-
-def _counted(rows: Any) -> Counter[str]:
-    return Counter(repr([_plain(value) for value in row]) for row in rows)
-
-
-def _plain(value: Any) -> Any:
-    return Decimal(value).normalize() if isinstance(value, int | Decimal) else value
-
-
 @given(worlds())
-def test_any_rows_mean_what_sql_gives(
-    connection: psycopg.Connection, tables: dict[str, list[dict[str, Any]]]
-) -> None:
-    _fill(connection, tables)
-    stored = {}
-    for name in tables:
-        with connection.cursor(row_factory=dict_row) as cursor:
-            stored[name] = cursor.execute(f"SELECT * FROM {name}").fetchall()
+def test_any_rows_mean_what_sql_gives(connection: psycopg.Connection, tables: Rows) -> None:
+    rows = stored(connection, tables)
     for name, (bound, sql) in CASES.items():
-        used = {source.name: stored[source.name] for source in bound.sources}
-        meant = _counted(evaluate(bound, used).rows)
-        assert meant == _counted(connection.execute(sql).fetchall()), name
+        used = {source.name: rows[source.name] for source in bound.sources}
+        meant = counted(evaluate(bound, used).rows)
+        assert meant == counted(connection.execute(sql).fetchall()), name
