@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.text import Text
+from etl.binding.binding_findings import NotBound, choice
 from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
-from etl.binding.findings import Unbound, choice
 from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
 from etl.binding.scope import ResultName, shown, tree_column
@@ -48,7 +48,7 @@ class AggregateBinding:
         """Add the step, and the names of the result.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: a function or a unit does not fit a column's type.
         """
         measures = self._measures()
@@ -60,7 +60,7 @@ class AggregateBinding:
         if not self._state.tree.is_open:
             keys, measures = self._in_one_currency(keys, measures)
         if not is_whole:
-            raise Unbound
+            raise NotBound
         bound = tuple(one.measure for one in measures)
         has_spine = self._parameters.spine
         self._state.steps.append(AggregateStep(self._order, tuple(keys), bound, has_spine))
@@ -91,7 +91,7 @@ class AggregateBinding:
             field = f"{self._operation.field}.group_by[{place}]"
             try:
                 keys.append(self._key(grouping, measures, field))
-            except Unbound:
+            except NotBound:
                 continue
         return keys
 
@@ -212,7 +212,7 @@ class AggregateBinding:
             field = f"{self._operation.field}.measures[{place}]"
             try:
                 typed = binding.bind(item, field)
-            except Unbound:
+            except NotBound:
                 continue
             if item.as_ is None:
                 name = self._free(typed.measure.name)
@@ -232,10 +232,10 @@ class AggregateBinding:
             field = f"{self._operation.field}.measures[{place}]"
             try:
                 counted.append(self._binding.with_fan_out(typed, key_sources, field))
-            except Unbound:
+            except NotBound:
                 continue
         if len(counted) < len(measures):
-            raise Unbound
+            raise NotBound
         return counted
 
     # currencies

@@ -6,10 +6,10 @@ from datetime import date
 
 from common.text import Text
 from common.values import Catalog
+from etl.binding.binding_findings import BindingFindings
 from etl.binding.condition_binding import ConditionBinding
-from etl.binding.findings import Findings
 from etl.binding.join_binding import JoinTree
-from etl.binding.scope import Scope
+from etl.binding.scope import IntentScope
 from etl.binding.step_columns import columns_of_tests
 from etl.meaning.bound import (
     BoundColumn,
@@ -34,8 +34,8 @@ class BindingState:
     """
 
     catalog: Catalog
-    findings: Findings
-    scope: Scope
+    findings: BindingFindings
+    scope: IntentScope
     tree: JoinTree
     today: date
     time_zone: str
@@ -60,7 +60,7 @@ class BindingState:
         """Return where a step over these columns works, and the source if it works on one.
 
         Raises:
-            Unbound: the columns are not there at this point.
+            NotBound: the columns are not there at this point.
         """
         read = list(columns)
         sources = frozenset(one for column in read for one in self.scope.sources_of(column))

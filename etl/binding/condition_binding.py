@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column
-from etl.binding.findings import Findings, Unbound, choice
+from etl.binding.binding_findings import BindingFindings, NotBound, choice
 from etl.binding.intent_checks import comparison_of, invalid
 from etl.binding.join_links import are_comparable
-from etl.binding.scope import Scope, shown, tree_column
+from etl.binding.scope import IntentScope, shown, tree_column
 from etl.binding.value_binding import bind_value, is_day, next_day
 from etl.meaning.bound import (
     AnyOf,
@@ -24,8 +24,8 @@ from etl.meaning.bound import (
     RowTest,
     Scalar,
 )
-from etl.meaning.expressions import DIALECT, with_time_zone
-from etl.meaning.periods import local_time
+from etl.meaning.calendar_periods import local_time
+from etl.meaning.row_expressions import DIALECT, with_time_zone
 from etl.meaning.value_kinds import MOMENTS, kind_of_type
 from etl.schemas.parameters import ComparisonCondition, FilterCondition
 
@@ -40,8 +40,8 @@ Value = Scalar | RelativeDay
 class ConditionBinding:
     """Binds the conditions of one operation."""
 
-    scope: Scope
-    findings: Findings
+    scope: IntentScope
+    findings: BindingFindings
     today: date
     time_zone: str
     operation: int
@@ -55,7 +55,7 @@ class ConditionBinding:
             table: to which unqualified names belong.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: an operator or value does not fit the column.
         """
         tests: list[RowTest] = []
@@ -64,10 +64,10 @@ class ConditionBinding:
             here = f"{field}[{place}]"
             try:
                 tests.extend(self._tests_of_one(condition, here, table))
-            except Unbound:
+            except NotBound:
                 is_whole = False  # what the others ask is asked in the same round
         if not is_whole:
-            raise Unbound
+            raise NotBound
         return tuple(tests)
 
     def _tests_of_one(
@@ -151,10 +151,10 @@ class ConditionBinding:
             here = f"{field}[{place}]"
             try:
                 values.append(self._bound_value(column, condition, value, here))
-            except Unbound:
+            except NotBound:
                 continue
         if len(values) < len(condition.value):
-            raise Unbound
+            raise NotBound
         return values
 
     def _bound_value(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from common.text import Text
 from common.values import Catalog, Column, Table
+from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.column_words import is_currency, is_rate
-from etl.binding.findings import Findings, choice
 from etl.binding.join_binding import JoinTree
-from etl.binding.scope import Scope, shown
+from etl.binding.scope import IntentScope, shown
 from etl.meaning.bound import BoundColumn
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.schemas.requirement import Choice
@@ -59,7 +59,11 @@ class CurrencyQuestions:
     """
 
     def __init__(
-        self, scope: Scope, findings: Findings, catalog: Catalog, fixed: set[BoundColumn]
+        self,
+        scope: IntentScope,
+        findings: BindingFindings,
+        catalog: Catalog,
+        fixed: set[BoundColumn],
     ) -> None:
         self._scope = scope
         self._findings = findings
@@ -89,7 +93,7 @@ class CurrencyQuestions:
         """Return `group`, `convert` or the one currency that was chosen.
 
         Raises:
-            Unbound
+            NotBound
         """
         choices = [choice(GROUP, self._label(GROUP))]
         if conversion is not None:

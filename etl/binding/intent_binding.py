@@ -10,12 +10,12 @@ from sqlglot import exp
 
 from common.text import Lang, Text
 from common.values import Catalog, Table
+from etl.binding.binding_findings import BindingFindings, NotBound
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_undone
-from etl.binding.findings import Findings, Unbound
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
-from etl.binding.scope import Scope, said_names, tree_column
+from etl.binding.scope import IntentScope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
@@ -28,7 +28,7 @@ from etl.meaning.bound import (
     JoinSourceStep,
     Step,
 )
-from etl.meaning.expressions import (
+from etl.meaning.row_expressions import (
     ExpressionRefused,
     columns_of,
     parse_expression,
@@ -102,8 +102,8 @@ class _IntentBinding:
         self._catalog = catalog
         self._options = options
         self._operations = check_intent(intent)
-        self._findings = Findings(answers, options.lang)
-        self._scope = Scope(self._findings)
+        self._findings = BindingFindings(answers, options.lang)
+        self._scope = IntentScope(self._findings)
         self._unused: list[str] = []
         _check_zone(options.time_zone)
 
@@ -127,7 +127,7 @@ class _IntentBinding:
         self._show_only(set(self._scope.visible) - rates)
         try:
             base = self._base()
-        except Unbound:
+        except NotBound:
             return None
         planned, is_open = self._planned_joins(base)
         self._leave_out_unused()
@@ -208,7 +208,7 @@ class _IntentBinding:
             if isinstance(operation.parameters, JoinParameters):
                 try:
                     planned[operation.order] = planner.plan(operation, operation.parameters)
-                except Unbound:
+                except NotBound:
                     is_open = True
                     planner.leave_open(operation.parameters.right)
         for name in self._scope.visible:
@@ -217,7 +217,7 @@ class _IntentBinding:
             if self._is_used(name, planner.joined):
                 try:
                     planned.setdefault(0, []).extend(planner.plan_unsaid(name))
-                except Unbound:
+                except NotBound:
                     is_open = True
             else:
                 self._unused.append(name)
@@ -252,7 +252,7 @@ class _IntentBinding:
                     binding.join(planned.get(operation.order, ()), operation.order)
                 elif not isinstance(operation.parameters, SinkParameters):
                     binding.bind(operation)
-            except Unbound:
+            except NotBound:
                 continue
         if unsaid == len(self._operations):
             self._join_unsaid(binding, planned)
@@ -264,7 +264,7 @@ class _IntentBinding:
             return
         try:
             binding.join(planned[0], 0)
-        except Unbound:
+        except NotBound:
             return
 
     def _place_of_unsaid_joins(self) -> int:
@@ -287,7 +287,7 @@ class _IntentBinding:
     def _begin_result(self, binding: StepBinding) -> None:
         try:
             binding.begin_result(self._operations[-1].order if self._operations else 0)
-        except Unbound:
+        except NotBound:
             return
 
     # the target
@@ -299,7 +299,7 @@ class _IntentBinding:
             binding.check()
             if self._findings.is_clear:
                 return binding.bind(self._options.materialization)
-        except Unbound:
+        except NotBound:
             return None
         return None
 

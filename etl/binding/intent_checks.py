@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from common.errors import InvalidRequest
 from common.text import Text, is_whole
-from etl.meaning.expressions import ExpressionRefused, parse_expression
+from etl.meaning.row_expressions import ExpressionRefused, parse_expression
 from etl.schemas.parameters import (
     PARAMETERS,
     AggregateParameters,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.findings import Findings, choice
+from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.intent_checks import CheckedOperation, invalid
 from etl.binding.join_links import (
     JOIN_LINKS,
@@ -15,7 +15,7 @@ from etl.binding.join_links import (
     is_unique,
     likely_links,
 )
-from etl.binding.scope import Scope
+from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, How, JoinSourceStep
 from etl.schemas.parameters import JoinParameters
 
@@ -53,7 +53,7 @@ class JoinTree:
         is_open: whether a join is not decided yet, so that nothing can be said of repeated rows.
     """
 
-    scope: Scope
+    scope: IntentScope
     base: str
     pairs: list[JoinedPair] = field(default_factory=list)
     joined: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class JoinPlanner:
     It goes through the joins in their order, before anything else is bound.
     """
 
-    def __init__(self, catalog: Catalog, findings: Findings, scope: Scope) -> None:
+    def __init__(self, catalog: Catalog, findings: BindingFindings, scope: IntentScope) -> None:
         self._catalog = catalog
         self._findings = findings
         self._scope = scope
@@ -132,7 +132,7 @@ class JoinPlanner:
         """Return the joins of an operation; several where it leads through other tables.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: the join does not fit those before it.
         """
         order, given = operation.order, operation.field
@@ -154,7 +154,7 @@ class JoinPlanner:
         """Return the joins that bring in a source that no operation joins.
 
         Raises:
-            Unbound
+            NotBound
         """
         left = self._joined[0]
         self._assume_left(left, right, 0)

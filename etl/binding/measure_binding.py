@@ -9,13 +9,13 @@ from common.errors import InvalidRequest
 from common.meanings import Metric
 from common.text import Text
 from common.values import Catalog, Table
+from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.condition_binding import ConditionBinding
-from etl.binding.findings import Findings, choice
 from etl.binding.intent_checks import fitting_name, invalid
 from etl.binding.join_binding import JoinTree
-from etl.binding.scope import Scope, bound_columns, shown, tree_column
+from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, MeasureFunction, RowTest
-from etl.meaning.expressions import (
+from etl.meaning.row_expressions import (
     DIALECT,
     ExpressionRefused,
     check_expression,
@@ -75,8 +75,8 @@ class MeasureBinding:
 
     def __init__(
         self,
-        scope: Scope,
-        findings: Findings,
+        scope: IntentScope,
+        findings: BindingFindings,
         catalog: Catalog,
         tree: JoinTree,
         conditions: ConditionBinding,
@@ -92,7 +92,7 @@ class MeasureBinding:
         """Return the measure that an item means.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: a function does not fit the column's type.
         """
         tests = self._conditions.tests(item.filter or (), f"{field}.filter")
@@ -205,7 +205,7 @@ class MeasureBinding:
         """Return the source of whose rows each has one value of an expression.
 
         Raises:
-            Unbound: rows of its sources repeat each other.
+            NotBound: rows of its sources repeat each other.
         """
         involved: set[str] = set()
         for column in bound_columns(value):
@@ -248,7 +248,7 @@ class MeasureBinding:
         """Return the measure as it is to be counted where a row belongs to several groups.
 
         Raises:
-            Unbound: it was not chosen yet.
+            NotBound: it was not chosen yet.
         """
         measure = typed.measure
         if self._tree.is_open or measure.function in ("min", "max", "count_distinct"):
@@ -352,7 +352,7 @@ class MeasureBinding:
         """Return the function and the expression of a metric; no expression for count(*).
 
         Raises:
-            Unbound: it is more than one function over an expression.
+            NotBound: it is more than one function over an expression.
         """
         refusal = Text(
             f"指标 {metric.name} 的表达式不是单个聚合函数，请用 function 与 expression 写出。",

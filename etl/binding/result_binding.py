@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.text import Text
-from etl.binding.findings import Findings, choice
+from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.intent_checks import MOST_NAME_BYTES
 from etl.binding.join_binding import JoinTree
-from etl.binding.scope import ResultName, Scope
+from etl.binding.scope import IntentScope, ResultName
 from etl.binding.step_columns import columns_of_step
 from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
 
@@ -16,7 +16,7 @@ from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceSt
 class ResultBinding:
     """Makes the result of joined rows: asks for its grain, and names its columns."""
 
-    def __init__(self, scope: Scope, findings: Findings, tree: JoinTree) -> None:
+    def __init__(self, scope: IntentScope, findings: BindingFindings, tree: JoinTree) -> None:
         self._scope = scope
         self._findings = findings
         self._tree = tree
@@ -27,7 +27,7 @@ class ResultBinding:
         """Return the steps so that no left join repeats rows that were not meant to be.
 
         Raises:
-            Unbound: the grain was not chosen yet, or can't be had.
+            NotBound: the grain was not chosen yet, or can't be had.
         """
         rights = [
             step.right for step in steps if isinstance(step, JoinSourceStep) and _repeats(step)

@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column, Table
+from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.column_words import is_money
-from etl.binding.findings import Findings, choice
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
-from etl.meaning.expressions import columns_of
+from etl.meaning.row_expressions import columns_of
 from etl.schemas.requirement import AmbiguityKind
 
 _MOST_SUGGESTIONS = 5
@@ -48,7 +48,7 @@ class ResultName:
 
 
 @dataclass
-class Scope:
+class IntentScope:
     """The names that are known at one point of the intent.
 
     Attributes:
@@ -58,7 +58,7 @@ class Scope:
         result: the columns of the result, once there is one.
     """
 
-    findings: Findings
+    findings: BindingFindings
     sources: dict[str, BoundSource] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     visible: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Scope:
         """Return the source that a name in an operation means.
 
         Raises:
-            Unbound: there is none.
+            NotBound: there is none.
         """
         name = self.names.get(text)
         if name is None:
@@ -102,7 +102,7 @@ class Scope:
             table: the name of the source to which an unqualified name belongs.
 
         Raises:
-            Unbound
+            NotBound
         """
         if text in self.made and table is None:
             return BoundColumn("", text)
@@ -219,7 +219,7 @@ class Scope:
         """Return the name that a column has in the result.
 
         Raises:
-            Unbound: there is none, or the source's column is not in the result.
+            NotBound: there is none, or the source's column is not in the result.
         """
         result = self.result or {}
         if text in result:
@@ -254,7 +254,7 @@ class Scope:
         """Return the expression with its columns bound; unquoted names may be in lower case.
 
         Raises:
-            Unbound
+            NotBound
         """
         copy = expression.copy()
         for column in list(columns_of(copy)):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.findings import Findings, Unbound, choice
+from etl.binding.binding_findings import BindingFindings, NotBound, choice
 from etl.binding.intent_checks import invalid
-from etl.binding.scope import Scope, near, said_table_names
+from etl.binding.scope import IntentScope, near, said_table_names
 from etl.meaning.bound import BoundSource
 from etl.schemas.requirement import IntentSource
 from knowledge.index import IndexPart
@@ -31,7 +31,7 @@ SAID_TABLES = IndexPart(
 
 
 def bind_sources(
-    sources: Sequence[IntentSource], catalog: Catalog, findings: Findings, scope: Scope
+    sources: Sequence[IntentSource], catalog: Catalog, findings: BindingFindings, scope: IntentScope
 ) -> None:
     """Put the tables of an intent into the scope.
 
@@ -41,7 +41,7 @@ def bind_sources(
     for place, source in enumerate(sources):
         try:
             table = _table_of(source, catalog, findings)
-        except Unbound:
+        except NotBound:
             continue
         name = source.alias or table.name
         field = f"intent.data_sources[{place}]"
@@ -67,11 +67,11 @@ def _spellings(source: IntentSource, table: Table) -> Iterable[str]:
     return (source.table_name, table.name, f"{table.schema}.{table.name}", *said_table_names(table))
 
 
-def _table_of(source: IntentSource, catalog: Catalog, findings: Findings) -> Table:
+def _table_of(source: IntentSource, catalog: Catalog, findings: BindingFindings) -> Table:
     """Return the one table that is called so.
 
     Raises:
-        Unbound
+        NotBound
     """
     found = tables_named(source.table_name, source.schema_name, catalog)
     if len(found) == 1:

@@ -50,7 +50,7 @@ class StepBinding:
         """Add the steps of an operation that is no join and no sink.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: it does not fit those before it, or the columns' types.
         """
         parameters = operation.parameters
@@ -71,7 +71,7 @@ class StepBinding:
         """Add the steps of a join.
 
         Raises:
-            Unbound: it comes too late.
+            NotBound: it comes too late.
         """
         self._check_no_result("join", operation)
         self._state.steps.extend(self._state.tree.step(join) for join in planned)
@@ -179,7 +179,7 @@ class StepBinding:
         """Make the joined rows the result, where no aggregate has made one.
 
         Raises:
-            Unbound: what a row of the result is, was not chosen yet.
+            NotBound: what a row of the result is, was not chosen yet.
         """
         if self._scope.result is not None:
             return

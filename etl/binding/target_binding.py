@@ -14,7 +14,7 @@ from etl.binding.intent_checks import (
     lookback_days,
 )
 from etl.binding.result_binding import repeated_keys
-from etl.binding.scope import Scope
+from etl.binding.scope import IntentScope
 from etl.meaning.bound import (
     AggregateStep,
     BoundColumn,
@@ -72,7 +72,7 @@ class TargetBinding:
         """Check what needs no result.
 
         Raises:
-            Unbound: nothing may be written there.
+            NotBound: nothing may be written there.
             InvalidRequest: it is no name.
         """
         if self._target.table_name is not None:
@@ -82,7 +82,7 @@ class TargetBinding:
         """Return the bound target.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: parts of it don't go together.
         """
         layer = self._target.layer or _layer_of(self._steps)
@@ -239,7 +239,7 @@ def _layer_of(steps: Sequence[Step]) -> Layer:
     return "ADS" if has_window else "DWS"
 
 
-def primary_key_names(scope: Scope, source: str) -> tuple[str, ...]:
+def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
     """Return what the columns of a source's primary key are called in the result.
 
     Empty when it has none, or not all of it is there.

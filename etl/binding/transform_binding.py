@@ -7,9 +7,9 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Column, Table
+from etl.binding.binding_findings import choice
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_currency
-from etl.binding.findings import choice
 from etl.binding.intent_checks import CheckedOperation, invalid
 from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown
 from etl.binding.source_tables import tables_named
@@ -23,7 +23,7 @@ from etl.meaning.bound import (
     Scalar,
     Stage,
 )
-from etl.meaning.expressions import ExpressionRefused, parse_expression, type_of, with_time_zone
+from etl.meaning.row_expressions import ExpressionRefused, parse_expression, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.schemas.parameters import RateParameters, TransformParameters
 
@@ -40,7 +40,7 @@ class TransformBinding:
         """Add the step of a transform, and its column.
 
         Raises:
-            Unbound
+            NotBound
             InvalidRequest: a type does not fit, or the name is taken.
         """
         self._check_free(parameters.as_, f"{operation.field}.as")
@@ -242,7 +242,7 @@ class TransformBinding:
         """Return the date that a source's rows are about.
 
         Raises:
-            Unbound: several are possible.
+            NotBound: several are possible.
         """
         table = self._table_of(owner)
         if table.meaning is not None and table.meaning.date_column is not None:

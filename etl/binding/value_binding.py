@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from common.errors import InvalidRequest
 from etl.binding.intent_checks import invalid
 from etl.meaning.bound import RelativeDay, Scalar
-from etl.meaning.periods import period_of, shifted
+from etl.meaning.calendar_periods import period_of, shifted
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.schemas.parameters import RelativeDayValue
 from etl.schemas.reading import read_model

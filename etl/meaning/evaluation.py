@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
+from etl.meaning.calendar_periods import local_time, period_of
 from etl.meaning.exact_numbers import (
     EXACT,
     ceiling,
@@ -20,7 +21,6 @@ from etl.meaning.exact_numbers import (
     rounded,
     without_sign_of_zero,
 )
-from etl.meaning.periods import local_time, period_of
 
 Lookup = Callable[[exp.Column], Any]
 """Gives the value that a column has in the row."""
@@ -31,7 +31,7 @@ class NotComputable(Exception):
 
 
 def evaluate_expression(expression: exp.Expression, lookup: Lookup, time_zone: str) -> Any:
-    """Compute an allowed expression (`etl.meaning.expressions`) for one row.
+    """Compute an allowed expression (`etl.meaning.row_expressions`) for one row.
 
     Raises:
         NotComputable

@@ -26,10 +26,10 @@ from etl.meaning.bound import (
     Step,
     WindowStep,
 )
+from etl.meaning.calendar_periods import period_of, periods_between
 from etl.meaning.conditions import Values, expression_lookup, holds_all
 from etl.meaning.evaluation import evaluate_expression, multiply, same_value
 from etl.meaning.figures import figure, hashable
-from etl.meaning.periods import period_of, periods_between
 from etl.meaning.windows import Direction, Row, add_window, sorted_rows
 from etl.schemas.evidence import LedgerEntry
 

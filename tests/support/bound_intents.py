@@ -25,7 +25,7 @@ from etl.meaning.bound import (
     Unit,
     WindowStep,
 )
-from etl.meaning.expressions import parse_expression
+from etl.meaning.row_expressions import parse_expression
 
 ORDERS = Table(
     "public",

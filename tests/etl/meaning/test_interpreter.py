@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from etl.meaning.bound import AnyOf, BoundCondition, BoundIntent, ExpressionTest, RelativeDay
-from etl.meaning.expressions import parse_expression
 from etl.meaning.interpreter import evaluate
+from etl.meaning.row_expressions import parse_expression
 from tests.support.bound_intents import (
     TABLES,
     column,

@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from etl.meaning.evaluation import Lookup, NotComputable, evaluate_expression
-from etl.meaning.expressions import (
+from etl.meaning.row_expressions import (
     DIALECT,
     ExpressionRefused,
     parse_expression,

@@ -16,11 +16,11 @@ from etl.schemas.requirement import (
 CANCEL = "__cancel__"
 
 
-class Unbound(Exception):
+class NotBound(Exception):
     """A part of the intent can't be bound; why has been noted."""
 
 
-class Findings:
+class BindingFindings:
     """Collects what is found; questions that were answered are not asked again.
 
     Args:
@@ -60,14 +60,14 @@ class Findings:
             topic: what the question is about; of one kind, a topic is asked once.
 
         Raises:
-            Unbound: nothing was chosen yet; the question is noted.
+            NotBound: nothing was chosen yet; the question is noted.
         """
         known = (kind, topic)
         if known not in self._known:
             self._known[known] = self._answer(kind, prompt, choices, operation)
         chosen = self._known[known]
         if chosen is None:
-            raise Unbound
+            raise NotBound
         return chosen
 
     def _answer(
@@ -112,12 +112,12 @@ class Findings:
         )
         self.assumptions.append(assumption)
 
-    def refuse(self, kind: ImpossibleKind, text: Text, suggestions: Sequence[str] = ()) -> Unbound:
+    def refuse(self, kind: ImpossibleKind, text: Text, suggestions: Sequence[str] = ()) -> NotBound:
         """Note what is not possible, once; return what is to be raised."""
         found = Impossible(kind=kind, text=text.to(self._lang), suggestions=list(suggestions))
         if found not in self.impossible:
             self.impossible.append(found)
-        return Unbound()
+        return NotBound()
 
 
 def choice(value: str, label: str | None = None) -> Choice:
