@@ -13,6 +13,7 @@ from etl.binding.join_links import (
     Way,
     are_comparable,
     is_unique,
+    leads_over_parent,
     likely_links,
 )
 from etl.binding.scope import IntentScope
@@ -220,8 +221,11 @@ class JoinPlanner:
             ways: list[Way] = [(link,) for link in direct]
         else:
             ways = self._through_others(left_source.table, right_source.table)
-        if not ways:
-            ways = [(self._asked_key(left_source, right_source, order),)]
+        likely: list[JoinLink] = []
+        if all(leads_over_parent(way) for way in ways):
+            likely = likely_links(left_source.table, right_source.table, self._catalog)
+        if likely or not ways:
+            ways = [(self._asked_key(left_source, right_source, likely, order),)]
         way = self._asked_way(ways, left, right, order)
         return self._along(way, left, right, how, order)
 
@@ -235,7 +239,10 @@ class JoinPlanner:
         ways = self._links.ways(left.key, right.key)
         named = {source.table.key for source in self._scope.sources.values()}
         through_named = [way for way in ways if all(link.right in named for link in way)]
-        return through_named or ways
+        if through_named:
+            return through_named
+        plain = [way for way in ways if not leads_over_parent(way)]
+        return plain or ways
 
     def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
         """Return the only way, or the one that was chosen."""
@@ -250,9 +257,10 @@ class JoinPlanner:
         topic = f"{left} {right}"
         return by_value[self._findings.choose("join_path", topic, prompt, choices, order)]
 
-    def _asked_key(self, left: BoundSource, right: BoundSource, order: int) -> JoinLink:
+    def _asked_key(
+        self, left: BoundSource, right: BoundSource, likely: Sequence[JoinLink], order: int
+    ) -> JoinLink:
         """Return the join that was chosen among those that only names suggest."""
-        likely = likely_links(left.table, right.table, self._catalog)
         if not likely:
             raise self._findings.refuse(
                 "no_join_path",

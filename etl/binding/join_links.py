@@ -56,6 +56,16 @@ class JoinLink:
 Way = tuple[JoinLink, ...]
 
 
+def leads_over_parent(way: Way) -> bool:
+    """Tell whether a way goes up to a table and down again, which joins all its children."""
+    went_up = False
+    for link in way:
+        if went_up and not link.is_referencing:
+            return True
+        went_up = went_up or link.is_referencing
+    return False
+
+
 class JoinLinks:
     """The declared joins of a catalogue, from both sides."""
 
@@ -170,15 +180,19 @@ def _key_for(column: str, target: Table) -> str | None:
 
 
 def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
+    # What both declare to refer to another table is a way over that table
+    declared = _referring_columns(left) & _referring_columns(right)
     for column in left.columns:
-        is_shared = right.column(column.name) is not None
-        if (
-            is_shared
-            and may_be_key(column.name)
-            and _compatible(left, column.name, right, column.name)
-        ):
-            is_referencing = not is_unique(left, (column.name,))
-            yield JoinLink(left.key, (column.name,), right.key, (column.name,), is_referencing)
+        name = column.name
+        if name in declared or right.column(name) is None or not may_be_key(name):
+            continue
+        if _compatible(left, name, right, name):
+            is_referencing = not is_unique(left, (name,))
+            yield JoinLink(left.key, (name,), right.key, (name,), is_referencing)
+
+
+def _referring_columns(table: Table) -> set[str]:
+    return {name for key in table.foreign_keys for name in key.columns}
 
 
 def _compatible(left: Table, column: str, right: Table, other: str) -> bool:

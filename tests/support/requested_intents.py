@@ -117,6 +117,23 @@ CATALOG = Catalog(
 )
 
 
+# Both refer to teams, and nobody has declared what is meant by `agent_id`
+SUPPORT = Catalog(
+    (
+        _table("teams", _id()),
+        _table("agents", _id(), _id("team_id"), _text("name"), to=(("team_id", "teams"),)),
+        _table(
+            "tickets",
+            _id(),
+            _id("team_id"),
+            _id("agent_id"),
+            Column("minutes", "integer"),
+            to=(("team_id", "teams"),),
+        ),
+    )
+)
+
+
 def meant(catalog: Catalog = CATALOG) -> Catalog:
     """The catalogue with what a semantic file says of orders."""
     status = ORDERS.column("status")

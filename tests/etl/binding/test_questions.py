@@ -8,7 +8,7 @@ import pytest
 
 from common.values import Catalog
 from etl.schemas.requirement import UserIntent
-from tests.support.requested_intents import CATALOG, bind, by, join, keep, meant, request
+from tests.support.requested_intents import CATALOG, SUPPORT, bind, by, join, keep, meant, request
 
 MONTHS = {"unit": "month"}
 DATES = ["orders.ordered_on", "orders.paid_at"]
@@ -73,6 +73,16 @@ QUESTIONS = [
             sources=("public.visits", "users"),
         ),
         {"join_key": ["visits.user_id"]},
+    ),
+    Question(
+        "a key that only names suggest, before a way over what both refer to",
+        request(
+            join("tickets", "agents"),
+            by("agents.name", sums=["tickets.minutes"]),
+            sources=("tickets", "agents"),
+        ),
+        {"join_key": ["tickets.agent_id"]},
+        SUPPORT,
     ),
     Question(
         "which currency",
