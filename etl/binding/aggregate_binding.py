@@ -135,7 +135,7 @@ class AggregateBinding:
         return free
 
     def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
-        """Return the date whose periods are meant: the semantic file's, the only one, the chosen."""
+        """Return the date that is cut: the semantic file's, the only one, or the chosen."""
         sources = [one.measure.source for one in measures]
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
         of_metrics = [one.date for one in measures if one.date is not None]

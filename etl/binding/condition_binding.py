@@ -102,6 +102,7 @@ class ConditionBinding:
             self._assume_null_kept(column)
         values = self._values(column, condition, f"{field}.value")
         if kind_of_type(type_) in MOMENTS and any(is_day(value) for value in values):
+            self._assume_zone(column, type_)
             return self._days_of_moments(column, condition, values, field)
         return [BoundCondition(column, condition.operator, _value(condition, values))]
 
@@ -236,6 +237,14 @@ class ConditionBinding:
         ]
         test = exp.In(this=day, expressions=listed)
         return ExpressionTest(with_time_zone(test, self.scope.type_in_tree, self.time_zone))
+
+    def _assume_zone(self, column: BoundColumn, type_: str) -> None:
+        if kind_of_type(type_) == "timestamptz":
+            zone, name = self.time_zone, shown(column)
+            text = Text(
+                f"与 {name} 比较的日期按时区 {zone}。", f"Days of {name} are those of {zone}."
+            )
+            self.findings.assume("time_zone", text, self.operation)
 
     def _assume_whole_days(self, column: BoundColumn) -> None:
         name = shown(column)

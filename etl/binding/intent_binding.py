@@ -323,7 +323,7 @@ class _IntentBinding:
     # rows that are left out, and rows that one may want to leave out
 
     def _semantic_filter(self, state: BindingState, name: str) -> Iterator[Step]:
-        """Yield the filter that the semantic file gives a table, unless the intent says otherwise."""
+        """Yield the semantic file's filter of a table, unless the intent says otherwise."""
         meaning = self._scope.sources[name].table.meaning
         if meaning is None or meaning.default_filter is None:
             return

@@ -189,7 +189,7 @@ def _check_listed(value: object, operator: str, field: str) -> None:
     if not isinstance(value, list) or not value or len(value) > _MOST_VALUES:
         zh = f"{operator} 需要 1 到 {_MOST_VALUES} 个值的列表。"
         raise invalid(field, zh, f"{operator} takes a list of 1 to {_MOST_VALUES} values.")
-    if operator == "between" and len(value) != 2:  # noqa: PLR2004
+    if operator == "between" and len(value) != 2:
         raise invalid(field, "between 需要两个值。", "between takes two values.")
     if None in value:
         zh = "列表中不能有空值；判断空值请用 is_null。"
@@ -291,6 +291,7 @@ def _check_sink(parameters: SinkParameters, field: str) -> None:
             raise invalid(f"{field}.watermark", zh, "it is for merge and append only.")
 
 
+_MOST_DIGITS = 4  # of the number of units of a lookback
 _DAYS_OF = {"day": 1, "week": 7, "month": 31, "year": 366}
 
 
@@ -302,7 +303,8 @@ def lookback_days(text: str, field: str) -> int:
     """
     count, _, unit = text.strip().partition(" ")
     days = _DAYS_OF.get(unit.strip().lower().removesuffix("s"))
-    if days is None or not count.isascii() or not count.isdigit() or len(count) > 4:  # noqa: PLR2004
+    is_count = count.isascii() and count.isdigit() and len(count) <= _MOST_DIGITS
+    if days is None or not is_count:
         zh = "应为 3 days、2 weeks、1 month 这样的时间。"
         raise invalid(field, zh, "it must be a time such as 3 days, 2 weeks or 1 month.")
     return int(count) * days

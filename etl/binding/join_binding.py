@@ -280,7 +280,7 @@ class JoinPlanner:
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
     def _along(self, way: Way, left: str, right: str, how: How, order: int) -> list[PlannedJoin]:
-        """Return the joins along a way; tables on it that are joined already are not joined again."""
+        """Return the joins along a way, but those that are there already."""
         if len(way) > 1 and how in ("semi", "anti"):
             raise self._findings.refuse(
                 "unsupported",

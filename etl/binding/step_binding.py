@@ -140,7 +140,8 @@ class StepBinding:
                 "unsupported",
                 Text(
                     f"操作 {order}：去重只能用表 {source} 自己的列，不能用 {text}。",
-                    f"Operation {order}: a dedup goes by columns of {source} itself, not by {text}.",
+                    f"Operation {order}: a dedup goes by columns of {source} itself, not "
+                    f"by {text}.",
                 ),
             )
         return column.name
@@ -154,12 +155,13 @@ class StepBinding:
         listed = ", ".join(primary_key)
         text = Text(
             f"{source} 按 {', '.join(keys)} 去重时保留 {listed} 最大的一行。",
-            f"Of rows of {source} with one {', '.join(keys)}, that with the greatest {listed} stays.",
+            f"Of rows of {source} with one {', '.join(keys)}, that with the greatest {listed} "
+            f"stays.",
         )
         self._findings.assume("dedup_order", text, order)
 
     def _check_base_once(self, source: str, order: int) -> None:
-        """Refuse a dedup after joins, unless it is that of the base and nothing repeats its rows."""
+        """Refuse a dedup after joins but that of a base whose rows nothing repeats."""
         repeats = any(
             isinstance(step, JoinSourceStep) and step.is_multiple for step in self._state.steps
         )

@@ -202,14 +202,15 @@ class TargetBinding:
         default: Materialization = "table" if mode == "replace" else "incremental"
         chosen = asked or self._target.materialization or default
         is_kept = chosen == "incremental"
+        field = "options" if asked is not None else "intent.data_target"
         if mode != "replace" and not is_kept:
             zh = f"{mode} 需要 materialization incremental，而不是 {chosen}。"
             en = f"{mode} needs the materialization incremental, not {chosen}."
-            raise invalid(f"{self._field}.mode", zh, en)
+            raise invalid(f"{field}.materialization", zh, en)
         if mode == "replace" and is_kept:
             zh = "incremental 需要 sink 的 mode 为 merge 或 append。"
             en = "the materialization incremental needs the mode merge or append."
-            raise invalid("intent.data_target.materialization", zh, en)
+            raise invalid(f"{field}.materialization", zh, en)
         return chosen
 
     def _watermark(self) -> Watermark | None:

@@ -51,7 +51,7 @@ def plain_markdown(text: object) -> str:
 
 def _code(name: str) -> str:
     """Return a name as code; one that code can't hold as text."""
-    is_plain = "`" not in name and not _BREAKS.search(name) and "|" not in name
+    is_plain = name.isprintable() and not set(name) & {"`", "|"}
     return f"`{name}`" if is_plain else plain_markdown(name)
 
 

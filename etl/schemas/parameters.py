@@ -96,7 +96,7 @@ class FilterParameters(StrictModel):
 
 
 class RateParameters(StrictModel):
-    """Where rates stand; columns without a table are those of the table of rates, if it has them."""
+    """Where rates stand; a column without a table is the table's own, if it has one so called."""
 
     table: Name
     from_column: Name

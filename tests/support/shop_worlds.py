@@ -1,4 +1,4 @@
-"""Random rows of a small shop, stored in PostgreSQL to compare what is meant with what SQL gives."""
+"""Random rows of a small shop, stored in PostgreSQL, where SQL says what they mean."""
 
 import json
 from collections import Counter

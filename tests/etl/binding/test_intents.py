@@ -358,6 +358,24 @@ def test_nothing_is_written_elsewhere(name: str) -> None:
     assert [one.kind for one in result.analysis.impossible] == ["sink_refused"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "given", "asked", "field"),
+    [
+        ("merge", "view", None, "intent.data_target.materialization"),
+        ("merge", None, "table", "options.materialization"),
+        ("replace", "incremental", None, "intent.data_target.materialization"),
+    ],
+)
+def test_a_target_is_kept_exactly_where_it_is_added_to(
+    mode: str, given: Any, asked: Any, field: str
+) -> None:
+    target = {"materialization": given}
+    intent = request(by("status"), ("sink", {"mode": mode}), target=target)
+    with pytest.raises(InvalidRequest) as caught:
+        bind(intent, materialization=asked)
+    assert caught.value.field == field
+
+
 def test_a_merge_goes_by_the_grain() -> None:
     sink = {"mode": "merge", "watermark": {"column": "month", "lookback": "2 weeks"}}
     bound = bind(

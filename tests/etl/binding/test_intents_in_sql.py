@@ -84,7 +84,8 @@ CASES = {
         [EUROS, join("orders", "items"), by("items.product")],
         """SELECT product, sum(amount) FROM (
                SELECT DISTINCT i.product, o.id, o.amount
-               FROM orders o LEFT JOIN items i ON i.order_id = o.id WHERE o.currency = 'EUR') AS once
+               FROM orders o LEFT JOIN items i ON i.order_id = o.id
+               WHERE o.currency = 'EUR') AS once
            GROUP BY product""",
         ("orders", "items"),
         {"fan_out": "repeat"},
@@ -106,7 +107,8 @@ CASES = {
             ("transform", {"as": "euros", "amount": "orders.amount", "rate": RATE}),
             by("status", sums=["euros"]),
         ],
-        """SELECT o.status, sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
+        """SELECT o.status,
+                  sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
            FROM orders o LEFT JOIN LATERAL (
                SELECT rate FROM rates r WHERE r.currency = o.currency AND rate IS NOT NULL
                AND r.day <= o.ordered_on ORDER BY day DESC, rate DESC LIMIT 1) r ON true
@@ -192,7 +194,8 @@ CASES = {
             ("transform", {"as": "rate", "expression": "goods / paid"}),
         ],
         """SELECT *, goods / nullif(paid, 0)
-           FROM (SELECT date_trunc('week', o.ordered_on)::date AS week, sum(i.quantity * i.price) AS goods,
+           FROM (SELECT date_trunc('week', o.ordered_on)::date AS week,
+                        sum(i.quantity * i.price) AS goods,
                         avg(o.amount / nullif(i.quantity, 0)) FILTER (WHERE i.id IS NOT NULL),
                         count(DISTINCT o.id) FILTER (WHERE o.status = 'paid') AS paid
                  FROM orders o LEFT JOIN items i ON i.order_id = o.id

@@ -88,7 +88,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
             sources=("orders", "items"),
             columns=("product", "total", "median", "mean"),
         ),
-        """SELECT product, sum(amount), percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)::numeric,
+        """SELECT product, sum(amount),
+                  percentile_cont(0.5) WITHIN GROUP (ORDER BY amount)::numeric,
                   avg(amount)
            FROM (SELECT DISTINCT i.product, o.id, o.amount
                  FROM orders o LEFT JOIN items i ON i.order_id = o.id) AS once
@@ -101,7 +102,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
             time_zone=ZONE,
         ),
         f"""WITH local AS (SELECT {LOCAL_MONTH} AS month, o.* FROM orders o),
-            months AS (SELECT generate_series(min(month), max(month), interval '1 month')::date AS month
+            months AS (SELECT generate_series(min(month), max(month), interval '1 month')::date
+                           AS month
                        FROM local)
             SELECT m.month, s.status, sum(l.amount), count(l.id)
             FROM months m CROSS JOIN (SELECT DISTINCT status FROM local) s
@@ -109,7 +111,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
             WHERE m.month IS NOT NULL
             GROUP BY m.month, s.status
             UNION ALL
-            SELECT NULL, status, sum(amount), count(*) FROM local WHERE month IS NULL GROUP BY status""",
+            SELECT NULL, status, sum(amount), count(*)
+            FROM local WHERE month IS NULL GROUP BY status""",
     ),
     "dedup before and after joins": (
         intent(
@@ -125,7 +128,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
                SELECT DISTINCT ON (order_id) * FROM items WHERE order_id IS NOT NULL
                ORDER BY order_id, quantity, id DESC)
            SELECT DISTINCT ON (o.user_id) o.id, i.product, u.city
-           FROM orders o JOIN users u ON u.id = o.user_id LEFT JOIN first_items i ON i.order_id = o.id
+           FROM orders o JOIN users u ON u.id = o.user_id
+           LEFT JOIN first_items i ON i.order_id = o.id
            ORDER BY o.user_id, o.paid_at DESC, o.id DESC""",
     ),
     "windows over months": (
@@ -140,7 +144,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
         """SELECT *, running - total FROM (
                SELECT week, status, total,
                       sum(total) OVER (PARTITION BY status ORDER BY week) AS running
-               FROM (SELECT date_trunc('week', ordered_on)::date AS week, status, sum(amount) AS total
+               FROM (SELECT date_trunc('week', ordered_on)::date AS week, status,
+                            sum(amount) AS total
                      FROM orders GROUP BY 1, 2) AS weekly) AS done""",
     ),
     "ranks and shares": (
@@ -177,7 +182,8 @@ CASES: dict[str, tuple[BoundIntent, str]] = {
             columns=("currency", "total"),
             time_zone=ZONE,
         ),
-        f"""SELECT o.currency, sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
+        f"""SELECT o.currency,
+                   sum(CASE WHEN o.currency = 'EUR' THEN o.amount ELSE o.amount * r.rate END)
             FROM orders o LEFT JOIN LATERAL (
                 SELECT rate FROM rates r
                 WHERE r.currency = o.currency AND rate IS NOT NULL

@@ -1,4 +1,4 @@
-"""What expressions are allowed, of which type they are, and that they give what PostgreSQL gives."""
+"""Expressions: which are allowed, their types, and that they give what PostgreSQL gives."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

@@ -14,18 +14,24 @@ import pytest
 import yaml
 from psycopg.rows import dict_row
 
+from common.text import Text
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
+from etl.planning.draft_test import DraftTest
 from etl.planning.drafting import make_draft
 from etl.planning.plan_review import review
+from etl.planning.sql_trees import column, selection, table
 from etl.rendering.artefact import Artefact, make_artefact, zip_bytes
 from etl.schemas.requirement import AnalysisResult
 from postgres.identifiers import quoted
+from sqltree.parsing import parse
 from tests.support.artefact_files import dbt_path, psql_path, run_dbt, run_psql, write_artefact
+from tests.support.bound_intents import group, intent, join, key, measure
 from tests.support.databases import as_admin
-from tests.support.odd_intents import odd_ddl, odd_intent
+from tests.support.odd_intents import VALUES, odd_ddl, odd_intent
 from tests.support.shop_rows import counted
 
+_PARENT = ("ods_source", "id")
 PSQL, DBT = psql_path(), dbt_path()
 needs_psql = pytest.mark.skipif(PSQL is None, reason="no psql is installed")
 needs_dbt = pytest.mark.skipif(DBT is None, reason="no dbt: `make etl` installs it")
@@ -132,3 +138,55 @@ def test_a_readme_shows_texts_as_they_are() -> None:
     (readme,) = [file.text for file in _artefact(odd_intent()).files if file.path == "README.md"]
     assert "<script>" not in readme and "](b)" not in readme
     assert "销售汇总" in readme
+
+
+def test_lineage_leads_from_each_column_to_the_sources() -> None:
+    bound = intent(
+        join("users", ("orders.user_id", "users.id")),
+        group([key("users.city", "city")], measure("sum", "orders", "orders.amount", "total")),
+        sources=("orders", "users"),
+        columns=("city", "total"),
+    )
+    files = {file.path: file.text for file in _artefact(bound).files}
+    edges = json.loads(files["lineage.json"])["edges"]
+    found = {(one["source"], one["target"]): one["source_columns"] for one in edges}
+    assert found["dwd_orders_users", "result"] == ["city", "amount"]
+    assert found["ods_users", "dwd_orders_users"] == ["city"]
+    assert {source for source, _ in found} >= {"public.orders", "public.users"}
+    for source, target in found:
+        assert f'["{source}"]' in files["lineage.mmd"] and f'["{target}"]' in files["lineage.mmd"]
+    target = json.loads(files["plan.json"])["target"]
+    assert (target["model"], target["relation"]) == ("result", "result")
+    assert [one["name"] for one in target["columns"]] == ["city", "total"]
+
+
+def test_tests_are_written_for_dbt_and_for_psql() -> None:
+    bound = odd_intent()
+    draft = make_draft(bound)
+    title = Text("标题", "A title")
+    name = draft.target.name
+    failures = selection([("month", column("month"))], table(name))
+    tests = (
+        DraftTest("own", "grain", name, title, failures=failures, is_warning=True),
+        DraftTest("is_there", "not_null", name, title, columns=("lauf",)),
+        DraftTest("listed", "accepted_values", name, title, columns=("select",), values=VALUES),
+        DraftTest("parents", "relationships", "dwd_o", title, columns=("user",), parent=_PARENT),
+    )
+    made = make_artefact(draft, bound, AnalysisResult(), tests, None, "zh")
+    files = {file.path: file.text for file in made.files}
+    assert "severity='warn'" in files["tests/own.sql"]
+    plain = [path for path in files if path.startswith("sql/tests/")]
+    assert sorted(plain) == [
+        f"sql/tests/{kind}_{node}_1.sql"
+        for kind, node in (
+            ("accepted_values", name),
+            ("grain", name),
+            ("not_null", name),
+            ("relationships", "dwd_o"),
+        )
+    ]
+    assert all(len(parse(files[path])) == 1 for path in plain)
+    described = yaml.safe_load(files["models/ads/_ads.yml"])["models"][0]["columns"]
+    checks = {one["name"]: one.get("data_tests", []) for one in described}
+    assert [list(one) for one in checks["lauf"]] == [["not_null"]]
+    assert _CALL.findall("".join(files[path] for path in plain)) == []
