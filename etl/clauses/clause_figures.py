@@ -9,9 +9,9 @@ from sqlglot.errors import SqlglotError
 
 from common.text import Text
 from common.values import Table
+from etl.clauses.clause_names import NamedColumn, Names, is_date, is_number
+from etl.clauses.clause_tokens import Token
 from etl.clauses.doubts import Doubts
-from etl.clauses.names import NamedColumn, Names, is_date, is_number
-from etl.clauses.tokens import Token
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import METRIC
 

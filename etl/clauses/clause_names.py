@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
+from etl.clauses.clause_tokens import Token
 from etl.clauses.doubts import Doubts
-from etl.clauses.tokens import Token
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon

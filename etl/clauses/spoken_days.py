@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from etl.clauses.tokens import Token
+from etl.clauses.clause_tokens import Token
 from rules.linking.moments import Moment, Period
 
 _MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}

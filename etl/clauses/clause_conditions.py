@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.text import Text
-from etl.clauses.days import period_conditions, period_of
+from etl.clauses.clause_names import NamedColumn, Names, is_date
+from etl.clauses.clause_tokens import Token
 from etl.clauses.doubts import Doubts
-from etl.clauses.names import NamedColumn, Names, is_date
-from etl.clauses.tokens import Token
+from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
 

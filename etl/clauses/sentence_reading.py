@@ -10,12 +10,12 @@ from common.cpu_clock import check
 from common.meanings import TableKey
 from common.text import Lang, Text
 from common.values import Catalog, Table
-from etl.clauses.conditions import ConditionReader
+from etl.clauses.clause_conditions import ConditionReader
+from etl.clauses.clause_cutting import Clause, clauses_of
+from etl.clauses.clause_figures import FigureReader, FigureReading
+from etl.clauses.clause_names import NamedColumn, Names, is_date
+from etl.clauses.clause_tokens import Token, tokens_of
 from etl.clauses.doubts import Doubts
-from etl.clauses.figures import FigureReader, FigureReading
-from etl.clauses.names import NamedColumn, Names, is_date
-from etl.clauses.segments import Clause, clauses_of
-from etl.clauses.tokens import Token, tokens_of
 from etl.schemas.requirement import (
     Ambiguity,
     Assumption,

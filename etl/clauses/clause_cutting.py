@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from etl.clauses.tokens import Token
+from etl.clauses.clause_tokens import Token
 
 ClauseKind = Literal[
     "source",
