@@ -213,14 +213,26 @@ class Names:
         return found[0] if len(found) == 1 else None
 
     def dates(self) -> list[NamedColumn]:
-        """Return the date columns of the request's tables, of the base first."""
+        """Return the date columns of the request's tables, of the base first.
+
+        Of a base for which the semantic file names the date, this one alone.
+        """
         found = []
         for key in self._sources:
             table = self.of(key)
+            meant = self._meant_date(table)
+            if meant is not None and key == self._sources[0]:
+                return [meant]
             for column in table.columns:
                 if is_date(table, column):
                     found.append(NamedColumn(table, column))
         return found
+
+    def _meant_date(self, table: Table) -> NamedColumn | None:
+        if table.meaning is None or table.meaning.date_column is None:
+            return None
+        column = table.column(table.meaning.date_column)
+        return NamedColumn(table, column) if column is not None else None
 
     def _candidates(
         self, token: Token, accepts: Accepts, among: Collection[TableKey] | None

@@ -1,5 +1,7 @@
 """A request as tokens: the marks of the question rules, with the meaning of words in clauses."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from common.meanings import TableKey
@@ -13,6 +15,7 @@ from rules.words.talk import without_courtesy
 
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
+_WORD = re.compile(r"(?<![`'\"])\b[A-Za-z]\w*+(?![`'\"])", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class Token:
 
     @property
     def text(self) -> str:
-        """Return the word as written."""
-        return self.mark.text
+        """Return the word as written, a quotation without its signs."""
+        return self.mark.text if self.mark.literal is None else self.mark.literal
 
     @property
     def arg(self) -> str:
@@ -73,8 +76,20 @@ class Token:
         return bool(self.mark.links)
 
 
-def tokens_of(question: str, lexicon: Lexicon) -> tuple[str, tuple[Token, ...]]:
-    """Return the text that is read of a request, and its tokens in order."""
+def _marked(word: str, identifiers: Collection[str]) -> str:
+    return f"`{word}`" if word.lower() in identifiers else word
+
+
+def tokens_of(
+    question: str, lexicon: Lexicon, identifiers: Collection[str] = ()
+) -> tuple[str, tuple[Token, ...]]:
+    """Return the text that is read of a request, and its tokens in order.
+
+    Args:
+        identifiers: stored names of several words, in lower case; written like that, one of them is
+            that name: `daily_revenue` is no "daily" figure.
+    """
+    question = _WORD.sub(lambda match: _marked(match[0], identifiers), question)
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found: list[Token] = []

@@ -81,7 +81,7 @@ class _SentenceReader:
         self._catalog = catalog
         self._lexicon = lexicon
         self._doubts = Doubts(lang, answers)
-        self._text, tokens = tokens_of(question, lexicon)
+        self._text, tokens = tokens_of(question, lexicon, _identifiers(catalog))
         self._clauses = clauses_of(tokens)
         self._names = Names(catalog, lexicon, (), self._doubts)
         self._operations: list[tuple[str, Json]] = []
@@ -433,25 +433,31 @@ class _SentenceReader:
 
     def _take_top(self, clause: Clause) -> None:
         parts = _top_parts(clause.tokens)
-        if parts.count is None or not parts.figure:
-            self._uncovered(_said(clause.tokens))
-            return
-        thing = self._thing(parts.things)
-        figure = self._figures(parts.figure)
-        groups = [
-            named
-            for token in parts.groups
-            if token.names and (named := self._names.column(token, self._order)) is not None
-        ]
-        if not figure.measures:
+        measure = self._ranked_measure(parts)
+        if parts.count is None or measure is None:
             if not self._doubts.ambiguities:
                 self._uncovered(_said(clause.tokens))
             return
-        measure = figure.measures[0]
+        thing = self._thing(parts.things)
+        groups = []
+        for token in parts.groups:
+            named = self._names.column(token, self._order) if token.names else None
+            if named is not None:
+                groups.append(named)
         if self._has_measure(measure) or self._is_summed(thing, measure):
             self._rank_groups(parts, thing, groups, measure)
         else:
             self._rank_rows(parts, groups, measure)
+
+    def _ranked_measure(self, parts: "_TopParts") -> Json | None:
+        """Return the figure that ranks: the one that is said, else the aggregate's only one."""
+        if parts.figure:
+            measures = self._figures(parts.figure).measures
+            return measures[0] if measures else None
+        if self._aggregate is None or len(self._aggregate["measures"]) != 1:
+            return None
+        only: Json = self._aggregate["measures"][0]
+        return only
 
     def _thing(self, tokens: Sequence[Token]) -> Table | None:
         for token in tokens:
@@ -493,11 +499,27 @@ class _SentenceReader:
         assert self._aggregate is not None
         partition = []
         for named in groups:
-            column = self._names.reference(named.table, named.column.name)
-            for key in self._aggregate["group_by"]:
-                if key.get("column") == column:
-                    partition.append(key["as"])
+            called = self._name_in_result(named, self._aggregate)
+            if called is None:
+                self._uncovered(named.column.comment or named.column.name)
+                return
+            partition.append(called)
         self._rank(parts, partition, measure["as"])
+
+    def _name_in_result(self, named: NamedColumn, aggregate: Json) -> str | None:
+        """Return what the aggregate calls the column; one of a row that is a key is added to it."""
+        column = self._names.reference(named.table, named.column.name)
+        columns = {key.get("column"): str(key["as"]) for key in aggregate["group_by"]}
+        if column in columns:
+            return columns[column]
+        own = [self._names.reference(named.table, name) for name in named.table.primary_key]
+        if not own or not all(name in columns for name in own):
+            return None
+        key = self._key(named)
+        if key["as"] in columns.values():
+            key["as"] = f"{self._names.name_of(named.table)}_{key['as']}"
+        aggregate["group_by"].append(key)
+        return str(key["as"])
 
     def _key(self, named: NamedColumn) -> Json:
         self._names.add(named.table.key)
@@ -700,6 +722,14 @@ class _TopParts:
     figure: tuple[Token, ...]
 
 
+def _identifiers(catalog: Catalog) -> frozenset[str]:
+    """Return the names of tables and columns that are written as several words."""
+    names = {table.name for table in catalog.tables}
+    for table in catalog.tables:
+        names.update(column.name for column in table.columns)
+    return frozenset(name.lower() for name in names if "_" in name)
+
+
 def _top_parts(tokens: Sequence[Token]) -> _TopParts:
     place = next(index for index, token in enumerate(tokens) if token.means("top"))
     number = tokens[place + 1].mark.number if place + 1 < len(tokens) else None
@@ -709,7 +739,10 @@ def _top_parts(tokens: Sequence[Token]) -> _TopParts:
     if tokens[place].text.isascii():
         return _english_top(count, direction, behind)
     named = [token for token in before if token.names]
-    return _TopParts(count, direction, tuple(behind), tuple(named[:-1]), tuple(named[-1:]))
+    is_grouped = any(token.means("each") for token in before)
+    most = 1 if is_grouped else 0
+    groups, figure = named[:most], named[most:]
+    return _TopParts(count, direction, tuple(behind), tuple(groups), tuple(figure))
 
 
 def _english_top(count: int | None, direction: str, behind: Sequence[Token]) -> _TopParts:

@@ -31,7 +31,7 @@ def asking(make_database: Callable[[str], str]) -> Iterator[Asking]:
         yield asking
 
 
-def _get(asking: Asking, what: str, status: int = 200, **query: Any) -> dict[str, Any]:
+def _get(asking: Asking, what: str, status: int = 200, /, **query: Any) -> dict[str, Any]:
     response = asking.client.get(f"/api/v0/etl/{what}", query_string=query)
     assert response.json is not None
     assert response.status_code == response.json["code"] == status, response.json
