@@ -2,6 +2,7 @@
 
 import { element, setTranslatedAttribute } from "./dom.js";
 import { stringifyExact } from "./exact_json.js";
+import { isObjectSchema, schemaForm } from "./schema_form.js";
 import { label } from "./texts.js";
 
 const SHORT_LISTS = 12; // choices shown as buttons; more are a list to choose from
@@ -31,6 +32,7 @@ export class UserQuestion {
 
   #controlsFor({ choices, schema }) {
     const answers = choices ?? schema?.enum ?? (schema?.type === "boolean" ? [true, false] : null);
+    if (isObjectSchema(schema)) return schemaForm(schema, submitButton(), (answer) => this.#send(answer));
     if (!answers?.length) return this.#field(schema);
     return answers.length > SHORT_LISTS ? this.#list(answers) : this.#buttons(answers);
   }
@@ -80,7 +82,7 @@ export class UserQuestion {
   }
 
   #setDisabled(isDisabled) {
-    for (const control of this.#controls.querySelectorAll("button, input, select")) control.disabled = isDisabled;
+    for (const control of this.#controls.querySelectorAll("button, input, select, textarea")) control.disabled = isDisabled;
   }
 }
 
@@ -93,7 +95,9 @@ function said({ code, data }) {
 }
 
 function shown(answer) {
-  return typeof answer === "string" ? answer : stringifyExact(answer);
+  if (typeof answer === "string") return answer;
+  const isFlat = answer !== null && typeof answer === "object" && Object.values(answer).every((value) => typeof value === "string");
+  return isFlat ? Object.values(answer).join(" · ") : stringifyExact(answer);
 }
 
 /** What the reader typed, as the schema wants it; what can't be read so is sent as text, and the server says why not. */
