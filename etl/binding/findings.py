@@ -42,6 +42,10 @@ class Findings:
         """Tell whether nothing is open and nothing impossible."""
         return not self.ambiguities and not self.impossible
 
+    def shown(self, text: Text) -> str:
+        """Return a text in the language of the answer."""
+        return text.to(self._lang)
+
     def choose(
         self,
         kind: AmbiguityKind,

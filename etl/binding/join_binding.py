@@ -50,6 +50,7 @@ class JoinTree:
     Attributes:
         keys: columns by which a dedup left one row of a source.
         gone: sources that were only looked up (semi, anti).
+        is_open: whether a join is not decided yet, so that nothing can be said of repeated rows.
     """
 
     scope: Scope
@@ -58,6 +59,7 @@ class JoinTree:
     joined: list[str] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    is_open: bool = False
 
     def step(self, planned: PlannedJoin) -> JoinSourceStep:
         """Add a planned join; return its step."""
@@ -114,6 +116,12 @@ class JoinPlanner:
     def begin(self, base: str) -> None:
         """Say which source is the base."""
         self._joined = [base]
+
+    def leave_open(self, right: str) -> None:
+        """Go on as if a table were joined whose join is not decided yet."""
+        name = self._scope.names.get(right)
+        if name is not None and name not in self._joined:
+            self._joined.append(name)
 
     @property
     def joined(self) -> Sequence[str]:

@@ -75,22 +75,41 @@ class JoinLinks:
 
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
         """Return the shortest ways from one table to the other, of three joins at most."""
-        edge: list[Way] = [()]
-        for _ in range(MOST_HOPS):
-            longer = [one for way in edge for one in self._longer(way, left)]
-            found = [way for way in longer if way[-1].right == right]
-            if found:
-                return found[:_MOST_WAYS]
-            edge = longer
-        return []
+        distances = self._distances(right)
+        length = min(
+            (distances[link.right] + 1 for link in self._onward(left) if link.right in distances),
+            default=MOST_HOPS + 1,
+        )
+        if length > MOST_HOPS:
+            return []
+        ways: list[Way] = [()]
+        for left_over in reversed(range(length)):
+            longer = [one for way in ways for one in self._longer(way, left)]
+            ways = [way for way in longer if distances.get(way[-1].right) == left_over]
+        return ways[:_MOST_WAYS]
+
+    def _distances(self, target: TableKey) -> dict[TableKey, int]:
+        """Return how many joins lead from tables nearby to one."""
+        distances = {target: 0}
+        edge = [target]
+        for joins in range(1, MOST_HOPS):
+            reached: dict[TableKey, int] = {}
+            for key in edge:
+                is_hub = key != target and len(self._onward(key)) > _MOST_LINKS
+                for link in () if is_hub else self._onward(key):
+                    if link.right not in distances:
+                        reached[link.right] = joins
+            distances.update(reached)
+            edge = list(reached)
+        return distances
+
+    def _onward(self, key: TableKey) -> Sequence[JoinLink]:
+        return self._links.get(key, ())
 
     def _longer(self, way: Way, start: TableKey) -> Iterator[Way]:
         here = way[-1].right if way else start
         passed = {start, *(link.right for link in way)}
-        links = self._links.get(here, ())
-        if way and len(links) > _MOST_LINKS:
-            return
-        for link in links:
+        for link in self._onward(here):
             if link.right not in passed:
                 yield (*way, link)
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column, Table
+from etl.binding.column_words import is_money
 from etl.binding.findings import Findings, choice
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
 from etl.meaning.expressions import columns_of
@@ -199,6 +200,16 @@ class Scope:
         if column.source:
             return frozenset((column.source,))
         return self.made[column.name].sources
+
+    def money_in(self, expression: exp.Expression) -> frozenset[BoundColumn]:
+        """Return the stored amounts that a bound expression is computed from."""
+        found: set[BoundColumn] = set()
+        for column in bound_columns(expression):
+            if not column.source:
+                found |= self.made[column.name].money
+            elif is_money(self.stored(column)):
+                found.add(column)
+        return frozenset(found)
 
     # the result
 
