@@ -8,8 +8,9 @@ drops combinations without a match; semi and anti joins keep or drop combination
 NULL keys match nothing. Row filters drop combinations, row transforms compute a value for each.
 An aggregate groups the combinations by its keys; within a group each measure counts *each row of
 its own source once*, however many combinations hold it, and `count` without a column counts base
-rows. Without an aggregate, each combination is a row of the result. Group steps (filters,
-transforms, windows after the aggregate, or over combinations without one) work on the result.
+rows. Without keys there is one group, also of nothing. Without an aggregate, each combination is a
+row of the result, with the columns of `outputs`. Group steps (filters, transforms, windows after
+the aggregate, or over combinations without one) work on the result.
 """
 
 from dataclasses import dataclass
@@ -26,7 +27,11 @@ Scalar = str | int | Decimal | bool | date | datetime
 Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
 How = Literal["left", "inner", "semi", "anti"]
 Stage = Literal["table", "rows", "result"]
-"""Where a step works: on one source, on combinations of joined rows, on the result's rows."""
+"""Where a step works: on one source, on combinations of joined rows, on the result's rows.
+
+A column made at the stage `table` belongs to its source's row, so that it is NULL where a left join
+finds no row.
+"""
 MeasureFunction = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
 WindowFunction = Literal["row_number", "rank", "dense_rank", "lag", "lead", "sum", "avg", "share"]
 ConditionOperator = Literal[
@@ -85,7 +90,8 @@ class BoundCondition:
 
     `in` and `not_in` take a tuple, `between` two values (both ends belong to it), `column=` a
     BoundColumn, `is_…` and `not_null` none, the others one. `!=` and `not_in` keep NULL; all others
-    drop it. `contains`, `prefix` and `suffix` are plain text, not patterns.
+    drop it. `contains`, `prefix` and `suffix` are plain text, not patterns. A day or a time without
+    a zone is compared with a `timestamptz` column as that column's time in the intent's time zone.
     """
 
     column: BoundColumn
@@ -100,7 +106,17 @@ class AnyOf:
     conditions: tuple[BoundCondition, ...]
 
 
-RowTest = BoundCondition | AnyOf
+@dataclass(frozen=True)
+class ExpressionTest:
+    """Holds when a boolean expression is true; its columns are as in ExpressionStep.
+
+    It says what the semantic file's conditions say, and comparisons that no operator has.
+    """
+
+    expression: exp.Expression
+
+
+RowTest = BoundCondition | AnyOf | ExpressionTest
 
 
 @dataclass(frozen=True)
@@ -154,14 +170,16 @@ class MapStep:
     column: BoundColumn
     mapping: tuple[tuple[Scalar, Scalar], ...]
     default: Scalar | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
 class RateStep:
     """Converts `amount` to the currency `to`; without a rate the result is NULL.
 
-    The rate is the one of `rates` for the currency in `currency` and the latest day that is not
-    after `day`; amounts that are in `to` already stay.
+    The rate is the one of the source `rates`, which is never joined, for the currency in `currency`
+    and the latest day that is not after `day`: of several for that day the highest. Rows without a
+    rate don't count. Amounts that are in `to` already stay. It works at the stage `rows`.
     """
 
     order: int
@@ -208,8 +226,9 @@ class BoundMeasure:
 class AggregateStep:
     """Groups the combinations.
 
-    With `has_spine` every period between the first and the last is there, for each combination of
-    the other keys that occurs; counts are 0 there, other measures NULL or 0 as they say.
+    With `has_spine` exactly one key has a unit. Every period between the first and the last of all
+    groups is there, for each combination of the other keys that occurs in any group; counts are 0
+    there, other measures NULL or 0 as they say. Groups without a period stay as they are.
     """
 
     order: int
@@ -223,7 +242,8 @@ class WindowStep:
     """Computes a column over the rows of the result; columns are those of the result.
 
     Attributes:
-        sorting: columns with "asc" or "desc"; NULL as PostgreSQL sorts it.
+        sorting: columns with "asc" or "desc"; NULL as PostgreSQL sorts it. Where ties would leave
+            the result open, it ends with the columns of the grain.
         offset: of `lag` and `lead`, in rows.
         rows: of `sum` and `avg`, how many rows up to the current one; None: from the first one,
             with the peers of the current one.
@@ -243,12 +263,16 @@ class WindowStep:
 class DedupStep:
     """Leaves one row of `source` for each key: the first by `sorting`, then by the primary key,
     descending. Rows with NULL in the key all stay.
+
+    At the stage `rows` the source is the base, no join before it is multiple, and only the rows
+    that are left at that point are looked at.
     """
 
     order: int
     source: str
     keys: tuple[str, ...]
     sorting: tuple[tuple[str, Literal["asc", "desc"]], ...]
+    stage: Stage = "table"
 
 
 @dataclass(frozen=True)
@@ -260,13 +284,22 @@ class Watermark:
 
 
 @dataclass(frozen=True)
+class BoundOutput:
+    """A column of the result of an intent without an aggregate: its name there, and what it is."""
+
+    name: str
+    column: BoundColumn
+
+
+@dataclass(frozen=True)
 class BoundTarget:
     """The relation that is built.
 
     Attributes:
         relation: its name as the user knows it; `model` is the ASCII name of its node.
         unique_key: columns of the result by which `merge` replaces rows.
-        columns: those of the result that are kept, in order.
+        columns: those of the result that are kept, in order; technical ones (a surrogate key,
+            `etl_period`) are not among them.
     """
 
     relation: str
@@ -301,6 +334,8 @@ class BoundIntent:
         sources: by name; the first one is the base.
         steps: in the order in which they work.
         time_zone: in which the periods of `timestamptz` columns are cut.
+        outputs: the result's columns before the steps at the stage `result`; empty where an
+            aggregate makes them.
     """
 
     summary: str
@@ -308,6 +343,7 @@ class BoundIntent:
     steps: tuple[Step, ...]
     target: BoundTarget
     time_zone: str
+    outputs: tuple[BoundOutput, ...] = ()
 
     @property
     def base(self) -> BoundSource:

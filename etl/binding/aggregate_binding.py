@@ -1,0 +1,308 @@
+"""An aggregate of an intent, bound: its grain, its measures, and what may be counted twice."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from common.text import Text
+from etl.binding.binding_state import BindingState
+from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
+from etl.binding.findings import Unbound, choice
+from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.measure_binding import MeasureBinding, TypedMeasure
+from etl.binding.scope import ResultName, shown, tree_column
+from etl.binding.transform_binding import TransformBinding
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundColumn,
+    BoundCondition,
+    BoundKey,
+    FilterStep,
+    RateStep,
+    Unit,
+)
+from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
+from etl.schemas.parameters import AggregateParameters, GroupingItem
+
+_ADDING = ("sum", "avg", "median")
+
+
+class AggregateBinding:
+    """Binds the aggregate; what it gives is added to the state."""
+
+    def __init__(
+        self, state: BindingState, parameters: AggregateParameters, operation: CheckedOperation
+    ) -> None:
+        self._state = state
+        self._scope = state.scope
+        self._findings = state.findings
+        self._parameters = parameters
+        self._operation = operation
+        self._order = operation.order
+        self._names: set[str] = set()
+        self._currencies = CurrencyQuestions(
+            state.scope, state.findings, state.catalog, state.fixed
+        )
+
+    def bind(self) -> None:
+        """Add the step, and the names of the result.
+
+        Raises:
+            Unbound
+            InvalidRequest: a function or a unit does not fit a column's type.
+        """
+        measures = self._measures()
+        keys = self._keys([one.measure.source for one in measures])
+        is_whole = len(measures) == len(self._parameters.measures)
+        is_whole = is_whole and len(keys) == len(self._parameters.group_by)
+        # What is asked of the others is asked in the same round
+        measures = self._counted_once(measures, keys)
+        if not self._state.tree.is_open:
+            keys, measures = self._in_one_currency(keys, measures)
+        if not is_whole:
+            raise Unbound
+        bound = tuple(one.measure for one in measures)
+        has_spine = self._parameters.spine
+        self._state.steps.append(AggregateStep(self._order, tuple(keys), bound, has_spine))
+        self._scope.result = self._result(keys, measures)
+
+    def _result(
+        self, keys: Sequence[BoundKey], measures: Sequence[TypedMeasure]
+    ) -> dict[str, ResultName]:
+        result = {}
+        for key in keys:
+            is_stored = key.unit is None
+            column = key.column if is_stored else None
+            result[key.name] = ResultName(self._key_type(key), column)
+        for one in measures:
+            result[one.measure.name] = ResultName(one.type)
+        return result
+
+    def _key_type(self, key: BoundKey) -> str:
+        if key.unit is None:
+            return bare_type(self._scope.type_of(key.column))
+        return "timestamp without time zone" if key.unit == "hour" else "date"
+
+    # keys
+
+    def _keys(self, sources: Sequence[str]) -> list[BoundKey]:
+        keys = []
+        for place, grouping in enumerate(self._parameters.group_by):
+            field = f"{self._operation.field}.group_by[{place}]"
+            try:
+                keys.append(self._key(grouping, sources, field))
+            except Unbound:
+                continue
+        return keys
+
+    def _key(self, grouping: GroupingItem, sources: Sequence[str], field: str) -> BoundKey:
+        if grouping.column is None:
+            column = self._asked_date(sources)
+        else:
+            column = self._scope.column(grouping.column, self._order)
+        self._state.stage_of([column], self._order)
+        type_ = self._scope.type_of(column)
+        kind = kind_of_type(type_)
+        if grouping.unit is not None and kind not in DAYS:
+            zh = f"unit 只用于日期与时间列，而不是 {type_}。"
+            raise invalid(f"{field}.unit", zh, f"it is for dates and times, not for {type_}.")
+        if grouping.unit is not None and kind == "timestamptz":
+            self._assume_zone(column)
+        self._assume_null_group(column)
+        name = grouping.as_ or self._key_name(column, grouping.unit)
+        self._names.add(name)
+        return BoundKey(name, column, grouping.unit)
+
+    def _key_name(self, column: BoundColumn, unit: Unit | None) -> str:
+        """Return what a key without a name of its own is called."""
+        plain = unit or column.name
+        if plain not in self._names:
+            return plain
+        longer = [column.source, column.name] if unit is None else [column.name, unit]
+        return self._free("_".join(part for part in longer if part))
+
+    def _free(self, name: str) -> str:
+        number, free = 2, name
+        while free in self._names:
+            free = f"{name}_{number}"
+            number += 1
+        return free
+
+    def _asked_date(self, sources: Sequence[str]) -> BoundColumn:
+        """Return the date whose periods are meant: the semantic file's, the only one, the chosen."""
+        owners = list(dict.fromkeys((*sources, self._state.tree.base)))
+        said = self._said_date(owners)
+        if said is not None:
+            return said
+        found = self._dates(owners) or self._dates(self._scope.visible)
+        by_value = {shown(column): column for column in found}
+        if not by_value:
+            raise self._findings.refuse(
+                "unknown_name",
+                Text("没有可按时间分组的日期列。", "There is no date to group by."),
+            )
+        if len(by_value) == 1:
+            value, column = next(iter(by_value.items()))
+            text = Text(f"时间取 {value}。", f"Periods are those of {value}.")
+            self._findings.assume("date_column", text, self._order)
+            return column
+        prompt = Text("按哪个日期统计？", "By which date?")
+        choices = [choice(value) for value in by_value]
+        chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
+        return by_value[chosen]
+
+    def _said_date(self, owners: Sequence[str]) -> BoundColumn | None:
+        for owner in owners:
+            meaning = self._scope.sources[owner].table.meaning
+            if meaning is not None and meaning.date_column is not None:
+                column = BoundColumn(owner, meaning.date_column)
+                value = shown(column)
+                text = Text(
+                    f"时间按语义文件取 {value}。",
+                    f"Periods are those of {value}, says the semantic file.",
+                )
+                self._findings.assume("date_column", text, self._order, is_semantic=True)
+                return column
+        return None
+
+    def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
+        return [
+            BoundColumn(owner, column.name)
+            for owner in owners
+            for column in self._scope.sources[owner].table.columns
+            if kind_of_type(column.type) in DAYS
+        ]
+
+    def _assume_zone(self, column: BoundColumn) -> None:
+        zone, name = self._state.time_zone, shown(column)
+        text = Text(f"{name} 按时区 {zone} 划分时间段。", f"Periods of {name} are those of {zone}.")
+        self._findings.assume("time_zone", text, self._order)
+
+    def _assume_null_group(self, column: BoundColumn) -> None:
+        if column.source and self._scope.stored(column).nullable:
+            name = shown(column)
+            text = Text(
+                f"{name} 为空的行归为一组。", f"Rows without a value in {name} are one group."
+            )
+            self._findings.assume("null_group", text, self._order)
+
+    # measures
+
+    def _measures(self) -> list[TypedMeasure]:
+        state = self._state
+        conditions = state.conditions(self._order)
+        binding = MeasureBinding(self._scope, self._findings, state.catalog, state.tree, conditions)
+        self._names.update(one.as_ for one in self._parameters.group_by if one.as_ is not None)
+        self._names.update(one.as_ for one in self._parameters.measures if one.as_ is not None)
+        measures = []
+        for place, item in enumerate(self._parameters.measures):
+            field = f"{self._operation.field}.measures[{place}]"
+            try:
+                typed = binding.bind(item, field)
+            except Unbound:
+                continue
+            if item.as_ is None:
+                name = self._free(typed.measure.name)
+                self._names.add(name)
+                typed = replace(typed, measure=replace(typed.measure, name=name))
+            measures.append(typed)
+        self._binding = binding
+        return measures
+
+    def _counted_once(
+        self, measures: Sequence[TypedMeasure], keys: Sequence[BoundKey]
+    ) -> list[TypedMeasure]:
+        """Return the measures as they count rows that belong to several groups."""
+        key_sources = frozenset(one for key in keys for one in self._scope.sources_of(key.column))
+        counted = []
+        for place, typed in enumerate(measures):
+            field = f"{self._operation.field}.measures[{place}]"
+            try:
+                counted.append(self._binding.with_fan_out(typed, key_sources, field))
+            except Unbound:
+                continue
+        if len(counted) < len(measures):
+            raise Unbound
+        return counted
+
+    # currencies
+
+    def _in_one_currency(
+        self, keys: Sequence[BoundKey], measures: Sequence[TypedMeasure]
+    ) -> tuple[list[BoundKey], list[TypedMeasure]]:
+        """Return keys and measures so that amounts of several currencies are not added up."""
+        grouped = list(keys)
+        changed = []
+        for typed in measures:
+            currency = self._mixed_currency(typed, grouped)
+            if currency is not None:
+                typed = self._resolved(typed, currency, grouped)
+            changed.append(typed)
+        return grouped, changed
+
+    def _mixed_currency(self, typed: TypedMeasure, keys: Sequence[BoundKey]) -> BoundColumn | None:
+        """Return the column of currencies that a measure would add up."""
+        if typed.measure.function not in _ADDING:
+            return None
+        grouped = {key.column for key in keys}
+        held = {
+            test.column
+            for test in typed.measure.tests
+            if isinstance(test, BoundCondition) and test.operator == "="
+        }
+        for money in sorted(typed.money, key=shown):
+            currency = self._currencies.currency_of(money, self._state.tree)
+            if currency is None or currency in grouped or currency in held:
+                continue
+            if self._currencies.is_mixed(currency):
+                return currency
+        return None
+
+    def _resolved(
+        self, typed: TypedMeasure, currency: BoundColumn, keys: list[BoundKey]
+    ) -> TypedMeasure:
+        """Do what was chosen about a column of currencies; return the measure."""
+        conversion = self._conversion(typed, currency)
+        chosen = self._currencies.chosen(currency, conversion, self._order)
+        if chosen == GROUP:
+            name = self._free(currency.name)
+            self._names.add(name)
+            keys.append(BoundKey(name, currency))
+            return typed
+        if chosen == CONVERT and conversion is not None:
+            return self._converted(typed, currency, conversion)
+        condition = BoundCondition(currency, "=", chosen)
+        self._state.note_conditions([condition])
+        self._state.steps.append(FilterStep(self._order, "rows", (condition,)))
+        return typed
+
+    def _conversion(self, typed: TypedMeasure, currency: BoundColumn) -> Conversion | None:
+        """Return how a measure can be converted; only a plain amount can."""
+        value = typed.measure.value
+        is_plain = len(typed.money) == 1 and value == tree_column(next(iter(typed.money)))
+        return self._currencies.conversion(currency) if is_plain else None
+
+    def _converted(
+        self, typed: TypedMeasure, currency: BoundColumn, conversion: Conversion
+    ) -> TypedMeasure:
+        (amount,) = typed.money
+        transforms = TransformBinding(self._state)
+        rates = conversion.rates
+        source = transforms.rate_source(rates.name, self._order, rates.schema)
+        name = f"{amount.name}_{conversion.to}".lower()
+        if name not in self._scope.made:
+            step = RateStep(
+                self._order,
+                name,
+                amount,
+                currency,
+                transforms.day_of(amount.source, self._order),
+                conversion.to,
+                source.name,
+                rates.currency,
+                rates.day,
+                rates.rate,
+            )
+            transforms.add_conversion(self._order, step)
+        value = tree_column(BoundColumn("", name))
+        measure = replace(typed.measure, value=value)
+        return TypedMeasure(measure, typed.type, frozenset())

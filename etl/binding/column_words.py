@@ -1,0 +1,54 @@
+"""What the names of columns and values say: currencies, money, keys, rows that are void."""
+
+import re
+from pathlib import Path
+
+from common.values import Column
+from common.word_files import Languages
+from etl.meaning.value_kinds import NUMBERS, kind_of_type
+
+_WORDS = Languages(Path(__file__).with_name("words"))
+_PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[^\W_a-zA-Z0-9]+")
+
+
+def _says(column: Column, place: str) -> bool:
+    """Tell whether the column's name or comment says one of the words at `place`."""
+    parts = {part.lower() for part in _PARTS.findall(column.name)}
+    if parts & set(_WORDS.english.get(place)) or column.name.lower() in _WORDS.english.get(place):
+        return True
+    said = f"{column.name} {column.comment or ''}"
+    return any(word in said for word in _WORDS.chinese.get(place))
+
+
+def is_currency(column: Column) -> bool:
+    """Tell whether a column holds the currency of the amounts beside it."""
+    return kind_of_type(column.type) in ("text", "other") and _says(column, "columns.currency")
+
+
+def is_money(column: Column) -> bool:
+    """Tell whether a column may hold amounts of money."""
+    kind = kind_of_type(column.type)
+    if kind not in NUMBERS or _says(column, "columns.no_money"):
+        return False
+    return kind != "integer" or _says(column, "columns.money")
+
+
+def is_rate(column: Column) -> bool:
+    """Tell whether a column holds exchange rates."""
+    return kind_of_type(column.type) in NUMBERS and _says(column, "columns.rate")
+
+
+def may_be_key(name: str) -> bool:
+    """Tell whether a column's name alone may tell that it refers to something."""
+    lowered = name.lower()
+    if lowered in _WORDS.both("columns.no_key"):
+        return False
+    last = lowered.rpartition("_")[2]
+    return last in _WORDS.english.phrases("columns.key_ends") or name.endswith(
+        _WORDS.chinese.phrases("columns.key_ends")
+    )
+
+
+def is_undone(value: str) -> bool:
+    """Tell whether a stored value looks like that of rows that are void."""
+    return value.strip().lower() in _WORDS.both("values.undone")

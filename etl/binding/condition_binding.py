@@ -1,0 +1,251 @@
+"""Conditions of an intent, bound: values of the columns' types, days that are whole days."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from rapidfuzz import fuzz, process
+from sqlglot import exp
+
+from common.text import Text
+from common.values import Column
+from etl.binding.findings import Findings, choice
+from etl.binding.intent_checks import comparison_of, invalid
+from etl.binding.join_links import are_comparable
+from etl.binding.scope import Scope, shown, tree_column
+from etl.binding.value_binding import bind_value, is_day, next_day
+from etl.meaning.bound import (
+    AnyOf,
+    BoundColumn,
+    BoundCondition,
+    ExpressionTest,
+    RelativeDay,
+    RowTest,
+    Scalar,
+)
+from etl.meaning.expressions import DIALECT, with_time_zone
+from etl.meaning.value_kinds import MOMENTS, kind_of_type
+from etl.schemas.parameters import ComparisonCondition, FilterCondition
+
+_EQUALITIES = ("=", "!=", "in", "not_in")
+_EXCLUSIONS = ("!=", "not_in")
+_TEXT_OPERATORS = ("contains", "prefix", "suffix")
+_MOST_CHOICES = 20
+Value = Scalar | RelativeDay
+
+
+@dataclass(frozen=True)
+class ConditionBinding:
+    """Binds the conditions of one operation."""
+
+    scope: Scope
+    findings: Findings
+    today: date
+    time_zone: str
+    operation: int
+
+    def tests(
+        self, conditions: Sequence[FilterCondition], field: str, table: str | None = None
+    ) -> tuple[RowTest, ...]:
+        """Return the tests that together say what the conditions do.
+
+        Args:
+            table: to which unqualified names belong.
+
+        Raises:
+            Unbound
+            InvalidRequest: an operator or value does not fit the column.
+        """
+        tests: list[RowTest] = []
+        for place, condition in enumerate(conditions):
+            here = f"{field}[{place}]"
+            if condition.any is None:
+                tests.extend(self._tests_of(comparison_of(condition, here), here, table))
+            else:
+                tests.append(self._alternatives(condition.any, here, table))
+        return tuple(tests)
+
+    def _alternatives(
+        self, conditions: Sequence[ComparisonCondition], field: str, table: str | None
+    ) -> AnyOf:
+        bound: list[BoundCondition] = []
+        for place, condition in enumerate(conditions):
+            here = f"{field}.any[{place}]"
+            tests = self._tests_of(condition, here, table)
+            if len(tests) != 1 or not isinstance(tests[0], BoundCondition):
+                zh = "any 中不能把时间列与一整天比较；请写成 >= 与 < 的条件。"
+                raise invalid(here, zh, "in `any`, moments can't be compared with a whole day.")
+            bound.append(tests[0])
+        return AnyOf(tuple(bound))
+
+    def _tests_of(
+        self, condition: ComparisonCondition, field: str, table: str | None
+    ) -> Sequence[RowTest]:
+        column = self._column(condition.column, table)
+        type_ = self.scope.type_of(column)
+        self._check_operator(condition, type_, field)
+        if condition.operator == "column=":
+            return [self._same_column(column, condition, field, table)]
+        if condition.operator in _EXCLUSIONS:
+            self._assume_null_kept(column)
+        values = list(self._values(column, condition, f"{field}.value"))
+        if kind_of_type(type_) in MOMENTS and any(is_day(value) for value in values):
+            return self._days_of_moments(column, condition, values, field)
+        return [BoundCondition(column, condition.operator, _value(condition, values))]
+
+    def _column(self, text: str, table: str | None) -> BoundColumn:
+        if self.scope.result is not None:
+            return BoundColumn("", self.scope.result_name(text, self.operation))
+        return self.scope.column(text, self.operation, table=table)
+
+    def _check_operator(self, condition: ComparisonCondition, type_: str, field: str) -> None:
+        operator, kind = condition.operator, kind_of_type(type_)
+        is_wrong = operator in _TEXT_OPERATORS and kind != "text"
+        if operator in ("is_true", "is_false") and kind != "boolean":
+            is_wrong = True
+        if is_wrong:
+            zh = f"{operator} 不能用于类型 {type_}。"
+            raise invalid(f"{field}.operator", zh, f"{operator} does not fit the type {type_}.")
+
+    def _same_column(
+        self, column: BoundColumn, condition: ComparisonCondition, field: str, table: str | None
+    ) -> BoundCondition:
+        other = self._column(str(condition.value), table)
+        if not are_comparable(self.scope.type_of(column), self.scope.type_of(other)):
+            zh, en = "两列类型不同，不能比较。", "columns of different types can't be compared."
+            raise invalid(f"{field}.value", zh, en)
+        return BoundCondition(column, condition.operator, other)
+
+    def _assume_null_kept(self, column: BoundColumn) -> None:
+        is_nullable = not column.source or self.scope.stored(column).nullable
+        if is_nullable:
+            name = shown(column)
+            text = Text(
+                f"排除条件保留 {name} 为空的行。", f"Rows without a value in {name} are kept."
+            )
+            self.findings.assume("null_kept", text, self.operation)
+
+    # values
+
+    def _values(
+        self, column: BoundColumn, condition: ComparisonCondition, field: str
+    ) -> Iterator[Value]:
+        if condition.value is None:
+            return
+        listed = condition.value if isinstance(condition.value, list) else [condition.value]
+        type_ = self.scope.type_of(column)
+        for place, value in enumerate(listed):
+            here = f"{field}[{place}]" if isinstance(condition.value, list) else field
+            bound = bind_value(value, type_, here, self.today)
+            if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
+                bound = self._stored_value(column, bound)
+            yield bound
+
+    def _stored_value(self, column: BoundColumn, value: str) -> str:
+        """Return how the column stores what is called so; asks where nothing is stored as that."""
+        stored = self.scope.stored(column)
+        known = stored.allowed or stored.values
+        is_whole = bool(stored.allowed) or stored.is_complete
+        if not known or value in known or not is_whole:
+            return value
+        meant = _meant_values(stored, value)
+        if len(meant) == 1:
+            name = shown(column)
+            text = Text(
+                f"{name} 中“{value}”按语义文件取存储值“{meant[0]}”。",
+                f"In {name}, “{value}” is stored as “{meant[0]}”, says the semantic file.",
+            )
+            self.findings.assume("stored_value", text, self.operation, is_semantic=True)
+            return meant[0]
+        return self._asked_value(column, value, meant or known)
+
+    def _asked_value(self, column: BoundColumn, value: str, known: Sequence[str]) -> str:
+        name = shown(column)
+        prompt = Text(
+            f"{name} 中没有存储“{value}”，指的是哪个值？",
+            f"{name} stores no “{value}”. Which value is meant?",
+        )
+        ranked = process.extract(
+            value, list(known), scorer=fuzz.WRatio, processor=str.casefold, limit=_MOST_CHOICES
+        )
+        choices = [choice(one) for one, *_ in ranked]
+        topic = f"{name}={value}"
+        return self.findings.choose("filter_value", topic, prompt, choices, self.operation)
+
+    # days
+
+    def _days_of_moments(
+        self,
+        column: BoundColumn,
+        condition: ComparisonCondition,
+        values: Sequence[Any],
+        field: str,
+    ) -> Sequence[RowTest]:
+        """Return tests by which a day that is compared with moments is all of that day."""
+        operator = condition.operator
+        if operator in (">=", "<"):
+            return [BoundCondition(column, operator, values[0])]
+        self._assume_whole_days(column)
+        if operator == "<=":
+            return [BoundCondition(column, "<", next_day(values[0]))]
+        if operator == ">":
+            return [BoundCondition(column, ">=", next_day(values[0]))]
+        if operator == "between":
+            return [BoundCondition(column, ">=", values[0]), _until(column, values[1])]
+        if operator == "=" or (operator == "in" and len(values) == 1):
+            return [BoundCondition(column, ">=", values[0]), _until(column, values[0])]
+        if operator in _EXCLUSIONS:
+            return [_outside(column, value) for value in values]
+        return [self._on_days(column, values, field)]
+
+    def _on_days(self, column: BoundColumn, values: Sequence[Any], field: str) -> ExpressionTest:
+        if not all(isinstance(value, date) and is_day(value) for value in values):
+            zh = "in 只能列出固定的日期。"
+            raise invalid(f"{field}.value", zh, "`in` can list days of the calendar only.")
+        day = exp.cast(tree_column(column), "date", dialect=DIALECT)
+        listed = [
+            exp.cast(exp.Literal.string(value.isoformat()), "date", dialect=DIALECT)
+            for value in values
+        ]
+        test = exp.In(this=day, expressions=listed)
+        return ExpressionTest(with_time_zone(test, self.scope.type_in_tree, self.time_zone))
+
+    def _assume_whole_days(self, column: BoundColumn) -> None:
+        name = shown(column)
+        text = Text(
+            f"与 {name} 比较的日期表示一整天。",
+            f"A day that {name} is compared with means all of that day.",
+        )
+        self.findings.assume("whole_day", text, self.operation)
+
+
+def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
+    if isinstance(condition.value, list):
+        return tuple(values)
+    return values[0] if values else None
+
+
+def _until(column: BoundColumn, value: Any) -> BoundCondition:
+    if is_day(value):
+        return BoundCondition(column, "<", next_day(value))
+    return BoundCondition(column, "<=", value)
+
+
+def _outside(column: BoundColumn, value: Any) -> RowTest:
+    """Return the test that a moment is not within a day, or not known."""
+    if not is_day(value):
+        return BoundCondition(column, "!=", value)
+    return AnyOf(
+        (
+            BoundCondition(column, "<", value),
+            BoundCondition(column, ">=", next_day(value)),
+            BoundCondition(column, "is_null"),
+        )
+    )
+
+
+def _meant_values(column: Column, value: str) -> list[str]:
+    """Return the stored values that people call so."""
+    meanings = column.meaning.values if column.meaning is not None else ()
+    return [one.value for one in meanings if value in one.names.all]

@@ -1,0 +1,365 @@
+"""An intent and a catalogue → a bound intent, or what is open, assumed and not possible."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlglot import exp
+
+from common.text import Lang, Text
+from common.values import Catalog, Table
+from etl.binding.binding_state import BindingState
+from etl.binding.column_words import is_undone
+from etl.binding.findings import Findings, Unbound
+from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
+from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
+from etl.binding.scope import Scope, tree_column
+from etl.binding.source_tables import bind_sources, tables_named
+from etl.binding.step_binding import StepBinding, is_conditioned
+from etl.binding.target_binding import TargetBinding
+from etl.meaning.bound import (
+    BoundColumn,
+    BoundIntent,
+    BoundTarget,
+    ExpressionTest,
+    FilterStep,
+    JoinSourceStep,
+    Step,
+)
+from etl.meaning.expressions import (
+    ExpressionRefused,
+    columns_of,
+    parse_expression,
+    type_of,
+    with_time_zone,
+)
+from etl.schemas.parameters import (
+    DedupParameters,
+    FilterParameters,
+    JoinParameters,
+    SinkParameters,
+    TransformParameters,
+)
+from etl.schemas.requirement import AnalysisResult, IntentSource, Materialization, UserIntent
+
+_MOST_SHOWN_VALUES = 5
+
+
+@dataclass(frozen=True)
+class BindingOptions:
+    """What decides beside the intent.
+
+    Attributes:
+        time_zone: in which periods of moments are cut.
+        today: to which relative days refer.
+        materialization: of the target, before that of the intent.
+        lang: of questions and other texts.
+    """
+
+    time_zone: str
+    today: date
+    materialization: Materialization | None = None
+    lang: Lang = "zh"
+
+
+@dataclass(frozen=True)
+class BindingResult:
+    """A bound intent, or None and why not."""
+
+    bound: BoundIntent | None
+    analysis: AnalysisResult
+
+
+def bind_intent(
+    intent: UserIntent, catalog: Catalog, answers: Mapping[str, str], options: BindingOptions
+) -> BindingResult:
+    """Bind an intent to the catalogue that its user sees.
+
+    Args:
+        intent: as given, or as read from a sentence.
+        catalog: what is not in it does not exist.
+        answers: the values of choices, by the ids of ambiguities asked before.
+        options: what decides beside the intent.
+
+    Raises:
+        InvalidRequest: the intent is wrong, whatever is answered; `field` names the part.
+    """
+    return _IntentBinding(intent, catalog, answers, options).result()
+
+
+class _IntentBinding:
+    def __init__(
+        self,
+        intent: UserIntent,
+        catalog: Catalog,
+        answers: Mapping[str, str],
+        options: BindingOptions,
+    ) -> None:
+        self._intent = intent
+        self._catalog = catalog
+        self._options = options
+        self._operations = check_intent(intent)
+        self._findings = Findings(answers, options.lang)
+        self._scope = Scope(self._findings)
+        _check_zone(options.time_zone)
+
+    def result(self) -> BindingResult:
+        bound = self._bound()
+        analysis = AnalysisResult(
+            intent=self._intent,
+            ambiguities=self._findings.ambiguities,
+            assumptions=self._findings.assumptions,
+            impossible=self._findings.impossible,
+            method="given",
+        )
+        return BindingResult(bound if self._findings.is_clear else None, analysis)
+
+    def _bound(self) -> BoundIntent | None:
+        sources = (*self._intent.data_sources, *self._unlisted_sources())
+        bind_sources(sources, self._catalog, self._findings, self._scope)
+        if not self._findings.is_clear:
+            return None
+        rates = self._named_rates()
+        self._scope.visible = [name for name in self._scope.visible if name not in rates]
+        try:
+            base = self._base()
+        except Unbound:
+            return None
+        planned, is_open = self._planned_joins(base)
+        tree = JoinTree(self._scope, base, is_open=is_open)
+        state = BindingState(
+            self._catalog,
+            self._findings,
+            self._scope,
+            tree,
+            self._options.today,
+            self._options.time_zone,
+        )
+        self._go_through(state, planned)
+        target = self._target(state)
+        return None if target is None else self._finished(state, target)
+
+    # sources
+
+    def _unlisted_sources(self) -> list[IntentSource]:
+        """Return tables that joins name although they are not among the sources."""
+        known = {one for source in self._intent.data_sources for one in _names_of(source)}
+        found: dict[str, None] = {}
+        for operation in self._operations:
+            parameters = operation.parameters
+            if isinstance(parameters, JoinParameters):
+                found.update(dict.fromkeys((parameters.left, parameters.right)))
+        unlisted = [name for name in found if name not in known]
+        return [IntentSource(table_name=name) for name in unlisted if self._is_other(name)]
+
+    def _is_other(self, name: str) -> bool:
+        """Tell whether a name means a table that none of the sources is."""
+        tables = tables_named(name, None, self._catalog)
+        listed = {
+            table.key
+            for source in self._intent.data_sources
+            for table in tables_named(source.table_name, source.schema_name, self._catalog)
+        }
+        return not any(table.key in listed for table in tables)
+
+    def _named_rates(self) -> set[str]:
+        """Return the names of sources from which rates are taken."""
+        texts = [
+            operation.parameters.rate.table
+            for operation in self._operations
+            if isinstance(operation.parameters, TransformParameters)
+            and operation.parameters.rate is not None
+        ]
+        return {self._scope.names[text] for text in texts if text in self._scope.names}
+
+    def _base(self) -> str:
+        """Return the table on the left of the first join, else the first source."""
+        for operation in self._operations:
+            if isinstance(operation.parameters, JoinParameters):
+                source = self._scope.source_named(operation.parameters.left, operation.order)
+                return source.name
+        return self._scope.visible[0] if self._scope.visible else next(iter(self._scope.sources))
+
+    # joins
+
+    def _planned_joins(self, base: str) -> tuple[dict[int, list[PlannedJoin]], bool]:
+        """Return the joins by operation, 0 for those that none says; and whether some are open."""
+        planner = JoinPlanner(self._catalog, self._findings, self._scope)
+        planner.begin(base)
+        planned: dict[int, list[PlannedJoin]] = {}
+        is_open = False
+        for operation in self._operations:
+            if isinstance(operation.parameters, JoinParameters):
+                try:
+                    planned[operation.order] = planner.plan(operation, operation.parameters)
+                except Unbound:
+                    is_open = True
+                    planner.leave_open(operation.parameters.right)
+        for name in self._scope.visible:
+            if name not in planner.joined:
+                try:
+                    planned.setdefault(0, []).extend(planner.plan_unsaid(name))
+                except Unbound:
+                    is_open = True
+        return planned, is_open
+
+    # steps
+
+    def _go_through(self, state: BindingState, planned: Mapping[int, list[PlannedJoin]]) -> None:
+        binding = StepBinding(state)
+        last_join = self._place_of_unsaid_joins()
+        for place, operation in enumerate(self._operations):
+            if place == last_join:
+                binding.join(planned.get(0, ()), 0)
+            try:
+                if isinstance(operation.parameters, JoinParameters):
+                    binding.join(planned.get(operation.order, ()), operation.order)
+                elif not isinstance(operation.parameters, SinkParameters):
+                    binding.bind(operation)
+            except Unbound:
+                continue
+        if last_join == len(self._operations):
+            binding.join(planned.get(0, ()), 0)
+        if self._findings.is_clear:
+            self._begin_result(binding)
+
+    def _place_of_unsaid_joins(self) -> int:
+        """Return before which operation sources are joined that no operation joins.
+
+        Behind all joins, else behind what narrows single tables at the beginning.
+        """
+        joins = [
+            place
+            for place, operation in enumerate(self._operations)
+            if isinstance(operation.parameters, JoinParameters)
+        ]
+        if joins:
+            return joins[-1] + 1
+        for place, operation in enumerate(self._operations):
+            if not _is_about_one_table(operation):
+                return place
+        return len(self._operations)
+
+    def _begin_result(self, binding: StepBinding) -> None:
+        try:
+            binding.begin_result(self._operations[-1].order if self._operations else 0)
+        except Unbound:
+            return
+
+    # the target
+
+    def _target(self, state: BindingState) -> BoundTarget | None:
+        sinks = [one for one in self._operations if isinstance(one.parameters, SinkParameters)]
+        binding = TargetBinding(state, self._intent.data_target, sinks[0] if sinks else None)
+        try:
+            binding.check()
+            if self._findings.is_clear:
+                return binding.bind(self._options.materialization)
+        except Unbound:
+            return None
+        return None
+
+    def _finished(self, state: BindingState, target: BoundTarget) -> BoundIntent:
+        names = [state.tree.base]
+        for step in state.steps:
+            if isinstance(step, JoinSourceStep):
+                names.append(step.right)
+        names.extend(state.rates)
+        filters = [one for name in names for one in self._semantic_filter(state, name)]
+        self._assume_undone_rows(state, names)
+        return BoundIntent(
+            summary=self._intent.summary,
+            sources=tuple(self._scope.sources[name] for name in names),
+            steps=(*filters, *state.steps),
+            target=target,
+            time_zone=self._options.time_zone,
+            outputs=state.outputs,
+        )
+
+    # rows that are left out, and rows that one may want to leave out
+
+    def _semantic_filter(self, state: BindingState, name: str) -> Iterator[Step]:
+        """Yield the filter that the semantic file gives a table, unless the intent says otherwise."""
+        meaning = self._scope.sources[name].table.meaning
+        if meaning is None or meaning.default_filter is None:
+            return
+        if is_conditioned(state, name, meaning.filter_columns):
+            return
+        condition = meaning.default_filter
+        try:
+            test = self._own_condition(condition, name)
+        except ExpressionRefused:
+            self._findings.refuse(
+                "unsupported",
+                Text(
+                    f"语义文件中 {name} 的条件 {condition} 不能用于转换；请自行给出条件。",
+                    f"The semantic file's filter of {name}, {condition}, can't be used here; give "
+                    f"a filter of your own.",
+                ),
+            )
+            return
+        text = Text(
+            f"{name} 只取满足 {condition} 的行（语义文件）。",
+            f"Of {name}, only rows with {condition} count, says the semantic file.",
+        )
+        self._findings.assume("semantic_filter", text, is_semantic=True)
+        yield FilterStep(0, "table", (test,), name)
+
+    def _own_condition(self, text: str, name: str) -> ExpressionTest:
+        parsed = parse_expression(text)
+        bound = parsed.copy() if not isinstance(parsed, exp.Column) else parsed
+        table = self._scope.sources[name].table
+        for column in list(columns_of(bound)):
+            column.replace(tree_column(BoundColumn(name, _stored_name(column.name, table))))
+        if isinstance(bound, exp.Column):
+            bound = tree_column(BoundColumn(name, _stored_name(bound.name, table)))
+        type_of(bound, self._scope.type_in_tree)
+        zoned = with_time_zone(bound, self._scope.type_in_tree, self._options.time_zone)
+        return ExpressionTest(zoned)
+
+    def _assume_undone_rows(self, state: BindingState, names: Sequence[str]) -> None:
+        """Note values that look like those of void rows where nothing is said of them."""
+        for name in names:
+            for column in self._scope.sources[name].table.columns:
+                if BoundColumn(name, column.name) in state.conditioned:
+                    continue
+                found = [value for value in column.values if is_undone(value)]
+                if found:
+                    listed = ", ".join(found[:_MOST_SHOWN_VALUES])
+                    text = Text(
+                        f"{name}.{column.name} 为 {listed} 的行保留在内。",
+                        f"Rows with {name}.{column.name} {listed} are kept.",
+                    )
+                    self._findings.assume("undone_kept", text)
+
+
+def _stored_name(text: str, table: Table) -> str:
+    """Return the column's name; one that is not quoted may be written in upper case."""
+    return text if table.column(text) is not None else text.lower()
+
+
+def _check_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zh, en = "没有这个时区。", "there is no such time zone."
+        raise invalid("options.time_zone", zh, en) from error
+
+
+def _is_about_one_table(operation: CheckedOperation) -> bool:
+    parameters = operation.parameters
+    if isinstance(parameters, DedupParameters):
+        return True
+    if isinstance(parameters, FilterParameters | TransformParameters):
+        return parameters.table is not None
+    return False
+
+
+def _names_of(source: IntentSource) -> tuple[str, ...]:
+    """Return the names that a source has in an intent, before it is looked up."""
+    if source.alias is not None:
+        return (source.alias,)
+    if source.schema_name is None:
+        return (source.table_name,)
+    return (source.table_name, f"{source.schema_name}.{source.table_name}")

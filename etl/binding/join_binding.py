@@ -1,0 +1,338 @@
+"""Joins of an intent, bound: by which columns, through which tables, and what repeats rows."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from common.text import Text
+from common.values import Catalog, Table
+from etl.binding.findings import Findings, choice
+from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.join_links import (
+    JOIN_LINKS,
+    JoinLink,
+    Way,
+    are_comparable,
+    is_unique,
+    likely_links,
+)
+from etl.binding.scope import Scope
+from etl.meaning.bound import BoundColumn, BoundSource, How, JoinSourceStep
+from etl.schemas.parameters import JoinParameters
+
+Pairs = tuple[tuple[BoundColumn, BoundColumn], ...]
+
+
+@dataclass(frozen=True)
+class PlannedJoin:
+    """A join whose columns are decided."""
+
+    order: int
+    left: str
+    right: str
+    how: How
+    on: Pairs
+
+
+@dataclass(frozen=True)
+class JoinedPair:
+    """Two joined sources, and whether a row of the one meets one row of the other at most."""
+
+    left: str
+    right: str
+    is_left_unique: bool
+    is_right_unique: bool
+
+
+@dataclass
+class JoinTree:
+    """The sources that are joined so far.
+
+    Attributes:
+        keys: columns by which a dedup left one row of a source.
+        gone: sources that were only looked up (semi, anti).
+        is_open: whether a join is not decided yet, so that nothing can be said of repeated rows.
+    """
+
+    scope: Scope
+    base: str
+    pairs: list[JoinedPair] = field(default_factory=list)
+    joined: list[str] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    is_open: bool = False
+
+    def step(self, planned: PlannedJoin) -> JoinSourceStep:
+        """Add a planned join; return its step."""
+        lefts = [left for left, _ in planned.on]
+        rights = [right.name for _, right in planned.on]
+        is_right_unique = self._is_unique(planned.right, rights)
+        left_names = [column.name for column in lefts]
+        is_left_unique = self._is_unique(planned.left, left_names)
+        is_added = planned.how in ("left", "inner")
+        if is_added:
+            pair = JoinedPair(planned.left, planned.right, is_left_unique, is_right_unique)
+            self.pairs.append(pair)
+        else:
+            self.gone.add(planned.right)
+        self.joined.append(planned.right)
+        is_multiple = is_added and not is_right_unique
+        return JoinSourceStep(planned.order, planned.right, planned.how, planned.on, is_multiple)
+
+    def _is_unique(self, source: str, columns: Sequence[str]) -> bool:
+        key = self.keys.get(source)
+        if key is not None and set(key) <= set(columns):
+            return True
+        return is_unique(self.scope.sources[source].table, columns)
+
+    def single(self, source: str) -> frozenset[str]:
+        """Return the sources of which a row of `source` meets one row at most; itself as well."""
+        reached = {source}
+        grows = True
+        while grows:
+            before = len(reached)
+            for pair in self.pairs:
+                if pair.left in reached and pair.is_right_unique:
+                    reached.add(pair.right)
+                if pair.right in reached and pair.is_left_unique:
+                    reached.add(pair.left)
+            grows = len(reached) > before
+        return frozenset(reached)
+
+
+class JoinPlanner:
+    """Decides by which columns, and through which tables, sources are joined.
+
+    It goes through the joins in their order, before anything else is bound.
+    """
+
+    def __init__(self, catalog: Catalog, findings: Findings, scope: Scope) -> None:
+        self._catalog = catalog
+        self._findings = findings
+        self._scope = scope
+        self._links = JOIN_LINKS.of(catalog)
+        self._joined: list[str] = []
+        self._taken: list[PlannedJoin] = []
+
+    def begin(self, base: str) -> None:
+        """Say which source is the base."""
+        self._joined = [base]
+
+    def leave_open(self, right: str) -> None:
+        """Go on as if a table were joined whose join is not decided yet."""
+        name = self._scope.names.get(right)
+        if name is not None and name not in self._joined:
+            self._joined.append(name)
+
+    @property
+    def joined(self) -> Sequence[str]:
+        """Return the names of the sources that are joined so far, the base first."""
+        return self._joined
+
+    def plan(self, operation: CheckedOperation, parameters: JoinParameters) -> list[PlannedJoin]:
+        """Return the joins of an operation; several where it leads through other tables.
+
+        Raises:
+            Unbound
+            InvalidRequest: the join does not fit those before it.
+        """
+        order, given = operation.order, operation.field
+        left = self._scope.source_named(parameters.left, order).name
+        right = self._scope.source_named(parameters.right, order).name
+        how: How = parameters.how or "left"
+        if right in self._joined and left not in self._joined and how == "inner":
+            left, right = right, left
+        self._check_sides(left, right, given)
+        if parameters.how is None:
+            self._assume_left(left, right, order)
+        if parameters.on is not None:
+            on = self._given_pairs(parameters.on, left, right, operation)
+            return self._take([PlannedJoin(order, left, right, how, on)])
+        return self._take(self._found(left, right, how, order))
+
+    def plan_unsaid(self, right: str) -> list[PlannedJoin]:
+        """Return the joins that bring in a source that no operation joins.
+
+        Raises:
+            Unbound
+        """
+        left = self._joined[0]
+        self._assume_left(left, right, 0)
+        return self._take(self._found(left, right, "left", 0))
+
+    def _take(self, planned: list[PlannedJoin]) -> list[PlannedJoin]:
+        self._taken.extend(planned)
+        self._joined.extend(join.right for join in planned)
+        return planned
+
+    def _check_sides(self, left: str, right: str, given: str) -> None:
+        if left not in self._joined:
+            zh = f"表 {left} 尚未连接；请先连接它。"
+            raise invalid(f"{given}.left", zh, f"{left} is not joined yet; join it before.")
+        if right in self._joined:
+            zh = f"表 {right} 已经连接；再次连接请使用另一个 alias。"
+            en = f"{right} is joined already; use another `alias` to join it again."
+            raise invalid(f"{given}.right", zh, en)
+
+    def _assume_left(self, left: str, right: str, order: int) -> None:
+        text = Text(
+            f"{left} 与 {right} 按左连接：{left} 的行全部保留。",
+            f"{left} is left joined with {right}: all rows of {left} stay.",
+        )
+        self._findings.assume("left_join", text, order)
+
+    # given columns
+
+    def _given_pairs(
+        self, on: Sequence[Sequence[str]], left: str, right: str, operation: CheckedOperation
+    ) -> Pairs:
+        pairs = []
+        for place, (one, other) in enumerate(on):
+            here = f"{operation.field}.on[{place}]"
+            first = self._scope.column(one, operation.order, table=left)
+            second = self._scope.column(other, operation.order, table=right)
+            if first.source == right and second.source != right:
+                first, second = second, first
+            self._check_pair(first, second, right, here)
+            pairs.append((first, second))
+        return tuple(pairs)
+
+    def _check_pair(self, first: BoundColumn, second: BoundColumn, right: str, field: str) -> None:
+        if second.source != right or first.source not in self._joined:
+            zh = f"应为已连接的表的一列与 {right} 的一列。"
+            raise invalid(
+                field, zh, f"it must pair a column of a joined table with one of {right}."
+            )
+        one, two = self._scope.type_of(first), self._scope.type_of(second)
+        if not are_comparable(one, two):
+            zh = f"类型 {one} 与 {two} 不能比较。"
+            raise invalid(field, zh, f"the types {one} and {two} can't be compared.")
+
+    # found columns
+
+    def _found(self, left: str, right: str, how: How, order: int) -> list[PlannedJoin]:
+        left_source, right_source = self._scope.sources[left], self._scope.sources[right]
+        direct = self._links.between(left_source.table.key, right_source.table.key)
+        direct = [link for link in direct if left_source.table.key != right_source.table.key]
+        if not direct:
+            direct = self._self_links(left_source.table, right_source.table)
+        if direct:
+            ways: list[Way] = [(link,) for link in direct]
+        else:
+            ways = self._through_others(left_source.table, right_source.table)
+        if not ways:
+            ways = [(self._asked_key(left_source, right_source, order),)]
+        way = self._asked_way(ways, left, right, order)
+        return self._along(way, left, right, how, order)
+
+    def _self_links(self, left: Table, right: Table) -> list[JoinLink]:
+        """Return the references of a table to itself, from the referring side."""
+        if left.key != right.key:
+            return []
+        return [link for link in self._links.between(left.key, right.key) if link.is_referencing]
+
+    def _through_others(self, left: Table, right: Table) -> list[Way]:
+        ways = self._links.ways(left.key, right.key)
+        named = {source.table.key for source in self._scope.sources.values()}
+        through_named = [way for way in ways if all(link.right in named for link in way)]
+        return through_named or ways
+
+    def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
+        """Return the only way, or the one that was chosen."""
+        if len(ways) == 1:
+            return ways[0]
+        by_value = {" > ".join(link.reference for link in way): way for way in ways}
+        prompt = Text(
+            f"{left} 与 {right} 有多种连接方式，用哪一种？",
+            f"There are several ways to join {left} and {right}. Which one?",
+        )
+        choices = [choice(value) for value in by_value]
+        topic = f"{left} {right}"
+        return by_value[self._findings.choose("join_path", topic, prompt, choices, order)]
+
+    def _asked_key(self, left: BoundSource, right: BoundSource, order: int) -> JoinLink:
+        """Return the join that was chosen among those that only names suggest."""
+        likely = likely_links(left.table, right.table, self._catalog)
+        if not likely:
+            raise self._findings.refuse(
+                "no_join_path",
+                Text(
+                    f"{left.name} 与 {right.name} 之间没有已声明的关联；请在 on 中给出关联列。",
+                    f"No declared join leads from {left.name} to {right.name}; give the columns "
+                    f"in `on`.",
+                ),
+            )
+        by_value = {link.reference: link for link in likely}
+        prompt = Text(
+            f"{left.name} 与 {right.name} 之间没有声明外键，用哪一列关联？",
+            f"No foreign key joins {left.name} and {right.name}. Which column refers?",
+        )
+        choices = [choice(value, _pairs_shown(link)) for value, link in by_value.items()]
+        topic = f"{left.name} {right.name}"
+        return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
+
+    def _along(self, way: Way, left: str, right: str, how: How, order: int) -> list[PlannedJoin]:
+        """Return the joins along a way; tables on it that are joined already are not joined again."""
+        if len(way) > 1 and how in ("semi", "anti"):
+            raise self._findings.refuse(
+                "unsupported",
+                Text(
+                    f"{left} 与 {right} 之间要经过其他表，不能用 {how} 连接；请逐步连接。",
+                    f"{left} and {right} are joined through other tables, which {how} can't do; "
+                    f"join them step by step.",
+                ),
+            )
+        planned = []
+        here = left
+        for place, link in enumerate(way):
+            is_last = place == len(way) - 1
+            known = None if is_last else self._joined_by(here, link)
+            if known is not None:
+                here = known
+                continue
+            name = right if is_last else self._added_source(link.right)
+            planned.append(PlannedJoin(order, here, name, how, _pairs(here, name, link)))
+            here = name
+        return planned
+
+    def _joined_by(self, here: str, link: JoinLink) -> str | None:
+        """Return the source that is joined by these very columns already."""
+        wanted = set(zip(link.left_columns, link.right_columns, strict=True))
+        for join in self._taken:
+            columns = {(one.name, other.name) for one, other in join.on}
+            is_there = join.left == here and columns == wanted
+            if is_there and self._scope.sources[join.right].table.key == link.right:
+                return join.right
+            backward = {(other.name, one.name) for one, other in join.on}
+            is_back = join.right == here and backward == wanted
+            if is_back and self._scope.sources[join.left].table.key == link.right:
+                return join.left
+        return None
+
+    def _added_source(self, key: tuple[str, str]) -> str:
+        """Return the source of a table on the way, which may not be among those of the intent."""
+        for name, source in self._scope.sources.items():
+            if source.table.key == key and name not in self._joined:
+                return name
+        table = self._catalog.by_key[key]
+        name = _free_name(table.name, self._scope.sources)
+        self._scope.sources[name] = BoundSource(name, table)
+        self._scope.names.setdefault(name, name)
+        return name
+
+
+def _free_name(name: str, taken: Iterable[str]) -> str:
+    number, free = 2, name
+    while free in taken:
+        free = f"{name}_{number}"
+        number += 1
+    return free
+
+
+def _pairs(left: str, right: str, link: JoinLink) -> Pairs:
+    columns = zip(link.left_columns, link.right_columns, strict=True)
+    return tuple((BoundColumn(left, one), BoundColumn(right, other)) for one, other in columns)
+
+
+def _pairs_shown(link: JoinLink) -> str:
+    pairs = zip(link.left_columns, link.right_columns, strict=True)
+    return ", ".join(f"{link.left[1]}.{one} = {link.right[1]}.{other}" for one, other in pairs)

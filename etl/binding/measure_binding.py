@@ -1,0 +1,400 @@
+"""Measures of an intent, bound: whose rows they count, and of which type they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from common.errors import InvalidRequest
+from common.meanings import Metric
+from common.text import Text
+from common.values import Catalog, Table
+from etl.binding.condition_binding import ConditionBinding
+from etl.binding.findings import Findings, choice
+from etl.binding.intent_checks import invalid
+from etl.binding.join_binding import JoinTree
+from etl.binding.scope import Scope, bound_columns, shown, tree_column
+from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, MeasureFunction, RowTest
+from etl.meaning.expressions import (
+    DIALECT,
+    ExpressionRefused,
+    check_expression,
+    parse_expression,
+    type_of,
+    with_time_zone,
+)
+from etl.meaning.value_kinds import NUMBERS, bare_type, kind_of_type
+from etl.schemas.parameters import MeasureItem
+
+_NUMERIC_FUNCTIONS = ("sum", "avg", "median")
+_COUNTS = ("count", "count_distinct")
+_MOST_NAME = 50
+_ALL_ROWS = "*"
+REPEAT = "repeat"
+# What a metric of the semantic file may be: one of these over an expression
+_METRIC_FUNCTIONS: Mapping[type[exp.Expr], MeasureFunction] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+}
+
+
+def measure_type(function: MeasureFunction, type_: str) -> str:
+    """Return the type of what a function gives for values of a type."""
+    type_ = bare_type(type_)
+    if function in _COUNTS:
+        return "bigint"
+    if function in ("min", "max"):
+        return type_
+    if kind_of_type(type_) == "float":
+        return type_ if function == "sum" else "double precision"
+    if function == "sum" and type_ in ("smallint", "integer"):
+        return "bigint"
+    return "numeric"
+
+
+@dataclass(frozen=True)
+class TypedMeasure:
+    """A bound measure, the type of its values, and the stored amounts in it."""
+
+    measure: BoundMeasure
+    type: str
+    money: frozenset[BoundColumn]
+
+
+class MeasureBinding:
+    """Binds the measures of an aggregate."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        findings: Findings,
+        catalog: Catalog,
+        tree: JoinTree,
+        conditions: ConditionBinding,
+    ) -> None:
+        self._scope = scope
+        self._findings = findings
+        self._catalog = catalog
+        self._tree = tree
+        self._conditions = conditions
+        self._operation = conditions.operation
+
+    def bind(self, item: MeasureItem, field: str) -> TypedMeasure:
+        """Return the measure that an item means.
+
+        Raises:
+            Unbound
+            InvalidRequest: a function does not fit the column's type.
+        """
+        tests = self._conditions.tests(item.filter or (), f"{field}.filter")
+        metric = self._metric(item)
+        if metric is not None:
+            return self._of_metric(metric, item, tests)
+        counted = self._counted_rows(item)
+        if counted is not None:
+            measure = self._measure(item.as_ or "count", item, "count", counted, None, tests)
+            return TypedMeasure(measure, "bigint", frozenset())
+        value, name = self._value(item, field)
+        return self._typed(item, item.function, value, item.as_ or name, tests, field)
+
+    def _measure(
+        self,
+        name: str,
+        item: MeasureItem,
+        function: MeasureFunction,
+        source: str,
+        value: exp.Expression | None,
+        tests: Sequence[RowTest],
+    ) -> BoundMeasure:
+        return BoundMeasure(name, function, source, value, tuple(tests), item.empty == "zero")
+
+    def _counted_rows(self, item: MeasureItem) -> str | None:
+        """Return the source whose rows are counted, where it is rows that are."""
+        if item.function != "count" or item.expression is not None:
+            return None
+        if item.column is None or item.column == _ALL_ROWS:
+            return self._tree.base
+        owner, dot, name = item.column.rpartition(".")
+        if dot and name == _ALL_ROWS:
+            return self._scope.source_named(owner, self._operation).name
+        return None
+
+    def _typed(
+        self,
+        item: MeasureItem,
+        function: MeasureFunction,
+        value: exp.Expression,
+        name: str,
+        tests: Sequence[RowTest],
+        field: str,
+    ) -> TypedMeasure:
+        type_ = self._type_of(value, field)
+        self._check_type(function, type_, field)
+        source = self.source_of(value)
+        measure = self._measure(name, item, function, source, value, tests)
+        return TypedMeasure(measure, measure_type(function, type_), self._scope.money_in(value))
+
+    def _type_of(self, value: exp.Expression, field: str) -> str:
+        try:
+            return type_of(value, self._scope.type_in_tree)
+        except ExpressionRefused as error:
+            raise InvalidRequest(error.text, field=f"{field}.expression") from error
+
+    def _check_type(self, function: MeasureFunction, type_: str, field: str) -> None:
+        if function in _NUMERIC_FUNCTIONS and kind_of_type(type_) not in NUMBERS:
+            zh = f"{function} 需要数值，而不是 {type_}。"
+            raise invalid(f"{field}.column", zh, f"{function} needs numbers, not {type_}.")
+        if function in ("min", "max") and kind_of_type(type_) in ("boolean", "other"):
+            zh = f"{function} 不能用于类型 {type_}。"
+            raise invalid(f"{field}.column", zh, f"{function} does not fit the type {type_}.")
+
+    # what is measured
+
+    def _value(self, item: MeasureItem, field: str) -> tuple[exp.Expression, str]:
+        """Return what is aggregated, and what the measure is called without a name of its own."""
+        if item.expression is not None:
+            parsed = parse_expression(item.expression)
+            bound = self._scope.bind_expression(parsed, self._operation)
+            self._type_of(bound, field)
+            zoned = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
+            return zoned, item.function
+        if item.column is None:
+            column = self._asked_measure(item.function)
+        else:
+            column = self._scope.column(item.column, self._operation, kind="measure")
+        name = f"{item.function}_{column.name}"
+        return tree_column(column), name[:_MOST_NAME]
+
+    def _asked_measure(self, function: str) -> BoundColumn:
+        """Return the only column that can be meant, or the one that was chosen."""
+        by_value = {shown(column): column for column in self._measurable()}
+        if not by_value:
+            raise self._findings.refuse(
+                "unknown_name",
+                Text(f"没有可用于 {function} 的数值列。", f"There is no number for {function}."),
+            )
+        if len(by_value) == 1:
+            value, column = next(iter(by_value.items()))
+            text = Text(f"{function} 取 {value}。", f"{function} is that of {value}.")
+            self._findings.assume("measure", text, self._operation)
+            return column
+        prompt = Text(f"{function} 计算哪一列？", f"Of which column is the {function}?")
+        choices = [choice(value) for value in by_value]
+        topic = f"{function}?"
+        return by_value[self._findings.choose("measure", topic, prompt, choices, self._operation)]
+
+    def _measurable(self) -> list[BoundColumn]:
+        found: list[BoundColumn] = []
+        for name in self._scope.visible:
+            table = self._scope.sources[name].table
+            found.extend(BoundColumn(name, one) for one in _number_names(table))
+        return found
+
+    # whose rows
+
+    def source_of(self, value: exp.Expression) -> str:
+        """Return the source of whose rows each has one value of an expression.
+
+        Raises:
+            Unbound: rows of its sources repeat each other.
+        """
+        involved: set[str] = set()
+        for column in bound_columns(value):
+            involved.update(self._scope.sources_of(column))
+        if not involved:
+            return self._tree.base
+        self.check_visible(involved)
+        order = list(self._scope.sources)
+        if self._tree.is_open:
+            return min(involved, key=order.index)
+        for name in sorted(involved, key=order.index):
+            if involved <= self._tree.single(name):
+                return name
+        listed = ", ".join(sorted(involved))
+        raise self._findings.refuse(
+            "unsupported",
+            Text(
+                f"操作 {self._operation} 的表达式使用 {listed} 的列，而它们的行互相重复。",
+                f"Operation {self._operation} computes with columns of {listed}, whose rows "
+                f"repeat each other.",
+            ),
+        )
+
+    def check_visible(self, sources: set[str]) -> None:
+        """Refuse columns of tables that were only looked up."""
+        for name in sources & self._tree.gone:
+            raise self._findings.refuse(
+                "unsupported",
+                Text(
+                    f"{name} 只用于 semi 或 anti 连接，其列不能使用。",
+                    f"{name} is only looked up (semi, anti), so its columns can't be used.",
+                ),
+            )
+
+    # repeated rows
+
+    def with_fan_out(
+        self, typed: TypedMeasure, key_sources: frozenset[str], field: str
+    ) -> TypedMeasure:
+        """Return the measure as it is to be counted where a row belongs to several groups.
+
+        Raises:
+            Unbound: it was not chosen yet.
+        """
+        measure = typed.measure
+        if self._tree.is_open or measure.function in ("min", "max", "count_distinct"):
+            return typed
+        if key_sources <= self._tree.single(measure.source):
+            return typed
+        finer = self._finer(measure, key_sources)
+        prompt = Text(
+            f"“{measure.name}”：{measure.source} 的一行属于多个分组，怎样计算？",
+            f"“{measure.name}”: a row of {measure.source} belongs to several groups. "
+            f"How does it count?",
+        )
+        repeat = Text("在每个分组中都计入", "in each of its groups")
+        choices = [choice(REPEAT, self._findings.shown(repeat))]
+        choices.extend(choice(shown(column)) for column in finer)
+        topic = measure.name
+        chosen = self._findings.choose("fan_out", topic, prompt, choices, self._operation)
+        for column in finer:
+            if shown(column) == chosen:
+                return self._of_finer(typed, column, field)
+        return typed
+
+    def _finer(self, measure: BoundMeasure, key_sources: frozenset[str]) -> list[BoundColumn]:
+        """Return columns of sources each of whose rows has one row of the measure and one group."""
+        needed = key_sources | {measure.source}
+        found: list[BoundColumn] = []
+        for name in self._scope.sources:
+            is_finer = name != measure.source and needed <= self._tree.single(name)
+            if name not in self._tree.gone and is_finer:
+                table = self._scope.sources[name].table
+                found.extend(BoundColumn(name, one) for one in _countable(table, measure))
+        return found
+
+    def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:
+        measure = typed.measure
+        value = None if measure.function == "count" else tree_column(column)
+        finer = BoundMeasure(
+            measure.name,
+            measure.function,
+            column.source,
+            value,
+            measure.tests,
+            measure.is_zero_when_empty,
+        )
+        if value is None:
+            return TypedMeasure(finer, "bigint", frozenset())
+        type_ = measure_type(measure.function, self._type_of(value, field))
+        return TypedMeasure(finer, type_, self._scope.money_in(value))
+
+    # metrics of the semantic file
+
+    def _metric(self, item: MeasureItem) -> Metric | None:
+        """Return the metric of the semantic file that a measure's column names."""
+        name = item.column
+        if name is None or any(self._is_column(name, one) for one in self._scope.visible):
+            return None
+        tables = {self._scope.sources[one].table.key for one in self._scope.visible}
+        found = [
+            metric
+            for metric in self._catalog.metrics
+            if metric.table in tables and name in (metric.name, *metric.names.all)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _is_column(self, name: str, source: str) -> bool:
+        return self._scope.sources[source].table.column(name) is not None
+
+    def _of_metric(
+        self, metric: Metric, item: MeasureItem, tests: Sequence[RowTest]
+    ) -> TypedMeasure:
+        function, value = self._metric_figure(metric)
+        name = item.as_ or metric.name
+        source = self._source_of_table(metric.table)
+        all_tests = list(tests)
+        if metric.filter is not None:
+            all_tests.append(ExpressionTest(self._own_expression(metric.filter, source)))
+        text = Text(
+            f"“{name}”按语义文件中的指标 {metric.name} 计算。",
+            f"“{name}” is the metric {metric.name} of the semantic file.",
+        )
+        self._findings.assume("metric", text, self._operation, is_semantic=True)
+        if value is None:
+            measure = self._measure(name, item, "count", source, None, all_tests)
+            return TypedMeasure(measure, "bigint", frozenset())
+        bound = self._scope.bind_expression(value, self._operation, source)
+        bound = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
+        measure = self._measure(name, item, function, source, bound, all_tests)
+        type_ = measure_type(function, type_of(bound, self._scope.type_in_tree))
+        return TypedMeasure(measure, type_, self._scope.money_in(bound))
+
+    def _own_expression(self, text: str, source: str) -> exp.Expression:
+        bound = self._scope.bind_expression(parse_expression(text), self._operation, source)
+        return with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
+
+    def _source_of_table(self, key: tuple[str, str]) -> str:
+        names = [name for name in self._scope.visible if self._scope.sources[name].table.key == key]
+        return names[0]
+
+    def _metric_figure(self, metric: Metric) -> tuple[MeasureFunction, exp.Expression | None]:
+        """Return the function and the expression of a metric; no expression for count(*).
+
+        Raises:
+            Unbound: it is more than one function over an expression.
+        """
+        refusal = Text(
+            f"指标 {metric.name} 的表达式不是单个聚合函数，请用 function 与 expression 写出。",
+            f"The metric {metric.name} is more than one aggregate; write it with function and "
+            f"expression.",
+        )
+        try:
+            figure = read_aggregate(metric.expression)
+        except ExpressionRefused as error:
+            raise self._findings.refuse("unsupported", refusal) from error
+        if figure is None:
+            raise self._findings.refuse("unsupported", refusal)
+        return figure
+
+
+def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] | None:
+    """Return the function and the expression of one aggregate; None for anything else.
+
+    Raises:
+        ExpressionRefused: the expression within it is not allowed.
+    """
+    parsed: exp.Expression = exp.maybe_parse(f"SELECT {text}", dialect=DIALECT)
+    figure = parsed.expressions[0] if len(parsed.expressions) == 1 else None
+    function = _METRIC_FUNCTIONS.get(type(figure)) if figure is not None else None
+    if figure is None or function is None:
+        return None
+    value = figure.this
+    if isinstance(value, exp.Star):
+        return function, None
+    if isinstance(value, exp.Distinct):
+        if len(value.expressions) != 1 or function != "count":
+            return None
+        function, value = "count_distinct", value.expressions[0]
+    check_expression(value)
+    return function, value
+
+
+def _countable(table: Table, measure: BoundMeasure) -> list[str]:
+    """Return columns by which a finer measure can be taken: numbers, or for counts the key."""
+    if measure.function == "count":
+        return list(table.primary_key[:1])
+    return _number_names(table)
+
+
+def _number_names(table: Table) -> list[str]:
+    """Return the names of the columns of numbers that are no keys."""
+    keys = {*table.primary_key, *(one for key in table.foreign_keys for one in key.columns)}
+    return [
+        column.name
+        for column in table.columns
+        if kind_of_type(column.type) in NUMBERS and column.name not in keys
+    ]

@@ -1,0 +1,177 @@
+"""The columns of a result without an aggregate, and which source's rows it then has."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from common.text import Text
+from etl.binding.findings import Findings, choice
+from etl.binding.intent_checks import MOST_NAME_BYTES
+from etl.binding.join_binding import JoinTree
+from etl.binding.scope import ResultName, Scope
+from etl.binding.step_columns import columns_of_step
+from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
+
+
+class ResultBinding:
+    """Makes the result of joined rows: asks for its grain, and names its columns."""
+
+    def __init__(self, scope: Scope, findings: Findings, tree: JoinTree) -> None:
+        self._scope = scope
+        self._findings = findings
+        self._tree = tree
+
+    # grain
+
+    def with_grain(self, steps: Sequence[Step], order: int) -> list[Step]:
+        """Return the steps so that no left join repeats rows that were not meant to be.
+
+        Raises:
+            Unbound: the grain was not chosen yet, or can't be had.
+        """
+        rights = [
+            step.right for step in steps if isinstance(step, JoinSourceStep) and _repeats(step)
+        ]
+        if not rights or self._tree.is_open:
+            return list(steps)
+        base = self._tree.base
+        prompt = Text(
+            f"{base} 的一行对应 {'、'.join(rights)} 的多行，结果的一行是什么？",
+            f"A row of {base} meets several rows of {', '.join(rights)}. "
+            f"What is a row of the result?",
+        )
+        choices = [choice(name, self._grain_label(name)) for name in (base, *rights)]
+        chosen = self._findings.choose("grain", base, prompt, choices, order)
+        kept = _chain(chosen, steps)
+        return self._without(steps, {name for name in rights if name not in kept})
+
+    def _grain_label(self, name: str) -> str:
+        return self._findings.shown(Text(f"{name} 的一行", f"one row of {name}"))
+
+    def _without(self, steps: Sequence[Step], dropped: set[str]) -> list[Step]:
+        """Return the steps without sources whose rows would repeat others.
+
+        A source on which conditions stand is looked up: it selects.
+        """
+        gone = _with_those_behind(steps, dropped)
+        selecting: dict[str, tuple[RowTest, ...]] = {}
+        kept: list[Step] = []
+        for step in steps:
+            sources = {column.source for column in columns_of_step(step)} & gone
+            if not sources:
+                kept.append(step)
+            elif isinstance(step, FilterStep) and len(sources) == 1 and sources <= dropped:
+                (name,) = sources
+                self._check_alone(step, name)
+                selecting[name] = (*selecting.get(name, ()), *step.tests)
+            else:
+                raise self._refusal(sources)
+        return [one for step in kept for one in _replaced(step, gone, selecting)]
+
+    def _check_alone(self, step: FilterStep, name: str) -> None:
+        sources = {column.source for column in columns_of_step(step)}
+        if step.stage == "rows" and sources != {name}:
+            raise self._refusal(sources)
+
+    def _refusal(self, sources: set[str]) -> Exception:
+        listed = ", ".join(sorted(sources))
+        return self._findings.refuse(
+            "unsupported",
+            Text(
+                f"结果的一行是 {self._tree.base} 的一行时，不能使用 {listed} 的列。",
+                f"Where a row of the result is one of {self._tree.base}, columns of {listed} can't "
+                f"be used.",
+            ),
+        )
+
+    # columns
+
+    def outputs(self, steps: Sequence[Step]) -> tuple[BoundOutput, ...]:
+        """Return the columns of the joined rows by the names that they have in the result.
+
+        A name that two sources have is that of the base; the others' begin with their source.
+        """
+        names = [self._tree.base]
+        for step in steps:
+            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
+                names.append(step.right)
+        shared = Counter(
+            column.name for name in names for column in self._scope.sources[name].table.columns
+        )
+        taken = set(self._scope.made)
+        outputs: list[BoundOutput] = []
+        for name in names:
+            for column in self._scope.sources[name].table.columns:
+                is_plain = name == self._tree.base or shared[column.name] == 1
+                wanted = column.name if is_plain else f"{name}_{column.name}"
+                given = _free_name(wanted, taken, f"{name}_{column.name}")
+                taken.add(given)
+                outputs.append(BoundOutput(given, BoundColumn(name, column.name)))
+        for made in self._scope.made:
+            outputs.append(BoundOutput(made, BoundColumn("", made)))
+        return tuple(outputs)
+
+    def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
+        """Return the names of the result with their types."""
+        return {
+            output.name: ResultName(self._scope.type_of(output.column), output.column)
+            for output in outputs
+        }
+
+
+def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
+    """Return the columns that joins make equal to one of an earlier source."""
+    return frozenset(
+        right for step in steps if isinstance(step, JoinSourceStep) for _, right in step.on
+    )
+
+
+def _repeats(step: JoinSourceStep) -> bool:
+    return step.is_multiple and step.how == "left"
+
+
+def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:
+    """Return the sources through which one is joined, itself as well."""
+    chain = {chosen}
+    for step in reversed(steps):
+        if isinstance(step, JoinSourceStep) and step.right in chain:
+            chain.update(left.source for left, _ in step.on)
+    return chain
+
+
+def _with_those_behind(steps: Sequence[Step], dropped: set[str]) -> set[str]:
+    """Return the sources and all that are joined to them."""
+    gone = set(dropped)
+    for step in steps:
+        if isinstance(step, JoinSourceStep) and any(left.source in gone for left, _ in step.on):
+            gone.add(step.right)
+    return gone
+
+
+def _replaced(
+    step: Step, gone: set[str], selecting: "dict[str, tuple[RowTest, ...]]"
+) -> list[Step]:
+    """Return what stands for a step when these sources are not joined."""
+    if not isinstance(step, JoinSourceStep) or step.right not in gone:
+        return [step]
+    tests = selecting.get(step.right)
+    if tests is None:
+        return []
+    narrowed = FilterStep(step.order, "table", tests, step.right)
+    return [narrowed, replace(step, how="semi", is_multiple=False)]
+
+
+def _free_name(wanted: str, taken: set[str], other: str) -> str:
+    """Return a name that is not taken and that PostgreSQL does not cut."""
+    number, free = 2, wanted if wanted not in taken else other
+    free = _cut(free, MOST_NAME_BYTES)
+    begin = free
+    while free in taken:
+        mark = f"_{number}"
+        free = _cut(begin, MOST_NAME_BYTES - len(mark)) + mark
+        number += 1
+    return free
+
+
+def _cut(name: str, most_bytes: int) -> str:
+    return name.encode()[:most_bytes].decode(errors="ignore")

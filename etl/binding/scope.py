@@ -1,0 +1,325 @@
+"""Which tables and columns the names of an intent mean, while its operations are gone through."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from rapidfuzz import fuzz, process
+from sqlglot import exp
+
+from common.text import Text
+from common.values import Column, Table
+from etl.binding.column_words import is_money
+from etl.binding.findings import Findings, choice
+from etl.meaning.bound import BoundColumn, BoundSource, Stage
+from etl.meaning.expressions import columns_of
+from etl.schemas.requirement import AmbiguityKind
+
+_MOST_SUGGESTIONS = 5
+_LEAST_SCORE = 60.0  # of 100
+_MOST_CHARS = 200  # compared of one name
+
+
+@dataclass(frozen=True)
+class MadeColumn:
+    """A column that a step computes.
+
+    Attributes:
+        sources: whose columns it is computed from.
+        money: the stored amounts that it is computed from, in whatever currency they are.
+        owner: the source to whose rows it belongs, if it is made before any join.
+    """
+
+    name: str
+    type: str
+    stage: Stage
+    sources: frozenset[str]
+    money: frozenset[BoundColumn] = frozenset()
+    owner: str | None = None
+
+
+@dataclass(frozen=True)
+class ResultName:
+    """A column of the result: its type, and the column of a source that it is, if it is one."""
+
+    type: str
+    column: BoundColumn | None = None
+
+
+@dataclass
+class Scope:
+    """The names that are known at one point of the intent.
+
+    Attributes:
+        sources: those that are joined or will be, by name.
+        visible: names of sources whose columns may be used.
+        made: columns that steps have made.
+        result: the columns of the result, once there is one.
+    """
+
+    findings: Findings
+    sources: dict[str, BoundSource] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    visible: list[str] = field(default_factory=list)
+    made: dict[str, MadeColumn] = field(default_factory=dict)
+    result: dict[str, ResultName] | None = None
+
+    # tables
+
+    def source_named(self, text: str, operation: int | None = None) -> BoundSource:
+        """Return the source that a name in an operation means.
+
+        Raises:
+            Unbound: there is none.
+        """
+        name = self.names.get(text)
+        if name is None:
+            raise self.findings.refuse(
+                "unknown_name",
+                Text(
+                    f"操作 {operation} 使用的表 {text} 不在 data_sources 中。",
+                    f"Operation {operation} uses the table {text}, which is not among "
+                    f"data_sources.",
+                ),
+                near(text, self.names),
+            )
+        return self.sources[name]
+
+    # columns
+
+    def column(
+        self,
+        text: str,
+        operation: int,
+        *,
+        table: str | None = None,
+        kind: AmbiguityKind = "column",
+    ) -> BoundColumn:
+        """Return the column of a source, or the one that a step made, that a name means.
+
+        Args:
+            table: the name of the source to which an unqualified name belongs.
+
+        Raises:
+            Unbound
+        """
+        if text in self.made and table is None:
+            return BoundColumn("", text)
+        qualified = self._qualified(text, operation)
+        if qualified is not None:
+            return qualified
+        among = [table] if table is not None else self.visible
+        found = list(self._called(text, among))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            return self._chosen(text, found, operation, kind)
+        if text in self.made:
+            return BoundColumn("", text)
+        raise self._unknown(text, among, operation)
+
+    def _qualified(self, text: str, operation: int) -> BoundColumn | None:
+        """Return the column of `table.column`; None where the name is not of that form.
+
+        The first dot divides; where no table is called so, the last one of `schema.table`.
+        """
+        for place, mark in enumerate(text):
+            if mark != "." or text[:place] not in self.names:
+                continue
+            source = self.sources[self.names[text[:place]]]
+            return self._of_source(source, text[place + 1 :], operation)
+        owner, dot, _ = text.partition(".")
+        is_column = any(self._called(text, self.visible))
+        if not dot or is_column:
+            return None
+        self.source_named(owner, operation)
+        return None
+
+    def _of_source(self, source: BoundSource, text: str, operation: int) -> BoundColumn:
+        found = list(self._called(text, [source.name]))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            return self._chosen(text, found, operation, "column")
+        raise self._unknown(text, [source.name], operation)
+
+    def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
+        """Yield the columns of that very name; without one, those that are said to be called so."""
+        names = list(among)
+        exact = [name for name in names if self.sources[name].table.column(text) is not None]
+        if exact:
+            yield from (BoundColumn(name, text) for name in exact)
+            return
+        for name in names:
+            for column in self.sources[name].table.columns:
+                if text in said_names(column):
+                    yield BoundColumn(name, column.name)
+
+    def _chosen(
+        self, text: str, found: list[BoundColumn], operation: int, kind: AmbiguityKind
+    ) -> BoundColumn:
+        prompt = Text(f"“{text}”指的是哪一列？", f"Which column does “{text}” mean?")
+        by_value = {shown(column): column for column in found}
+        choices = [choice(value) for value in by_value]
+        return by_value[self.findings.choose(kind, text, prompt, choices, operation)]
+
+    def _unknown(self, text: str, among: Iterable[str], operation: int) -> Exception:
+        known: dict[str, None] = dict.fromkeys(self.made)
+        for name in among:
+            for column in self.sources[name].table.columns:
+                known[f"{name}.{column.name}"] = None
+        return self.findings.refuse(
+            "unknown_name",
+            Text(
+                f"操作 {operation}：没有列 {text}。",
+                f"Operation {operation}: there is no column {text}.",
+            ),
+            near(text, known),
+        )
+
+    def stored(self, column: BoundColumn) -> Column:
+        """Return what the catalogue says of a source's column."""
+        found = self.sources[column.source].table.column(column.name)
+        if found is None:
+            raise KeyError(column)
+        return found
+
+    def type_of(self, column: BoundColumn) -> str:
+        """Return the type of a column of a source, or of one that a step made."""
+        if column.source:
+            return self.stored(column).type
+        if self.result is not None and column.name in self.result:
+            return self.result[column.name].type
+        return self.made[column.name].type
+
+    def type_in_tree(self, column: exp.Column) -> str:
+        """Return the type of a bound column of an expression."""
+        return self.type_of(BoundColumn(column.table, column.name))
+
+    def sources_of(self, column: BoundColumn) -> frozenset[str]:
+        """Return the sources whose columns decide about a column's value."""
+        if column.source:
+            return frozenset((column.source,))
+        return self.made[column.name].sources
+
+    def money_in(self, expression: exp.Expression) -> frozenset[BoundColumn]:
+        """Return the stored amounts that a bound expression is computed from."""
+        found: set[BoundColumn] = set()
+        for column in bound_columns(expression):
+            if not column.source:
+                found |= self.made[column.name].money
+            elif is_money(self.stored(column)):
+                found.add(column)
+        return frozenset(found)
+
+    # the result
+
+    def result_name(self, text: str, operation: int) -> str:
+        """Return the name that a column has in the result.
+
+        Raises:
+            Unbound: there is none, or the source's column is not in the result.
+        """
+        result = self.result or {}
+        if text in result:
+            return text
+        for name, one in result.items():
+            if one.column is not None and text in self._spellings(one.column):
+                return name
+        raise self.findings.refuse(
+            "unknown_name",
+            Text(
+                f"操作 {operation}：结果中没有列 {text}。",
+                f"Operation {operation}: the result has no column {text}.",
+            ),
+            near(text, result),
+        )
+
+    def _spellings(self, column: BoundColumn) -> Iterator[str]:
+        """Yield the ways in which an intent may name a source's column."""
+        if not column.source:
+            return
+        yield column.name
+        yield from said_names(self.stored(column))
+        for spelled, name in self.names.items():
+            if name == column.source:
+                yield f"{spelled}.{column.name}"
+
+    # expressions
+
+    def bind_expression(
+        self, expression: exp.Expression, operation: int, table: str | None = None
+    ) -> exp.Expression:
+        """Return the expression with its columns bound; unquoted names may be in lower case.
+
+        Raises:
+            Unbound
+        """
+        copy = expression.copy()
+        for column in list(columns_of(copy)):
+            bound = self._in_expression(column, operation, table)
+            column.replace(tree_column(bound))
+        # The expression may be one column, which can't be replaced in itself
+        if isinstance(expression, exp.Column):
+            return tree_column(self._in_expression(expression, operation, table))
+        return copy
+
+    def _in_expression(self, column: exp.Column, operation: int, table: str | None) -> BoundColumn:
+        text = f"{column.table}.{column.name}" if column.table else column.name
+        if self.result is not None:
+            return BoundColumn("", self.result_name(text, operation))
+        lowered = text.lower()
+        is_quoted = column.this.quoted
+        if not is_quoted and text != lowered and not self._is_known(text, table):
+            text = lowered
+        return self.column(text, operation, table=table)
+
+    def _is_known(self, text: str, table: str | None) -> bool:
+        owner, dot, name = text.rpartition(".")
+        if dot:
+            source = self.names.get(owner)
+            among = [] if source is None else [source]
+        else:
+            among = [table] if table is not None else self.visible
+        return text in self.made or any(self._called(name, among))
+
+
+def tree_column(column: BoundColumn) -> exp.Column:
+    """Return a bound column as it stands in expressions."""
+    table = column.source or None
+    return exp.column(column.name, table=table, quoted=True)
+
+
+def bound_columns(expression: exp.Expression) -> Iterator[BoundColumn]:
+    """Yield the columns of a bound expression."""
+    for column in columns_of(expression):
+        yield BoundColumn(column.table, column.name)
+
+
+def shown(column: BoundColumn) -> str:
+    """Return a column as choices and intents name it."""
+    return f"{column.source}.{column.name}" if column.source else column.name
+
+
+def said_names(column: Column) -> tuple[str, ...]:
+    """Return what else a column is called: its whole comment, and its names for people."""
+    names = column.meaning.names.all if column.meaning is not None else ()
+    return (column.comment, *names) if column.comment else names
+
+
+def said_table_names(table: Table) -> tuple[str, ...]:
+    """Return what else a table is called: its whole comment, and its names for people."""
+    names = table.meaning.names.all if table.meaning is not None else ()
+    return (table.comment, *names) if table.comment else names
+
+
+def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
+    """Return the known names that `text` resembles most, the nearest first."""
+    found = process.extract(
+        text[:_MOST_CHARS],
+        list(known),
+        scorer=fuzz.WRatio,
+        processor=str.casefold,
+        limit=_MOST_SUGGESTIONS,
+        score_cutoff=_LEAST_SCORE,
+    )
+    return [name for name, *_ in found]

@@ -1,0 +1,115 @@
+"""Which tables the sources of an intent are."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from common.errors import InvalidRequest
+from common.text import Text
+from common.values import Catalog, Table
+from etl.binding.findings import Findings, Unbound, choice
+from etl.binding.intent_checks import invalid
+from etl.binding.scope import Scope, near, said_table_names
+from etl.meaning.bound import BoundSource
+from etl.schemas.requirement import IntentSource
+from knowledge.index import IndexPart
+
+TableName = tuple[str, str]
+
+
+def _tables_by_said_name(tables: Iterable[Table]) -> Mapping[str, tuple[TableName, ...]]:
+    named: dict[str, list[TableName]] = defaultdict(list)
+    for table in tables:
+        for name in dict.fromkeys(said_table_names(table)):
+            named[name].append(table.key)
+    return {name: tuple(keys) for name, keys in named.items()}
+
+
+SAID_TABLES = IndexPart(
+    lambda index: _tables_by_said_name(index.catalog.tables), ignores_row_counts=True
+)
+"""The tables by what people call them, besides their names."""
+
+
+def bind_sources(
+    sources: Sequence[IntentSource], catalog: Catalog, findings: Findings, scope: Scope
+) -> None:
+    """Put the tables of an intent into the scope.
+
+    Raises:
+        InvalidRequest: two sources have one name.
+    """
+    for place, source in enumerate(sources):
+        try:
+            table = _table_of(source, catalog, findings)
+        except Unbound:
+            continue
+        name = source.alias or table.name
+        field = f"intent.data_sources[{place}]"
+        if name in scope.sources:
+            raise _twice(name, field)
+        scope.sources[name] = BoundSource(name, table)
+        scope.visible.append(name)
+        for text in _spellings(source, table):
+            scope.names.setdefault(text, name)
+    for name in scope.sources:
+        scope.names[name] = name
+
+
+def _twice(name: str, field: str) -> InvalidRequest:
+    zh = f"名称 {name} 重复；请用 alias 区分。"
+    return invalid(f"{field}.alias", zh, f"{name} stands twice; tell them apart by `alias`.")
+
+
+def _spellings(source: IntentSource, table: Table) -> Iterable[str]:
+    """Return the ways in which operations may name a source; an alias hides the others."""
+    if source.alias is not None:
+        return (source.alias,)
+    return (source.table_name, table.name, f"{table.schema}.{table.name}", *said_table_names(table))
+
+
+def _table_of(source: IntentSource, catalog: Catalog, findings: Findings) -> Table:
+    """Return the one table that is called so.
+
+    Raises:
+        Unbound
+    """
+    found = tables_named(source.table_name, source.schema_name, catalog)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        spelled = ".".join(filter(None, (source.schema_name, source.table_name)))
+        raise findings.refuse(
+            "unknown_name",
+            Text(f"没有表 {spelled}。", f"There is no table {spelled}."),
+            near(source.table_name, catalog.by_name),
+        )
+    prompt = Text(
+        f"“{source.table_name}”指的是哪张表？", f"Which table does “{source.table_name}” mean?"
+    )
+    by_value = {f"{table.schema}.{table.name}": table for table in found}
+    choices = [choice(value, _label(value, table)) for value, table in by_value.items()]
+    return by_value[findings.choose("table", source.table_name, prompt, choices)]
+
+
+def _label(value: str, table: Table) -> str:
+    return f"{value} ({table.comment})" if table.comment else value
+
+
+def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Table]:
+    """Return the tables of that name; without one, those that people call so."""
+    if schema is not None:
+        table = catalog.by_key.get((schema, name))
+        return [] if table is None else [table]
+    found = catalog.by_name.get(name, ())
+    if found:
+        return _on_path(found, catalog)
+    owner, dot, own_name = name.partition(".")
+    if dot and (owner, own_name) in catalog.by_key:
+        return [catalog.by_key[owner, own_name]]
+    return [catalog.by_key[key] for key in SAID_TABLES.of(catalog).get(name, ())]
+
+
+def _on_path(found: Sequence[Table], catalog: Catalog) -> Sequence[Table]:
+    """Return all tables of a name; those that no search path finds only where none is on it."""
+    on_path = [table for table in found if table.schema in catalog.search_path]
+    return on_path or found

@@ -1,0 +1,272 @@
+"""Operations of an intent, one after the other, as steps of the bound intent."""
+
+from collections.abc import Sequence
+
+from common.text import Text
+from etl.binding.aggregate_binding import AggregateBinding
+from etl.binding.binding_state import BindingState
+from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.join_binding import PlannedJoin
+from etl.binding.measure_binding import measure_type
+from etl.binding.result_binding import ResultBinding
+from etl.binding.scope import ResultName
+from etl.binding.step_columns import columns_of_tests
+from etl.binding.target_binding import primary_key_names
+from etl.binding.transform_binding import TransformBinding
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundColumn,
+    DedupStep,
+    FilterStep,
+    JoinSourceStep,
+    RowTest,
+    WindowStep,
+)
+from etl.meaning.value_kinds import NUMBERS, kind_of_type
+from etl.meaning.windows import Direction
+from etl.schemas.parameters import (
+    AggregateParameters,
+    DedupParameters,
+    FilterParameters,
+    SortingItem,
+    TransformParameters,
+    WindowParameters,
+)
+
+# Whose values depend on the order of rows that the sorting leaves tied
+_TIED_WINDOWS = ("row_number", "lag", "lead")
+_COUNTING_WINDOWS = ("row_number", "rank", "dense_rank")
+
+
+class StepBinding:
+    """Binds operations; what they give is added to the state."""
+
+    def __init__(self, state: BindingState) -> None:
+        self._state = state
+        self._scope = state.scope
+        self._findings = state.findings
+
+    def bind(self, operation: CheckedOperation) -> None:
+        """Add the steps of an operation that is no join and no sink.
+
+        Raises:
+            Unbound
+            InvalidRequest: it does not fit those before it, or the columns' types.
+        """
+        parameters = operation.parameters
+        if isinstance(parameters, FilterParameters):
+            self._filter(parameters, operation)
+        elif isinstance(parameters, TransformParameters):
+            TransformBinding(self._state).bind(parameters, operation)
+        elif isinstance(parameters, AggregateParameters):
+            self._check_no_result("aggregate", operation.order)
+            AggregateBinding(self._state, parameters, operation).bind()
+        elif isinstance(parameters, WindowParameters):
+            self._window(parameters, operation)
+        elif isinstance(parameters, DedupParameters):
+            self._check_no_result("dedup", operation.order)
+            self._dedup(parameters, operation)
+
+    def join(self, planned: Sequence[PlannedJoin], operation: int) -> None:
+        """Add the steps of a join.
+
+        Raises:
+            Unbound: it comes too late.
+        """
+        self._check_no_result("join", operation)
+        self._state.steps.extend(self._state.tree.step(join) for join in planned)
+
+    def _check_no_result(self, action: str, order: int) -> None:
+        if self._scope.result is None:
+            return
+        raise self._findings.refuse(
+            "unsupported",
+            Text(
+                f"操作 {order}：aggregate 或 window 之后不能再 {action}。",
+                f"Operation {order}: no {action} is possible after an aggregate or a window.",
+            ),
+        )
+
+    # filters
+
+    def _filter(self, parameters: FilterParameters, operation: CheckedOperation) -> None:
+        order, field = operation.order, f"{operation.field}.conditions"
+        state = self._state
+        table = None
+        if parameters.table is not None and self._scope.result is None:
+            table = self._scope.source_named(parameters.table, order).name
+        tests = state.conditions(order).tests(parameters.conditions, field, table)
+        if self._scope.result is not None:
+            state.steps.append(FilterStep(order, "result", tests))
+            return
+        state.note_conditions(tests)
+        for source, part in self._by_source(tests, order).items():
+            if source:
+                state.steps.append(FilterStep(order, "table", tuple(part), source))
+            else:
+                state.steps.append(FilterStep(order, "rows", tuple(part)))
+
+    def _by_source(self, tests: Sequence[RowTest], order: int) -> dict[str, list[RowTest]]:
+        """Return the tests by the source that they narrow before its join; "" for joined rows."""
+        parts: dict[str, list[RowTest]] = {}
+        for test in tests:
+            stage, source = self._state.stage_of(columns_of_tests([test]), order)
+            parts.setdefault(source if stage == "table" else "", []).append(test)
+        return parts
+
+    # dedups
+
+    def _dedup(self, parameters: DedupParameters, operation: CheckedOperation) -> None:
+        order = operation.order
+        source = self._scope.source_named(parameters.table, order).name
+        keys = tuple(self._own_column(text, source, order) for text in parameters.keys)
+        sorting = tuple(
+            (self._own_column(item.column, source, order), item.direction)
+            for item in parameters.order_by
+        )
+        self._assume_order(source, keys, sorting, order)
+        if self._state.is_before_join(source):
+            self._state.tree.keys[source] = keys
+            self._state.steps.append(DedupStep(order, source, keys, sorting))
+            return
+        self._check_base_once(source, order)
+        self._state.steps.append(DedupStep(order, source, keys, sorting, "rows"))
+
+    def _own_column(self, text: str, source: str, order: int) -> str:
+        """Return the name of a stored column of the source itself."""
+        column = self._scope.column(text, order, table=source)
+        if column.source != source:
+            raise self._findings.refuse(
+                "unsupported",
+                Text(
+                    f"操作 {order}：去重只能用表 {source} 自己的列，不能用 {text}。",
+                    f"Operation {order}: a dedup goes by columns of {source} itself, not by {text}.",
+                ),
+            )
+        return column.name
+
+    def _assume_order(
+        self, source: str, keys: Sequence[str], sorting: Sequence[object], order: int
+    ) -> None:
+        primary_key = self._scope.sources[source].table.primary_key
+        if sorting or not primary_key:
+            return
+        listed = ", ".join(primary_key)
+        text = Text(
+            f"{source} 按 {', '.join(keys)} 去重时保留 {listed} 最大的一行。",
+            f"Of rows of {source} with one {', '.join(keys)}, that with the greatest {listed} stays.",
+        )
+        self._findings.assume("dedup_order", text, order)
+
+    def _check_base_once(self, source: str, order: int) -> None:
+        """Refuse a dedup after joins, unless it is that of the base and nothing repeats its rows."""
+        repeats = any(
+            isinstance(step, JoinSourceStep) and step.is_multiple for step in self._state.steps
+        )
+        if source == self._state.tree.base and not repeats:
+            return
+        raise self._findings.refuse(
+            "unsupported",
+            Text(
+                f"操作 {order}：{source} 的去重须在它的连接之前。",
+                f"Operation {order}: the dedup of {source} has to come before its join.",
+            ),
+        )
+
+    # windows
+
+    def begin_result(self, order: int) -> None:
+        """Make the joined rows the result, where no aggregate has made one.
+
+        Raises:
+            Unbound: what a row of the result is, was not chosen yet.
+        """
+        if self._scope.result is not None:
+            return
+        state = self._state
+        binding = ResultBinding(self._scope, self._findings, state.tree)
+        state.steps = binding.with_grain(state.steps, order)
+        state.outputs = binding.outputs(state.steps)
+        self._scope.result = binding.result_names(state.outputs)
+
+    def _window(self, parameters: WindowParameters, operation: CheckedOperation) -> None:
+        order = operation.order
+        self.begin_result(order)
+        result = self._scope.result or {}
+        if parameters.as_ in result:
+            zh = f"名称 {parameters.as_} 已被使用。"
+            raise invalid(f"{operation.field}.as", zh, f"the name {parameters.as_} is taken.")
+        column = None
+        if parameters.column is not None and parameters.function not in _COUNTING_WINDOWS:
+            column = self._scope.result_name(parameters.column, order)
+        partition = tuple(self._scope.result_name(one, order) for one in parameters.partition_by)
+        type_ = self._window_type(parameters, column, operation)
+        step = WindowStep(
+            order,
+            parameters.as_,
+            parameters.function,
+            column,
+            partition,
+            self._sorting(parameters, partition, order),
+            parameters.offset,
+            parameters.rows,
+        )
+        self._state.steps.append(step)
+        result[parameters.as_] = ResultName(type_)
+
+    def _window_type(
+        self, parameters: WindowParameters, column: str | None, operation: CheckedOperation
+    ) -> str:
+        if column is None:
+            return "bigint"
+        type_ = (self._scope.result or {})[column].type
+        function = parameters.function
+        if function in ("lag", "lead"):
+            return type_
+        if kind_of_type(type_) not in NUMBERS:
+            zh = f"{function} 需要数值，而不是 {type_}。"
+            raise invalid(
+                f"{operation.field}.column", zh, f"{function} needs numbers, not {type_}."
+            )
+        if function == "share":
+            return "double precision" if kind_of_type(type_) == "float" else "numeric"
+        return measure_type("sum" if function == "sum" else "avg", type_)
+
+    def _sorting(
+        self, parameters: WindowParameters, partition: Sequence[str], order: int
+    ) -> tuple[tuple[str, Direction], ...]:
+        """Return the sorting; where ties would leave rows open, with the columns of the grain."""
+        sorting = [self._sorted_by(item, order) for item in parameters.order_by]
+        is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
+        if is_tied:
+            known = {*partition, *(name for name, _ in sorting)}
+            ties: list[tuple[str, Direction]] = []
+            for name in self._grain():
+                if name not in known:
+                    ties.append((name, "asc"))
+            sorting.extend(ties)
+        return tuple(sorting)
+
+    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, Direction]:
+        return self._scope.result_name(item.column, order), item.direction
+
+    def _grain(self) -> Sequence[str]:
+        """Return the columns of the result that tell its rows apart."""
+        state = self._state
+        for step in state.steps:
+            if isinstance(step, AggregateStep):
+                return [key.name for key in step.keys]
+        repeated = [
+            step.right
+            for step in state.steps
+            if isinstance(step, JoinSourceStep) and step.is_multiple
+        ]
+        names: list[str] = []
+        for source in (state.tree.base, *repeated):
+            names.extend(primary_key_names(self._scope, source))
+        return names
+
+
+def is_conditioned(state: BindingState, source: str, columns: Sequence[str]) -> bool:
+    """Tell whether the intent's own conditions read one of a source's columns."""
+    return any(BoundColumn(source, column) in state.conditioned for column in columns)

@@ -1,0 +1,252 @@
+"""The target of an intent, bound: its names, its columns, how it is written."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from common.text import Text
+from etl.binding.binding_state import BindingState
+from etl.binding.intent_checks import (
+    MOST_NAME_BYTES,
+    CheckedOperation,
+    check_name,
+    invalid,
+    lookback_days,
+)
+from etl.binding.result_binding import repeated_keys
+from etl.binding.scope import Scope
+from etl.meaning.bound import (
+    AggregateStep,
+    BoundColumn,
+    BoundKey,
+    BoundTarget,
+    Step,
+    Watermark,
+    WindowStep,
+)
+from etl.schemas.parameters import SinkParameters
+from etl.schemas.requirement import IntentTarget, Layer, Materialization
+
+_MODEL_LENGTH = 55
+_NOT_IN_MODEL = re.compile(r"[^a-z0-9_]+")
+_LATIN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BLANKS = re.compile(r"[\s\-]+")
+_PATH_SIGNS = ("/", "\\", "..", "~", ":", "\0", "\n")
+
+
+def relation_name(text: str) -> str:
+    """Return a name as given; Latin letters in lower snake case, others unchanged."""
+    parted = _LATIN_WORDS.sub("_", text.strip())
+    return _BLANKS.sub("_", parted).lower()
+
+
+def model_name(relation: str) -> str:
+    """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time."""
+    plain = _NOT_IN_MODEL.sub("_", relation).strip("_")
+    if plain == relation and len(plain) <= _MODEL_LENGTH:
+        return plain
+    mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
+    begin = plain[: _MODEL_LENGTH - len(mark) - 1] or "target"
+    return f"{begin}_{mark}"
+
+
+class TargetBinding:
+    """Binds the target of an intent, and its sink if it has one."""
+
+    def __init__(
+        self, state: BindingState, target: IntentTarget, operation: CheckedOperation | None
+    ) -> None:
+        self._scope = state.scope
+        self._findings = state.findings
+        self._catalog = state.catalog
+        self._steps = state.steps
+        self._base = state.tree.base
+        self._target = target
+        self._sink = SinkParameters()
+        if operation is not None and isinstance(operation.parameters, SinkParameters):
+            self._sink = operation.parameters
+        self._order = None if operation is None else operation.order
+        self._field = "intent.operations" if operation is None else operation.field
+
+    def check(self) -> None:
+        """Check what needs no result.
+
+        Raises:
+            Unbound: nothing may be written there.
+            InvalidRequest: it is no name.
+        """
+        if self._target.table_name is not None:
+            self._given_relation(self._target.table_name)
+
+    def bind(self, materialization: Materialization | None) -> BoundTarget:
+        """Return the bound target.
+
+        Raises:
+            Unbound
+            InvalidRequest: parts of it don't go together.
+        """
+        layer = self._target.layer or _layer_of(self._steps)
+        relation = self._relation(layer)
+        columns = self._columns()
+        return BoundTarget(
+            relation=relation,
+            model=model_name(relation),
+            layer=layer,
+            materialization=self._materialization(materialization),
+            mode=self._sink.mode,
+            columns=columns,
+            unique_key=self._unique_key(columns),
+            watermark=self._watermark(),
+            has_surrogate_key=self._sink.surrogate_key,
+            order=self._order,
+        )
+
+    # names
+
+    def _relation(self, layer: Layer) -> str:
+        if self._target.table_name is not None:
+            return self._given_relation(self._target.table_name)
+        name = self._default_name(layer)
+        text = Text(f"目标表命名为 {name}。", f"The target is called {name}.")
+        self._findings.assume("target_name", text)
+        return name
+
+    def _given_relation(self, name: str) -> str:
+        self._check_allowed(name)
+        relation = relation_name(name)
+        if not relation:
+            zh = "需要一个表名。"
+            raise invalid("intent.data_target.table_name", zh, "a name of a table is needed.")
+        check_name(relation, "intent.data_target.table_name")
+        return relation
+
+    def _check_allowed(self, name: str) -> None:
+        """Refuse paths, and schemas: where the target lies is decided where it is built."""
+        is_path = any(sign in name for sign in _PATH_SIGNS)
+        schema, dot, own_name = name.rpartition(".")
+        if not is_path and not dot:
+            return
+        reason = Text(
+            f"不能写入 {name}：目标只能是一个表名，不能带模式或路径。",
+            f"{name} can't be written: the target is a name of a table, without a schema or path.",
+        )
+        if schema in {table.schema for table in self._catalog.tables}:
+            reason = Text(
+                f"不能写入 {name}：{schema} 是数据源的模式，数据源只读。",
+                f"{name} can't be written: {schema} is a schema of the datasource, which is only "
+                f"read.",
+            )
+        suggestions = [] if is_path else [relation_name(own_name)]
+        raise self._findings.refuse("sink_refused", reason, suggestions)
+
+    def _default_name(self, layer: Layer) -> str:
+        grain = [key.name for key in self._keys()]
+        name = relation_name("_".join((layer, self._base, *grain)))
+        cut = name.encode()[:MOST_NAME_BYTES].decode(errors="ignore")
+        return cut.rstrip("_")
+
+    def _keys(self) -> tuple[BoundKey, ...]:
+        """Return the keys of the aggregate, if there is one."""
+        for step in self._steps:
+            if isinstance(step, AggregateStep):
+                return step.keys
+        return ()
+
+    # columns
+
+    def _columns(self) -> tuple[str, ...]:
+        result = self._scope.result or {}
+        if self._sink.columns is None:
+            repeated = repeated_keys(self._steps)
+            return tuple(name for name, one in result.items() if one.column not in repeated)
+        order = self._order or 0
+        names = [self._scope.result_name(text, order) for text in self._sink.columns]
+        kept = tuple(dict.fromkeys(names))
+        self._assume_keys_left_out(kept)
+        return kept
+
+    def _assume_keys_left_out(self, kept: Sequence[str]) -> None:
+        """Note where the target lacks a column of its grain, so that rows look alike."""
+        for key in self._keys():
+            if key.name not in kept:
+                text = Text(
+                    f"目标表不含分组列 {key.name}，每个分组仍各占一行。",
+                    f"The target lacks {key.name}, by which its rows are grouped.",
+                )
+                self._findings.assume("key_left_out", text)
+
+    def _unique_key(self, columns: Sequence[str]) -> tuple[str, ...]:
+        if self._sink.unique_key is not None:
+            order = self._order or 0
+            key = tuple(self._scope.result_name(text, order) for text in self._sink.unique_key)
+        elif self._sink.mode != "merge":
+            return ()
+        else:
+            key = self._grain()
+        if not key or not set(key) <= set(columns):
+            zh = "merge 需要 unique_key，且其列都在目标表中。"
+            en = "merge needs a unique_key whose columns are all in the target."
+            raise invalid(f"{self._field}.unique_key", zh, en)
+        return key
+
+    def _grain(self) -> tuple[str, ...]:
+        """Return the columns of the result that tell its rows apart."""
+        has_aggregate = any(isinstance(step, AggregateStep) for step in self._steps)
+        if has_aggregate:
+            return tuple(key.name for key in self._keys())
+        return primary_key_names(self._scope, self._base)
+
+    # how it is written
+
+    def _materialization(self, asked: Materialization | None) -> Materialization:
+        mode = self._sink.mode
+        default: Materialization = "table" if mode == "replace" else "incremental"
+        chosen = asked or self._target.materialization or default
+        is_kept = chosen == "incremental"
+        if mode != "replace" and not is_kept:
+            zh = f"{mode} 需要 materialization incremental，而不是 {chosen}。"
+            en = f"{mode} needs the materialization incremental, not {chosen}."
+            raise invalid(f"{self._field}.mode", zh, en)
+        if mode == "replace" and is_kept:
+            zh = "incremental 需要 sink 的 mode 为 merge 或 append。"
+            en = "the materialization incremental needs the mode merge or append."
+            raise invalid("intent.data_target.materialization", zh, en)
+        return chosen
+
+    def _watermark(self) -> Watermark | None:
+        given = self._sink.watermark
+        if given is None:
+            return None
+        column = self._watermark_column(given.column)
+        days = lookback_days(given.lookback, f"{self._field}.watermark.lookback")
+        return Watermark(column, days)
+
+    def _watermark_column(self, text: str) -> BoundColumn:
+        """Return the source's column that a watermark names, itself or by a key of the grain."""
+        for key in self._keys():
+            if key.name == text:
+                return key.column
+        one = (self._scope.result or {}).get(text)
+        if one is not None and one.column is not None:
+            return one.column
+        return self._scope.column(text, self._order or 0)
+
+
+def _layer_of(steps: Sequence[Step]) -> Layer:
+    has_aggregate = any(isinstance(step, AggregateStep) for step in steps)
+    has_window = any(isinstance(step, WindowStep) for step in steps)
+    if not has_aggregate:
+        return "DWD"
+    return "ADS" if has_window else "DWS"
+
+
+def primary_key_names(scope: Scope, source: str) -> tuple[str, ...]:
+    """Return what the columns of a source's primary key are called in the result.
+
+    Empty when it has none, or not all of it is there.
+    """
+    by_column = {one.column: name for name, one in (scope.result or {}).items()}
+    key = scope.sources[source].table.primary_key
+    names = [by_column.get(BoundColumn(source, column)) for column in key]
+    found = tuple(name for name in names if name is not None)
+    return found if len(found) == len(key) else ()

@@ -1,0 +1,96 @@
+"""Whether a row fulfils the conditions of an intent."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from etl.meaning.bound import (
+    AnyOf,
+    BoundColumn,
+    BoundCondition,
+    ConditionOperator,
+    ExpressionTest,
+    RelativeDay,
+    RowTest,
+)
+from etl.meaning.evaluation import Lookup, comparable, evaluate_expression, same_value
+
+Values = Callable[[BoundColumn], Any]
+"""Gives the value that a column has in the row."""
+
+_COMPARISONS: Mapping[ConditionOperator, Callable[[Any, Any], bool]] = {
+    "=": lambda left, right: bool(left == right),
+    ">": lambda left, right: bool(left > right),
+    ">=": lambda left, right: bool(left >= right),
+    "<": lambda left, right: bool(left < right),
+    "<=": lambda left, right: bool(left <= right),
+    "contains": lambda left, right: right in left,
+    "prefix": lambda left, right: left.startswith(right),
+    "suffix": lambda left, right: left.endswith(right),
+}
+
+
+def holds_all(tests: Iterable[RowTest], values: Values, time_zone: str) -> bool:
+    """Tell whether a row fulfils all tests."""
+    return all(_holds(test, values, time_zone) for test in tests)
+
+
+def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
+    if isinstance(test, AnyOf):
+        return any(_condition_holds(one, values, time_zone) for one in test.conditions)
+    if isinstance(test, ExpressionTest):
+        found = evaluate_expression(test.expression, expression_lookup(values), time_zone)
+        return found is True
+    return _condition_holds(test, values, time_zone)
+
+
+def expression_lookup(values: Values) -> Lookup:
+    """Return `values` for the columns of an expression."""
+    return lambda column: values(BoundColumn(column.table, column.name))
+
+
+def _condition_holds(condition: BoundCondition, values: Values, time_zone: str) -> bool:
+    value = values(condition.column)
+    operator = condition.operator
+    if operator == "is_null":
+        return value is None
+    if operator == "not_null":
+        return value is not None
+    if operator == "is_true":
+        return value is True
+    if operator == "is_false":
+        return value is False
+    if operator in ("!=", "not_in"):
+        return value is None or not _is_among(value, _listed(condition), time_zone)
+    if value is None:
+        return False
+    if operator == "in":
+        return _is_among(value, _listed(condition), time_zone)
+    if operator == "between":
+        low, high = _listed(condition)
+        return _compares(value, ">=", low, time_zone) and _compares(value, "<=", high, time_zone)
+    if operator == "column=":
+        other = values(_column(condition))
+        return other is not None and same_value(value, other, time_zone)
+    return _compares(value, operator, _listed(condition)[0], time_zone)
+
+
+def _column(condition: BoundCondition) -> BoundColumn:
+    if not isinstance(condition.value, BoundColumn):
+        raise TypeError(f"{condition.operator} compares with a column")
+    return condition.value
+
+
+def _listed(condition: BoundCondition) -> list[Any]:
+    """Return the values of a condition, days in place of relative ones."""
+    value = condition.value
+    given = value if isinstance(value, tuple) else (value,)
+    return [one.value if isinstance(one, RelativeDay) else one for one in given]
+
+
+def _is_among(value: Any, listed: Iterable[Any], time_zone: str) -> bool:
+    return any(same_value(value, one, time_zone) for one in listed)
+
+
+def _compares(value: Any, operator: ConditionOperator, other: Any, time_zone: str) -> bool:
+    left, right = comparable(value, other, time_zone)
+    return _COMPARISONS[operator](left, right)
