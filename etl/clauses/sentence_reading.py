@@ -25,6 +25,7 @@ from etl.schemas.requirement import (
     IntentTarget,
     UserIntent,
 )
+from knowledge.index import CatalogIndex, IndexPart
 from rules.schema.lexicon import Lexicon
 
 Json = dict[str, Any]
@@ -81,7 +82,7 @@ class _SentenceReader:
         self._catalog = catalog
         self._lexicon = lexicon
         self._doubts = Doubts(lang, answers)
-        self._text, tokens = tokens_of(question, lexicon, _identifiers(catalog))
+        self._text, tokens = tokens_of(question, lexicon, _IDENTIFIERS.of(catalog))
         self._clauses = clauses_of(tokens)
         self._names = Names(catalog, lexicon, (), self._doubts)
         self._operations: list[tuple[str, Json]] = []
@@ -722,12 +723,15 @@ class _TopParts:
     figure: tuple[Token, ...]
 
 
-def _identifiers(catalog: Catalog) -> frozenset[str]:
+def _identifiers(index: CatalogIndex) -> frozenset[str]:
     """Return the names of tables and columns that are written as several words."""
-    names = {table.name for table in catalog.tables}
-    for table in catalog.tables:
+    names = {table.name for table in index.catalog.tables}
+    for table in index.catalog.tables:
         names.update(column.name for column in table.columns)
     return frozenset(name.lower() for name in names if "_" in name)
+
+
+_IDENTIFIERS = IndexPart(_identifiers, ignores_row_counts=True)
 
 
 def _top_parts(tokens: Sequence[Token]) -> _TopParts:
