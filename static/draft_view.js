@@ -84,7 +84,7 @@ function files({ artefact_id: id, url, files_url: filesUrl, files: all }) {
   const open = element("button", { type: "button", class: "secondary" }, label("draft_show_file"));
   open.addEventListener("click", () => showFile(`${filesUrl}/${choice.value}`, choice.value, shown));
   const named = element("label", {}, element("span", {}, label("draft_file")), choice);
-  const tools = element("div", { class: "result-tools" }, downloadButton(url, `${id}.zip`), named, open);
+  const tools = element("div", { class: "draft-tools" }, downloadButton(url, `${id}.zip`), named, open);
   return element("div", { class: "draft-files" }, label("files", {}, "h3"), tools, shown);
 }
 

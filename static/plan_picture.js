@@ -40,15 +40,20 @@ function placed(nodes) {
     return columnOf.get(name);
   };
   const names = [...new Set([...nodes.flatMap((node) => node.inputs), ...nodes.map((node) => node.name)])];
-  const taken = new Map();
-  return new Map(
-    names.map((name) => {
-      const column = find(name);
-      const row = taken.get(column) ?? 0;
-      taken.set(column, row + 1);
-      return [name, { column, row }];
-    }),
-  );
+  const places = new Map();
+  const last = Math.max(...names.map(find));
+  for (let column = 0; column <= last; column += 1) {
+    const here = names.filter((name) => find(name) === column);
+    const height = (name) => middle((byName.get(name)?.inputs ?? []).map((input) => places.get(input)?.row ?? 0));
+    here.sort((one, other) => height(one) - height(other));
+    here.forEach((name, row) => places.set(name, { column, row }));
+  }
+  return places;
+}
+
+/** The mean of some rows, so that a node stands beside what it is made from. */
+function middle(rows) {
+  return rows.length ? rows.reduce((sum, row) => sum + row, 0) / rows.length : 0;
 }
 
 function drawn(tag, attributes) {

@@ -1,14 +1,28 @@
 /** A form for a JSON Schema of an object: a group of radio buttons for each list of choices, a text field for others. */
 
 import { element } from "./dom.js";
-import { label } from "./texts.js";
 
-const FIELD_TEXTS = { rating: "feedback_question", comment: "draft_comment" };
 let groups = 0;
 
 /** Whether `schema` is one that this module makes a form for. */
 export function isObjectSchema(schema) {
-  return schema?.type === "object" && typeof schema.properties === "object";
+  return hasType(schema, "object") && typeof schema.properties === "object";
+}
+
+/** What a given answer says, in the words of its form. */
+export function shownAnswer(schema, answer) {
+  const parts = Object.entries(answer).map(([name, value]) => shownValue(schema.properties[name], value));
+  return parts.join(" · ");
+}
+
+function shownValue(schema, value) {
+  if (typeof value === "object") return Object.keys(value).join(", ");
+  const place = schema?.enum?.indexOf(value) ?? -1;
+  return schema?.["x-labels"]?.[place] ?? String(value);
+}
+
+function hasType(schema, name) {
+  return [schema?.type].flat().includes(name);
 }
 
 /** `<form>`; `onSubmit(answer)` gets an object of what was filled in. */
@@ -28,7 +42,7 @@ function isRequired(schema, name) {
 
 function fieldOf(name, schema, required) {
   if (schema.enum) return choices(name, schema, required);
-  if (schema.type === "object" && schema.properties) return texts(name, schema);
+  if (isObjectSchema(schema)) return texts(name, schema);
   return text(name, schema, required);
 }
 
@@ -37,10 +51,10 @@ function choices(name, schema, required) {
   const labels = schema["x-labels"] ?? [];
   const inputs = schema.enum.map((value, index) => {
     const input = element("input", { type: "radio", name: group, value: String(index), required });
-    const shown = ratingLabel(value) ?? element("span", { dir: "auto" }, labels[index] ?? String(value));
+    const shown = element("span", { dir: "auto" }, labels[index] ?? String(value));
     return { input, node: element("label", { class: "asked-radio" }, input, shown) };
   });
-  const legend = element("legend", { dir: "auto" }, titleOf(name, schema));
+  const legend = element("legend", { class: schema.title ? "" : "visually-hidden", dir: "auto" }, schema.title ?? name);
   const node = element("fieldset", { class: "asked-group" }, legend, ...inputs.map((each) => each.node));
   const read = () => {
     const chosen = inputs.findIndex(({ input }) => input.checked);
@@ -49,14 +63,9 @@ function choices(name, schema, required) {
   return { name, node, read };
 }
 
-function ratingLabel(value) {
-  const known = ["satisfied", "unsatisfied", "need_modification", "skip", "__cancel__"];
-  return known.includes(value) ? label(`draft_${value.replaceAll("_", "")}`) : null;
-}
-
 function text(name, schema, required) {
   const area = element("textarea", { rows: 2, class: "asked-field", required, dir: "auto" });
-  const node = element("label", {}, element("span", {}, titleOf(name, schema)), area);
+  const node = element("label", {}, element("span", {}, schema.title ?? name), area);
   return { name, node, read: () => area.value.trim() || null };
 }
 
@@ -67,16 +76,11 @@ function texts(name, schema) {
     area.value = of.default ?? "";
     return { key, area, before: area.value, node: element("label", {}, element("code", {}, key), area) };
   });
-  const title = element("summary", {}, titleOf(name, schema));
+  const title = element("summary", {}, schema.title ?? name);
   const node = element("details", { class: "tool-fold" }, title, ...areas.map((each) => each.node));
   const read = () => {
     const changed = areas.filter(({ area, before }) => area.value.trim() && area.value !== before);
     return changed.length ? Object.fromEntries(changed.map(({ key, area }) => [key, area.value])) : null;
   };
   return { name, node, read };
-}
-
-function titleOf(name, schema) {
-  if (FIELD_TEXTS[name] && !schema.title) return label(FIELD_TEXTS[name]);
-  return schema.title ?? name;
 }

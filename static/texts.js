@@ -183,12 +183,6 @@ const TEXTS = {
   draft_download: ["下载 dbt 项目（zip）", "Download the dbt project (zip)"],
   draft_file: ["文件", "File"],
   draft_show_file: ["查看", "Show"],
-  draft_comment: ["说明（可选）", "Comment (optional)"],
-  draft_satisfied: ["满意", "It is right"],
-  draft_unsatisfied: ["不满意", "It is wrong"],
-  draft_needmodification: ["需要修改", "It needs changes"],
-  draft_skip: ["跳过", "Skip"],
-  draft_cancel: ["放弃这个请求", "Give up this request"],
 
   follow_ups: ["接着问", "Ask next"],
   rewrites: ["可以这样问", "What can be asked instead"],

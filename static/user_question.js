@@ -2,7 +2,7 @@
 
 import { element, setTranslatedAttribute } from "./dom.js";
 import { stringifyExact } from "./exact_json.js";
-import { isObjectSchema, schemaForm } from "./schema_form.js";
+import { isObjectSchema, schemaForm, shownAnswer } from "./schema_form.js";
 import { label } from "./texts.js";
 
 const SHORT_LISTS = 12; // choices shown as buttons; more are a list to choose from
@@ -15,8 +15,10 @@ export class UserQuestion {
   #controls;
   #failure = element("p", { class: "asked-failure", role: "alert" });
   #onAnswer;
+  #schema;
 
   constructor(data, onAnswer) {
+    this.#schema = data.schema;
     this.#onAnswer = onAnswer;
     this.#controls = this.#controlsFor(data);
     const prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
@@ -74,11 +76,15 @@ export class UserQuestion {
     const refusal = await this.#onAnswer(answer);
     if (refusal === null) {
       this.close();
-      this.element.append(element("p", { class: "asked-answer", dir: "auto" }, shown(answer)));
+      this.element.append(element("p", { class: "asked-answer", dir: "auto" }, this.#shown(answer)));
       return;
     }
     this.#failure.replaceChildren(...said(refusal));
     this.#setDisabled(false);
+  }
+
+  #shown(answer) {
+    return isObjectSchema(this.#schema) ? shownAnswer(this.#schema, answer) : shown(answer);
   }
 
   #setDisabled(isDisabled) {
@@ -96,8 +102,7 @@ function said({ code, data }) {
 
 function shown(answer) {
   if (typeof answer === "string") return answer;
-  const isFlat = answer !== null && typeof answer === "object" && Object.values(answer).every((value) => typeof value === "string");
-  return isFlat ? Object.values(answer).join(" · ") : stringifyExact(answer);
+  return stringifyExact(answer);
 }
 
 /** What the reader typed, as the schema wants it; what can't be read so is sent as text, and the server says why not. */
