@@ -46,6 +46,7 @@ from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
 from api.health import health_blueprint
+from api.lineage import lineage_blueprint
 from api.me import me_blueprint
 from api.openapi import openapi_blueprint
 from api.page import page_blueprint
@@ -109,6 +110,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(
         schema_blueprint(services.schema, slots, max_question_chars=settings.max_question_chars)
     )
+    app.register_blueprint(lineage_blueprint(services.lineage, slots))
     app.register_blueprint(examples_blueprint(services.examples, slots))
     app.register_blueprint(feedback_blueprint(services.feedback, slots))
     app.register_blueprint(learning_blueprint(services.learning, _rights(settings), slots))

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from agent.services.example_questions import Examples, demo_examples, examples_o
 from agent.services.export_service import ExportService
 from agent.services.learning.feedback_service import FeedbackService
 from agent.services.learning.learning_service import LearningService
+from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
 from agent.services.sql_service import SqlService
 from agent.thinking.fallback import FallbackSkills
@@ -50,6 +52,7 @@ from app_config import Settings
 from common.actor import NOBODY, Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
+from common.meanings import Report
 from common.ports import Database, Definitions, UrlSource
 from common.values import Catalog, Turn
 from databases.datasources import DEFAULT, Datasource, Datasources
@@ -153,6 +156,7 @@ class Services:
     feedback: FeedbackService
     learning: LearningService
     schema: SchemaService
+    lineage: LineageService
     tools: ToolRegistry
     sources: Sources
     thinker: str
@@ -234,6 +238,11 @@ def bootstrap(settings: Settings) -> Services:
             nearest=adapters.nearest,
             examples=adapters.examples,
         ),
+        lineage=LineageService(
+            adapters.database_of,
+            partial(adapters.datasources.view_sources, DEFAULT),
+            adapters.reports,
+        ),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
@@ -301,7 +310,7 @@ class _Adapters:
             self.rules,
             self.database_of,
             self.open_database,
-            lambda: self.meanings.reports if self.meanings else (),
+            self.reports,
             open_model,
         )
 
@@ -336,6 +345,10 @@ class _Adapters:
         own = OwnRecollection(self._experience, actor, self.rules.is_complete)
         enhancers = self.extensions.enhancers
         return EnhancedRecollection(own, enhancers, actor) if enhancers else own
+
+    def reports(self) -> Sequence[Report]:
+        """Return the reports of the semantic file."""
+        return self.meanings.reports if self.meanings else ()
 
     def database_of(self, actor: Actor) -> Database:
         """Open the datasource with the actor's rights, unaudited, for catalogue and checks."""

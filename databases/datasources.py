@@ -19,6 +19,7 @@ from common.values import Catalog
 from databases.catalog.catalog import Annotate, Knowledge
 from databases.catalog.readers import readers_of
 from databases.catalog.row_policies import PolicyCheck, Reach
+from databases.catalog.view_sources import ViewSources
 from databases.execution.audited import AuditedDatabase
 from databases.execution.guarded import ActorDatabase, GuardedDatabase, Prepare
 from databases.execution.plan_estimate import CostLimits
@@ -108,6 +109,22 @@ class Datasources:
             NotFound: as `open`.
         """
         return self._found(name).guarded(EVERYBODY)
+
+    async def view_sources(self, name: str, actor: Actor) -> tuple[ViewSources, ...]:
+        """Return the views that the actor may see, each with what it reads of what it may see.
+
+        The definitions name other relations, too: they are for working out, not for showing.
+
+        Raises:
+            NotFound: as `open`.
+        """
+        shared = self._found(name)
+        catalog = await shared.asked_by(actor).catalog()
+        found = []
+        for view in await shared.inner.view_sources():
+            if view.view in catalog.by_key:
+                found.append(view.among(catalog))
+        return tuple(found)
 
     def row_problems(self, name: str) -> RowProblems:
         """Return what shows rows past the rules, as far as the database was read.

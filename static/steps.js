@@ -7,6 +7,7 @@ import { label, setLabel } from "./texts.js";
 // Drawings for the emoji that the server names as icons, because not every system has a font with colour emoji.
 const DRAWINGS = {
   "🤔": "think", "🔧": "write", "⚙️": "run", "💭": "chat", "📝": "report", "✅": "done",
+  "🔍": "think", "📐": "chart", "🧐": "review", "🧪": "run", "❓": "chat", "💬": "chat",
   "📋": "report", "🛠️": "sliders", "🧭": "think", "🧠": "history", "📚": "table", "💾": "download",
 };
 const TICK_MS = 100;

@@ -77,6 +77,7 @@ export class Turn {
     this.element.dataset.state = "waiting";
     this.#steps.wait();
     this.#open = new UserQuestion(data, this.#onAnswer);
+    if (data.evidence) this.#asked.append(draftPlace(data));
     this.#asked.append(this.#open.element);
   }
 
@@ -98,6 +99,10 @@ export class Turn {
     const notes = [...(data.warnings ?? [])];
     this.#answer.replaceChildren(...answerParts(data));
     this.#outcome.replaceChildren(...this.#offers(data, ["choices", "rewrites"]), ...notesList(notes, data.sql_repair_applied));
+    if (data.response_type === "ETL") {
+      this.#asked.querySelector(".draft-place")?.remove(); // it is shown below
+      this.#outcome.append(draftPlace(data));
+    }
     if (data.query_result) {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
       this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
@@ -106,7 +111,7 @@ export class Turn {
     else this.#sql.replaceChildren();
     if (data.exports?.length) this.element.append(offeredFiles(data));
     this.element.append(...this.#offers(data, ["follow_ups"]));
-    if (data.run_id) this.element.append(feedback(data));
+    if (data.run_id && data.response_type !== "ETL") this.element.append(feedback(data));
     this.element.append(runDetails(data));
   }
 
@@ -138,6 +143,16 @@ export class Turn {
     this.#sql.dataset.shown = title + sql;
     this.#sql.replaceChildren(sqlBlock(sql, title));
   }
+}
+
+/** A drafted transformation, which is shown by what is loaded for it. */
+function draftPlace(data) {
+  const place = element("div", { class: "draft-place" });
+  import("./draft_view.js").then(
+    ({ draftView }) => place.append(draftView(data)),
+    () => place.append(label("unreachable_text", {}, "p")),
+  );
+  return place;
 }
 
 /** The files that a tool agent offers. */

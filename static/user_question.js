@@ -2,6 +2,7 @@
 
 import { element, setTranslatedAttribute } from "./dom.js";
 import { stringifyExact } from "./exact_json.js";
+import { isObjectSchema, schemaForm, shownAnswer } from "./schema_form.js";
 import { label } from "./texts.js";
 
 const SHORT_LISTS = 12; // choices shown as buttons; more are a list to choose from
@@ -14,8 +15,10 @@ export class UserQuestion {
   #controls;
   #failure = element("p", { class: "asked-failure", role: "alert" });
   #onAnswer;
+  #schema;
 
   constructor(data, onAnswer) {
+    this.#schema = data.schema;
     this.#onAnswer = onAnswer;
     this.#controls = this.#controlsFor(data);
     const prompt = element("p", { class: "asked-prompt", dir: "auto" }, String(data.prompt ?? ""));
@@ -31,6 +34,7 @@ export class UserQuestion {
 
   #controlsFor({ choices, schema }) {
     const answers = choices ?? schema?.enum ?? (schema?.type === "boolean" ? [true, false] : null);
+    if (isObjectSchema(schema)) return schemaForm(schema, submitButton(), (answer) => this.#send(answer));
     if (!answers?.length) return this.#field(schema);
     return answers.length > SHORT_LISTS ? this.#list(answers) : this.#buttons(answers);
   }
@@ -72,15 +76,19 @@ export class UserQuestion {
     const refusal = await this.#onAnswer(answer);
     if (refusal === null) {
       this.close();
-      this.element.append(element("p", { class: "asked-answer", dir: "auto" }, shown(answer)));
+      this.element.append(element("p", { class: "asked-answer", dir: "auto" }, this.#shown(answer)));
       return;
     }
     this.#failure.replaceChildren(...said(refusal));
     this.#setDisabled(false);
   }
 
+  #shown(answer) {
+    return isObjectSchema(this.#schema) ? shownAnswer(this.#schema, answer) : shown(answer);
+  }
+
   #setDisabled(isDisabled) {
-    for (const control of this.#controls.querySelectorAll("button, input, select")) control.disabled = isDisabled;
+    for (const control of this.#controls.querySelectorAll("button, input, select, textarea")) control.disabled = isDisabled;
   }
 }
 
@@ -93,7 +101,8 @@ function said({ code, data }) {
 }
 
 function shown(answer) {
-  return typeof answer === "string" ? answer : stringifyExact(answer);
+  if (typeof answer === "string") return answer;
+  return stringifyExact(answer);
 }
 
 /** What the reader typed, as the schema wants it; what can't be read so is sent as text, and the server says why not. */

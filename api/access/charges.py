@@ -18,6 +18,8 @@ CHARGES: Mapping[str, Charge] = {
     "exports.export_run": "counted",
     "feedback.give_feedback": "counted",
     "learning.import_lines": "counted",
+    "lineage.impact": "counted",
+    "lineage.lineage": "counted",
     "runs.resume_run": "counted",
     "schema.describe_table": "counted",
     "schema.list_tables": "counted",

@@ -18,6 +18,7 @@ from api.models.learning_models import (
     LessonListModel,
     LessonModel,
 )
+from api.models.lineage_models import ImpactModel, LineageModel
 from api.models.model_base import EnvelopeOf, ReplyModel
 from api.models.schema_models import DescribedTableModel, SchemaSearchModel, TablePageModel
 from api.models.service_models import MeModel, ReadyModel
@@ -45,6 +46,14 @@ class ExamplesEnvelope(EnvelopeOf[ExamplesModel]):
 
 
 class SchemaSearchEnvelope(EnvelopeOf[SchemaSearchModel]):
+    pass
+
+
+class LineageEnvelope(EnvelopeOf[LineageModel]):
+    pass
+
+
+class ImpactEnvelope(EnvelopeOf[ImpactModel]):
     pass
 
 

@@ -30,6 +30,7 @@ from api.fields import (
 from common.errors import InvalidRequest
 from common.learning import MAX_SENTENCE_CHARS, MAX_SQL_CHARS, Rating, Trust
 from common.text import Lang, Text
+from etl.lineage.lineage_graph import Direction
 from store import State
 
 AGENTS = ("ask", "tool_loop", "tool_graph")
@@ -460,6 +461,26 @@ class SearchQuery(RequestFields):
                 f"a text of at most {max_chars} characters without NUL",
             )
         return text
+
+
+_NO_TABLE = Text("缺少 table：请填写表名。", "table is missing: name a table.")
+
+
+class ImpactQuery(RequestFields):
+    missing = {"table": _NO_TABLE}
+
+    table: ShortText = Field(description="Name of a table or view, with or without its schema")
+    column: ShortText | None = Field(None, description="Only what has to do with this column of it")
+
+
+class LineageQuery(RequestFields):
+    missing = {"table": _NO_TABLE}
+
+    table: ShortText = Field(description="Name of a table or view, with or without its schema")
+    column: ShortText | None = Field(None, description="Only what has to do with this column of it")
+    direction: Annotated[Direction, one_of(*get_args(Direction))] = "both"
+    depth: Annotated[int, number_up_to(10)] = Field(3, description="How many steps are followed")
+    format: Annotated[str, one_of("json", "mermaid", "cypher")] = "json"
 
 
 class ExportQuery(RequestFields):

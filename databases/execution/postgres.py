@@ -29,6 +29,7 @@ from databases.catalog.catalog import (
     read_knowledge,
 )
 from databases.catalog.privileges import read_dangers, unfit
+from databases.catalog.view_sources import ViewSources, read_view_sources
 from databases.execution.plan_estimate import plan_estimate
 from databases.execution.result_types import ResultTypes
 from databases.execution.results import (
@@ -153,6 +154,7 @@ class PostgresDatabase:
         self._types = ResultTypes()
         self._knowledge = CatalogReader(self._read_knowledge, ttl_s=options.catalog_ttl_s)
         self._resets: set[asyncio.Task[None]] = set()
+        self._view_sources: tuple[Knowledge, tuple[ViewSources, ...]] | None = None
 
     async def ping(self) -> None:
         """Return when the database answers, even when the current caller's share is taken."""
@@ -167,6 +169,15 @@ class PostgresDatabase:
         same object as before.
         """
         return await self._knowledge.get()
+
+    async def view_sources(self) -> tuple[ViewSources, ...]:
+        """Return all views of the database with what they read, as of the catalogue in use."""
+        known = await self.knowledge()
+        if self._view_sources is None or self._view_sources[0] is not known:
+            with charged_to(SERVICE):
+                read = await self._with_connection(read_view_sources)
+            self._view_sources = (known, read)
+        return self._view_sources[1]
 
     async def explain(
         self, sql: str, context: RowContext | None = None, gathered_chars: int | None = None

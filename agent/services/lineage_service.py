@@ -1,0 +1,90 @@
+"""Where tables come from and what depends on them, as far as the caller may see it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from common.actor import Actor
+from common.errors import NotFound
+from common.meanings import Report
+from common.ports import Database
+from common.text import Lang, Text
+from common.values import Catalog, Table
+from databases.catalog.view_sources import ViewSources
+from etl.lineage.impact import Dependent, impact_of
+from etl.lineage.lineage_graph import Direction, LineagePart, part_of
+from etl.lineage.view_lineage import qualified, view_lineage
+from knowledge.tables.schema_service import table_named
+
+ViewsOf = Callable[[Actor], Awaitable[Sequence[ViewSources]]]
+
+
+class LineageService:
+    """Answers questions about lineage and impact.
+
+    Args:
+        opened: opens the datasource for an actor.
+        views: gives the views that an actor may see.
+        reports: gives the reports of the semantic file.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[Actor], Database],
+        views: ViewsOf,
+        reports: Callable[[], Sequence[Report]],
+    ) -> None:
+        self._opened = opened
+        self._views = views
+        self._reports = reports
+
+    async def lineage(
+        self, table: str, column: str | None, direction: Direction, depth: int, actor: Actor
+    ) -> LineagePart:
+        """Return what is upstream or downstream of a table or column.
+
+        Raises:
+            NotFound: there is none of that name for the actor.
+            InvalidRequest: several tables are called so.
+        """
+        catalog = await self._opened(actor).catalog()
+        found = _place(table, column, catalog)
+        views = await self._views(actor)
+        edges = await asyncio.to_thread(view_lineage, views, catalog)
+        return part_of(edges, qualified(found), column=column, direction=direction, depth=depth)
+
+    async def impact(
+        self, table: str, column: str | None, actor: Actor, lang: Lang
+    ) -> dict[str, Any]:
+        """Return what breaks without the table or column; raises what `lineage` raises."""
+        catalog = await self._opened(actor).catalog()
+        found = _place(table, column, catalog)
+        views = await self._views(actor)
+        edges = await asyncio.to_thread(view_lineage, views, catalog)
+        dependents = await asyncio.to_thread(
+            impact_of, found, column, catalog, edges, self._reports()
+        )
+        return {
+            "table": qualified(found),
+            "column": column,
+            "dependents": [_shown(one, lang) for one in dependents],
+        }
+
+
+def _place(table: str, column: str | None, catalog: Catalog) -> Table:
+    found = table_named(table, catalog)
+    if column is not None and found.column(column) is None:
+        text = Text(
+            f"{found.name} 没有字段 {column}。", f"{found.name} has no column named {column}."
+        )
+        raise NotFound(text)
+    return found
+
+
+def _shown(dependent: Dependent, lang: Lang) -> dict[str, Any]:
+    return {
+        "kind": dependent.kind,
+        "name": dependent.name,
+        "why": dependent.why.to(lang),
+        "confidence": dependent.confidence,
+    }

@@ -1,0 +1,582 @@
+"""Reads the conditions of a clause: which rows are kept, or which go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.text import Text
+from etl.clauses.clause_names import NamedColumn, Names, is_date
+from etl.clauses.clause_tokens import Token
+from etl.clauses.doubts import Doubts
+from etl.clauses.spoken_days import period_conditions, period_of
+from etl.schemas.requirement import Choice
+from knowledge.language.atoms import key_of
+
+_SKIPPED = (
+    "noise",
+    "of",
+    "skipped",
+    "keep",
+    "exclude",
+    "within",
+    "table",
+    "unit",
+    "with",
+    "list",
+    "each",
+    "from",
+    "having",
+    "except_end",
+    "between_end",
+)
+_OPPOSITE = {
+    "=": "!=",
+    "!=": "=",
+    ">": "<=",
+    ">=": "<",
+    "<": ">=",
+    "<=": ">",
+    "in": "not_in",
+    "not_in": "in",
+    "is_null": "not_null",
+    "not_null": "is_null",
+    "is_true": "is_false",
+    "is_false": "is_true",
+}
+_KEEPS_NULL = ("!=", "not_in", "is_null")
+_FIGURES = ("sum", "avg", "max", "min", "median", "count")
+_NUMERIC_CMP = (">", ">=", "<", "<=", "=", "!=")
+_MOST_CHOICES = 12
+
+Json = dict[str, Any]
+
+
+@dataclass
+class _Found:
+    """Conditions that hold together; `joint` is how they are tied to the one before."""
+
+    conditions: list[Json]
+    joint: str
+
+
+@dataclass
+class ConditionReading:
+    """The conditions of a clause, and the words that none of them covers."""
+
+    conditions: list[Json] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+
+
+class ConditionReader:
+    """Reads the conditions in the tokens of one clause.
+
+    Args:
+        measures: of the aggregate before; conditions may be about them.
+    """
+
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        names: Names,
+        doubts: Doubts,
+        order: int,
+        measures: Sequence[Json] = (),
+    ) -> None:
+        self._measures = measures
+        self._tokens = tokens
+        self._names = names
+        self._doubts = doubts
+        self._order = order
+        self._at = 0
+        self._found: list[_Found] = []
+        self._uncovered: list[str] = []
+
+    def read(self, *, excludes: bool) -> ConditionReading:
+        """Return the conditions of rows that are kept, those of an exclusion turned round."""
+        joint, is_negated = "and", False
+        while self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            if token.means("or"):
+                joint = "or"
+            elif token.means("not"):
+                is_negated = not is_negated
+            elif self._is_skipped(token) and not self._begins_figure():
+                pass
+            else:
+                self._take_condition(token, joint, is_negated=is_negated)
+                joint, is_negated = "and", False
+                continue
+            self._at += 1
+        return ConditionReading(self._joined(excludes=excludes), self._uncovered)
+
+    def _is_skipped(self, token: Token) -> bool:
+        if token.is_break or token.means("and"):
+            return True
+        if token.means(*_SKIPPED) and token.mark.date is None and not token.links("value"):
+            return True
+        has_value = bool(token.links("value"))
+        return token.table is not None and not has_value
+
+    def _begins_figure(self) -> bool:
+        """Tell whether a table stands before a word that counts its rows in the result."""
+        token, after = self._token(), self._token(1)
+        if not self._measures or token is None or after is None:
+            return False
+        return token.table is not None and after.means("count")
+
+    # --------------------------------------------------------------------------
+    # one condition
+
+    def _take_condition(self, token: Token, joint: str, *, is_negated: bool) -> None:
+        conditions = self._condition(token)
+        if conditions is None:
+            return
+        if is_negated:
+            conditions = [_negated(one) for one in conditions]
+        if conditions:
+            self._found.append(_Found(conditions, joint))
+
+    def _condition(self, token: Token) -> list[Json] | None:
+        """Return the condition that begins here and move behind it; None where there is none."""
+        value = self._value_link(token)
+        if value is not None:
+            return self._values()
+        figure = self._figure(token)
+        if figure is not None:
+            return self._about_figure(figure)
+        named = self._names.column(token, self._order)
+        if named is not None:
+            self._at += 1
+            return self._about(named)
+        if token.links("column"):  # it has to be asked first
+            self._at += 1
+            self._skip_operand()
+            return None
+        period = period_of(token)
+        if period is not None or token.means("range"):
+            return self._dated(None)
+        if token.mark.is_unknown:
+            return self._unknown_value()
+        self._uncovered.append(token.text)
+        self._at += 1
+        return None
+
+    def _figure(self, token: Token) -> str | None:
+        """Return the name of the aggregate's figure that stands here, and move behind it."""
+        after = self._token(1)
+        if not self._measures or after is None:
+            return None
+        if token.means(*_FIGURES):  # "number of orders"
+            token, after = after, token
+        if not after.means(*_FIGURES):
+            return None
+        names = set()
+        if token.table is not None and after.means("count"):
+            table = self._names.of(token.table)
+            names.add(f"{self._names.name_of(table)}_count")
+        named = None if token.table else self._names.column(token, self._order)
+        if named is not None:
+            names.add(f"{named.column.name}_{after.kind}")
+        for measure in self._measures:
+            if measure["as"] in names:
+                self._at += 2
+                return str(measure["as"])
+        return None
+
+    def _about_figure(self, name: str) -> list[Json] | None:
+        """Return the comparison of a figure with the number that follows."""
+        is_negated = self._skip_negations()
+        token = self._token()
+        if token is not None and token.means("cmp") and self._token(1) is not None:
+            number = self._tokens[self._at + 1]
+            if number.mark.number is not None:
+                self._at += 2
+                condition = _condition(name, token.arg, _number(number))
+                return [_signed(condition, is_negated=is_negated)]
+        if token is not None and token.mark.number is not None:
+            return self._number_first(name, is_negated=is_negated)
+        self._uncovered.append(name)
+        return None
+
+    def _unknown_value(self) -> list[Json] | None:
+        """Return the condition for a word that is no stored value: which one is meant is asked."""
+        said = self._text_run()
+        coded = []
+        for key in self._names.sources:
+            table = self._names.of(key)
+            for column in table.columns:
+                if column.allowed or column.values:
+                    coded.append(NamedColumn(table, column))
+        if not coded:
+            self._uncovered.append(said)
+            return None
+        named = coded[0] if len(coded) == 1 else None
+        named = named or self._names.choose("column", said, coded, self._order)
+        if named is None:
+            return None
+        value = self._asked_value(named, said)
+        if value is None:
+            return None
+        reference = self._names.reference(named.table, named.column.name)
+        return [_condition(reference, "=", value)]
+
+    def _about(self, named: NamedColumn) -> list[Json] | None:
+        """Return the condition whose column was named just before."""
+        column = self._names.reference(named.table, named.column.name)
+        is_negated = self._skip_negations()
+        token = self._token()
+        if token is None:
+            return self._flag(named, column, is_negated=is_negated)
+        if token.means("null", "notnull"):
+            self._at += 1
+            operator = "is_null" if token.means("null") else "not_null"
+            return [_signed({"column": column, "operator": operator}, is_negated=is_negated)]
+        if token.means("between"):
+            self._at += 1
+            return self._between(column)
+        if token.means("like"):
+            self._at += 1
+            return self._texts(column, token.arg)
+        if token.means("cmp"):
+            self._at += 1
+            operator = token.arg if token.arg in _NUMERIC_CMP else "="
+            return self._compared(named, column, operator, is_negated=is_negated)
+        if token.means("range") or period_of(token) is not None:
+            return self._dated(named)
+        if token.mark.number is not None:
+            return self._number_first(column, is_negated=is_negated)
+        has_operand = self._value_link(token) is not None or token.mark.literal is not None
+        if has_operand or self._is_text(token):
+            return self._compared(named, column, "=", is_negated=is_negated)
+        return self._flag(named, column, is_negated=is_negated)
+
+    def _flag(self, named: NamedColumn, column: str, *, is_negated: bool) -> list[Json] | None:
+        if named.column.type != "boolean":
+            self._uncovered.append(named.column.name)
+            return None
+        operator = "is_false" if is_negated else "is_true"
+        return [{"column": column, "operator": operator}]
+
+    def _compared(
+        self, named: NamedColumn, column: str, operator: str, *, is_negated: bool
+    ) -> list[Json] | None:
+        """Return the comparison with the operand that follows."""
+        self._skip_noise()
+        token = self._token()
+        if token is None:
+            self._uncovered.append(named.column.name)
+            return None
+        if token.mark.number is not None and not is_date(named.table, named.column):
+            self._at += 1
+            value = _number(token)
+            return [_signed(_condition(column, operator, value), is_negated=is_negated)]
+        if period_of(token) is not None:
+            if operator in ("=", "!="):
+                return self._dated(named)
+            bound = {">": "after", ">=": "since", "<": "before", "<=": "until"}[operator]
+            return self._dated(named, bound)
+        if token.means("null"):
+            self._at += 1
+            return [_signed({"column": column, "operator": "is_null"}, is_negated=is_negated)]
+        values = self._listed_values(named)
+        if values is None:
+            return None
+        if len(values) == 1:
+            return [_signed(_condition(column, operator, values[0]), is_negated=is_negated)]
+        is_out = (operator == "!=") != is_negated
+        return [_condition(column, "not_in" if is_out else "in", values)]
+
+    def _listed_values(self, named: NamedColumn) -> list[str] | None:
+        """Return the values that are listed here; None where one has to be asked or is missing."""
+        values: list[str] = []
+        while True:
+            value = self._value_of(named)
+            if value is None:
+                return values or None
+            values.append(value)
+            if not self._goes_on_with_value(named):
+                return values
+            self._at += 1
+
+    def _goes_on_with_value(self, named: NamedColumn) -> bool:
+        token = self._token()
+        after = self._token(1)
+        if token is None or after is None or not token.means("and", "or"):
+            return False
+        link = self._value_link(after)
+        return link is not None and link[0] == (named.table.key, named.column.name)
+
+    def _value_of(self, named: NamedColumn) -> str | None:
+        """Return the stored value that the next words name."""
+        token = self._token()
+        if token is None:
+            return None
+        for link in token.links("value"):
+            if (link.table, link.column) == (named.table.key, named.column.name):
+                self._at += 1
+                return link.value
+        said = self._text_run()
+        if not said:
+            return None
+        for value in named.column.values:
+            if key_of(value) == key_of(said):
+                return value
+        if not (named.column.allowed or named.column.values):
+            return said
+        return self._asked_value(named, said)
+
+    def _asked_value(self, named: NamedColumn, said: str) -> str | None:
+        known = named.column.allowed or named.column.values
+        choices = [Choice(value=value, label=value) for value in known[:_MOST_CHOICES]]
+        prompt = Text(
+            f"“{said}”指 {self._names.label(named.table, named.column)} 的哪个值？",
+            f"Which value of {self._names.label(named.table, named.column)} is “{said}”?",
+        )
+        return self._doubts.choose("filter_value", prompt, choices, self._order)
+
+    def _text_run(self) -> str:
+        """Return the text that stands here as an operand and move behind it."""
+        token = self._token()
+        if token is not None and token.mark.literal is not None:
+            self._at += 1
+            return token.mark.literal
+        parts: list[str] = []
+        while token is not None and (self._is_text(token) or not parts):
+            if token.means("and", "or", "of") or token.is_break:
+                break
+            parts.append((" " if parts and token.is_apart else "") + token.text)
+            self._at += 1
+            token = self._token()
+        return "".join(parts).strip()
+
+    def _is_text(self, token: Token) -> bool:
+        return token.mark.is_unknown or token.means("noise", "verb", "skipped")
+
+    def _values(self) -> list[Json] | None:
+        """Return the condition for stored values that stand without their column."""
+        by_column: dict[str, list[str]] = {}
+        while True:
+            token = self._token()
+            link = self._value_link(token) if token is not None else None
+            if link is None:
+                break
+            key, name = link[0]
+            column = self._names.reference(self._names.of(key), name)
+            by_column.setdefault(column, []).append(link[1])
+            self._at += 1
+            joint, after = self._token(), self._token(1)
+            is_list = joint is not None and joint.means("and", "or")
+            if not is_list or after is None or self._value_link(after) is None:
+                break
+            if self._value_link(after)[0] != link[0]:  # type: ignore[index]
+                break
+            self._at += 1
+        conditions = []
+        for column, values in by_column.items():
+            one = _condition(column, "=", values[0])
+            conditions.append(one if len(values) == 1 else _condition(column, "in", values))
+        return conditions
+
+    def _value_link(self, token: Token) -> tuple[tuple[tuple[str, str], str], str] | None:
+        """Return (column, value) of the stored value that the word is rather than a name."""
+        links = token.links("value")
+        if not links:
+            return None
+        own = [link for link in links if link.table in self._names.sources] or list(links)
+        best = own[0]
+        names = [link.quality for link in token.mark.links if link.kind != "value"]
+        if best.quality <= max(names, default=0.0) or best.column is None or best.value is None:
+            return None
+        return ((best.table, best.column), best.value)
+
+    # --------------------------------------------------------------------------
+    # numbers, texts and days
+
+    def _number_first(self, column: str, *, is_negated: bool) -> list[Json]:
+        """Return the condition of "100以上": the comparison stands behind its number."""
+        token = self._tokens[self._at]
+        self._at += 1
+        operator = "="
+        self._skip_noise("unit")
+        after = self._token()
+        if after is not None and after.means("cmp"):
+            operator = after.arg
+            self._at += 1
+        return [_signed(_condition(column, operator, _number(token)), is_negated=is_negated)]
+
+    def _between(self, column: str) -> list[Json] | None:
+        numbers: list[int | float | str] = []
+        while self._at < len(self._tokens) and len(numbers) < 2:
+            token = self._tokens[self._at]
+            if token.mark.number is not None:
+                numbers.append(_number(token))
+            elif not token.means("and", "to", "unit", "noise"):
+                break
+            self._at += 1
+        if len(numbers) < 2:
+            self._uncovered.append(column)
+            return None
+        return [_condition(column, "between", numbers)]
+
+    def _texts(self, column: str, operator: str) -> list[Json] | None:
+        self._skip_noise()
+        said = self._text_run()
+        if not said:
+            self._uncovered.append(column)
+            return None
+        return [_condition(column, operator, said)]
+
+    def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
+        """Return the conditions of the period that follows, on `named` or the only date there is."""
+        token = self._tokens[self._at]
+        if token.means("range"):
+            bound = token.arg
+            self._at += 1
+            token = self._token() or token
+        period = period_of(token)
+        if period is None:
+            self._uncovered.append(token.text)
+            return None
+        self._at += 1
+        after = self._token()
+        if after is not None and after.means("range"):
+            bound = after.arg
+            self._at += 1
+        if named is None:
+            named = self._date_behind() or self._only_date(token.text)
+            if named is None:
+                return None
+        column = self._names.reference(named.table, named.column.name)
+        conditions = period_conditions(column, period, bound)
+        if conditions is None:
+            self._uncovered.append(token.text)
+        return conditions
+
+    def _date_behind(self) -> NamedColumn | None:
+        """Return the date that stands behind its period: "in 2024 by paid_at"."""
+        self._skip_noise()
+        token = self._token()
+        length = 1
+        if token is not None and token.means("by"):
+            token = self._token(1)
+            length = 2
+        if token is None:
+            return None
+        named = self._names.column(token, self._order, is_date)
+        if named is not None:
+            self._at += length
+        return named
+
+    def _only_date(self, said: str) -> NamedColumn | None:
+        dates = self._names.dates()
+        if len(dates) == 1:
+            return dates[0]
+        if not dates:
+            self._uncovered.append(said)
+            return None
+        return self._names.choose("date_column", said, dates, self._order)
+
+    # --------------------------------------------------------------------------
+    # moving on
+
+    def _token(self, ahead: int = 0) -> Token | None:
+        place = self._at + ahead
+        return self._tokens[place] if place < len(self._tokens) else None
+
+    def _skip_noise(self, *kinds: str) -> None:
+        token = self._token()
+        while token is not None and token.means("noise", "skipped", "of", *kinds):
+            is_operand = token.mark.is_unknown or token.mark.number is not None
+            if is_operand or token.links("value"):
+                return
+            if self._token(1) is None:
+                return
+            self._at += 1
+            token = self._token()
+
+    def _skip_negations(self) -> bool:
+        is_negated = False
+        token = self._token()
+        while token is not None and token.means("not", "noise", "of"):
+            if token.links("value") or token.mark.is_unknown:
+                break
+            is_negated = is_negated or token.means("not")
+            self._at += 1
+            token = self._token()
+        return is_negated
+
+    def _skip_operand(self) -> None:
+        token = self._token()
+        while token is not None and not token.is_break and not token.means("and", "or"):
+            self._at += 1
+            token = self._token()
+
+    # --------------------------------------------------------------------------
+    # together
+
+    def _joined(self, *, excludes: bool) -> list[Json]:
+        """Return the conditions that hold together; alternatives become one `any`."""
+        groups: list[list[list[Json]]] = []
+        for found in self._found:
+            if found.joint == "or" and groups:
+                groups[-1].append(found.conditions)
+            else:
+                groups.append([found.conditions])
+        joined: list[Json] = []
+        for group in groups:
+            joined += self._kept(group, excludes=excludes)
+        return joined
+
+    def _kept(self, alternatives: list[list[Json]], *, excludes: bool) -> list[Json]:
+        if not excludes:
+            if len(alternatives) == 1:
+                return alternatives[0]
+            return self._any([one for every in alternatives for one in every], alternatives)
+        kept: list[Json] = []
+        for conditions in alternatives:  # each alternative goes
+            kept += _none_of(conditions)
+        return kept
+
+    def _any(self, conditions: list[Json], alternatives: list[list[Json]]) -> list[Json]:
+        if any(len(every) > 1 for every in alternatives):
+            self._uncovered.append("or")
+            return []
+        return [{"any": conditions}]
+
+
+def _condition(column: str, operator: str, value: Any) -> Json:
+    return {"column": column, "operator": operator, "value": value}
+
+
+def _signed(condition: Json, *, is_negated: bool) -> Json:
+    return _negated(condition) if is_negated else condition
+
+
+def _negated(condition: Json) -> Json:
+    opposite = _OPPOSITE.get(condition.get("operator", ""))
+    if opposite is None:
+        return condition
+    return {**condition, "operator": opposite}
+
+
+def _none_of(conditions: list[Json]) -> list[Json]:
+    """Return what the rows fulfil that stay when those with all of `conditions` go.
+
+    Rows whose value is NULL stay: an exclusion names what goes.
+    """
+    alternatives: list[Json] = []
+    for condition in conditions:
+        opposite = _negated(condition)
+        alternatives.append(opposite)
+        if opposite["operator"] not in _KEEPS_NULL:
+            alternatives.append({"column": condition["column"], "operator": "is_null"})
+    if len(alternatives) == 1:
+        return alternatives
+    return [{"any": alternatives}]
+
+
+def _number(token: Token) -> int | float | str:
+    numeral = token.mark.number
+    assert numeral is not None
+    value = numeral.value
+    return int(value) if value == int(value) else str(value)

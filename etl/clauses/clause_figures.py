@@ -1,0 +1,458 @@
+"""Reads what a clause groups by and which figures it computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from common.text import Text
+from common.values import Table
+from etl.clauses.clause_names import NamedColumn, Names, is_date, is_number
+from etl.clauses.clause_tokens import Token
+from etl.clauses.doubts import Doubts
+from rules.schema.lexicon import Lexicon
+from rules.schema.links import METRIC
+
+_FUNCTIONS = {"sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median"}
+_HIGHEST = {
+    "+": "max",
+    "-": "min",
+    "+price": "max",
+    "-price": "min",
+    "+date": "max",
+    "+recent": "max",
+    "-date": "min",
+}
+_SKIPPED = (
+    "noise",
+    "of",
+    "skipped",
+    "within",
+    "table",
+    "list",
+    "unit",
+    "with",
+    "aggregate",
+    "running",
+    "previous",
+    "by_end",
+    "from",
+    "on",
+    "verb",
+    "fill",
+    "calendar",
+)
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Count: "count",
+}
+
+Json = dict[str, Any]
+
+
+@dataclass
+class FigureReading:
+    """Keys and measures of a clause as an intent writes them, and words that neither covers.
+
+    Attributes:
+        is_open: whether a name in it has to be asked first.
+    """
+
+    keys: list[Json] = field(default_factory=list)
+    measures: list[Json] = field(default_factory=list)
+    uncovered: list[str] = field(default_factory=list)
+    is_open: bool = False
+
+
+class FigureReader:
+    """Reads the tokens of one clause."""
+
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        names: Names,
+        lexicon: Lexicon,
+        doubts: Doubts,
+        order: int,
+    ) -> None:
+        self._tokens = tokens
+        self._names = names
+        self._lexicon = lexicon
+        self._doubts = doubts
+        self._order = order
+        self._reading = FigureReading()
+        self._function: str | None = None  # of the figure that comes next
+        self._is_distinct = False
+        self._is_key = False  # whether names are keys here, not figures
+        self._cut: str | None = None  # the period whose date column comes next
+        self._date: NamedColumn | None = None  # a date that a period may follow
+
+    def read(self) -> FigureReading:
+        """Return the keys and measures of the clause."""
+        for index, token in enumerate(self._tokens):
+            self._take(index, token)
+        self._close_date()
+        self._close_period()
+        return self._reading
+
+    # --------------------------------------------------------------------------
+    # word by word
+
+    def _take(self, index: int, token: Token) -> None:
+        if token.means("by"):
+            self._is_key = True
+            return
+        if token.means("each"):
+            self._is_key = True
+            return
+        if token.means("bucket", "date_part") and self._is_period(index, token):
+            self._begin_period(token.arg)
+            return
+        if token.means("aggregate", "running", "previous"):
+            self._is_key = False
+            return
+        if token.means("distinct", "dedup"):
+            self._is_distinct = True
+            return
+        function = self._function_of(index, token)
+        if function is not None:
+            self._take_function(index, function)
+            return
+        if token.means("count"):
+            self._take_count(index)
+            return
+        if token.names:
+            self._take_name(index, token)
+            return
+        if token.means("and") or token.is_break or token.means(*_SKIPPED):
+            return
+        if token.mark.number is None:
+            self._reading.uncovered.append(token.text)
+
+    def _is_period(self, index: int, token: Token) -> bool:
+        if token.means("bucket"):
+            return True
+        before = self._tokens[index - 1] if index else None
+        return before is not None and before.means("by", "each", "and")
+
+    def _begin_period(self, unit: str) -> None:
+        """Begin a period; a date named just before is what it cuts."""
+        if self._date is not None:
+            named, self._date = self._date, None
+            self._add_period(unit, named)
+            self._is_key = False
+            return
+        self._close_period()
+        self._cut = unit
+
+    def _add_period(self, unit: str, named: NamedColumn | None) -> None:
+        key: Json = {"unit": unit, "as": unit}
+        if named is not None:
+            key["column"] = self._names.reference(named.table, named.column.name)
+        self._reading.keys.append(key)
+
+    def _close_period(self) -> None:
+        if self._cut is not None:
+            unit, self._cut = self._cut, None
+            self._add_period(unit, None)
+
+    def _close_date(self) -> None:
+        """Take a date that no period followed as a key of its own."""
+        if self._date is None:
+            return
+        named, self._date = self._date, None
+        if self._cut is not None:
+            unit, self._cut = self._cut, None
+            self._add_period(unit, named)
+            return
+        self._add_key(named)
+
+    # --------------------------------------------------------------------------
+    # functions
+
+    def _function_of(self, index: int, token: Token) -> str | None:
+        for kind, function in _FUNCTIONS.items():
+            if token.means(kind) and self._is_function(index, token):
+                return function
+        if token.means("super"):
+            return _HIGHEST.get(token.arg)
+        return None
+
+    def _is_function(self, index: int, token: Token) -> bool:
+        """Tell whether the word computes, and is not the name of the figure itself."""
+        after = self._next(index)
+        return not token.links("column") or (after is not None and after.names)
+
+    def _take_function(self, index: int, function: str) -> None:
+        """Apply the function to the figure before it or to the next one."""
+        before = self._tokens[index - 1] if index else None
+        is_behind = before is not None and before.names and not before.table
+        has_figure = bool(self._reading.measures) and not self._is_key
+        if is_behind and has_figure and not self._tokens[index].text.isascii():
+            self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
+            return
+        self._function = function
+        self._is_key = False
+
+    def _take_count(self, index: int) -> None:
+        """Count the rows of the table or the values of the column that stands beside the word."""
+        before = self._tokens[index - 1] if index else None
+        token = self._tokens[index]
+        is_behind = before is not None and before.names and not token.text.isascii()
+        if is_behind and before is not None and self._is_counted(before):
+            self._count(before)
+            return
+        named = self._names.column_called(token.text)
+        if named is not None and self._names.is_measure(named.table, named.column):
+            self._add_measure(self._function or "sum", named)
+            self._function = None
+            return
+        self._function = "count"
+        self._is_key = False
+
+    def _is_counted(self, before: Token) -> bool:
+        """Tell whether the name before has not been taken as a figure of its own."""
+        return before.table is not None or not self._reading.measures
+
+    def _count(self, token: Token) -> None:
+        table = self._names.table(token, self._order) if token.table else None
+        if table is None:
+            named = self._names.column(token, self._order)
+            if named is not None:
+                self._add_count_of(named)
+            return
+        self._add_count(table)
+
+    def _add_count(self, table: Table) -> None:
+        """Count the table's rows, of the base by themselves, of another by their primary key.
+
+        "Different" rows of a table that the base refers to are counted by that reference.
+        """
+        name = f"{self._names.name_of(table)}_count"
+        is_distinct, self._is_distinct = self._is_distinct, False
+        self._function = None
+        if not self._names.sources:
+            self._names.add(table.key)
+        if table.key == self._names.sources[0] and not is_distinct:
+            self._reading.measures.append({"function": "count", "as": name})
+            return
+        reference = self._referring(table) if is_distinct else None
+        if reference is None:
+            self._names.add(table.key)
+            if not table.primary_key:
+                self._refuse(table)
+                return
+            reference = self._names.reference(table, table.primary_key[0])
+        function = "count_distinct" if is_distinct else "count"
+        self._reading.measures.append({"function": function, "column": reference, "as": name})
+
+    def _referring(self, table: Table) -> str | None:
+        """Return the base's column that refers to the table, which is counted without a join."""
+        base = self._names.of(self._names.sources[0])
+        for key in base.foreign_keys:
+            if key.target == table.key and len(key.columns) == 1:
+                return self._names.reference(base, key.columns[0])
+        return None
+
+    def _refuse(self, table: Table) -> None:
+        text = Text(
+            f"{table.name} 没有主键，无法按行计数。",
+            f"{table.name} has no primary key, so that its rows can't be counted.",
+        )
+        self._doubts.refuse("unsupported", text)
+
+    def _add_count_of(self, named: NamedColumn) -> None:
+        function = "count_distinct" if self._is_distinct else "count"
+        self._is_distinct, self._function = False, None
+        column = self._names.reference(named.table, named.column.name)
+        name = f"{named.column.name}_{function}"
+        self._reading.measures.append({"function": function, "column": column, "as": name})
+
+    # --------------------------------------------------------------------------
+    # names
+
+    def _take_name(self, index: int, token: Token) -> None:
+        if self._function == "count":
+            self._count(token)
+            return
+        after = self._next(index)
+        is_counted = after is not None and after.means("count") and not after.text.isascii()
+        if is_counted and token.table is not None:
+            return  # the word behind it counts it
+        if token.table is not None and not self._is_figure(token):
+            self._take_table(token)
+            return
+        metric = self._metric(token)
+        if metric is not None and not self._is_key:
+            self._reading.measures.append(metric)
+            self._function = None
+            return
+        if self._is_key or self._cut_is_open(token):
+            self._take_key(token)
+            return
+        self._take_measure(token)
+
+    def _next(self, index: int) -> Token | None:
+        return self._tokens[index + 1] if index + 1 < len(self._tokens) else None
+
+    def _is_figure(self, token: Token) -> bool:
+        """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
+        columns = token.links("column")
+        tables = token.links("table")
+        return bool(columns) and columns[0].quality > tables[0].quality
+
+    def _cut_is_open(self, token: Token) -> bool:
+        """Tell whether the word is the date of a period: "month of created_at"."""
+        if self._function is not None:
+            return False
+        return self._linked_date(token)
+
+    def _linked_date(self, token: Token) -> bool:
+        links = token.links("column")
+        if not links:
+            return False
+        column = self._names.of(links[0].table).column(links[0].column or "")
+        return column is not None and is_date(self._names.of(links[0].table), column)
+
+    def _take_key(self, token: Token) -> None:
+        named = self._names.column(token, self._order)
+        if named is None:
+            self._miss(token)
+            return
+        self._names.add(named.table.key)
+        if is_date(named.table, named.column):
+            self._close_date()
+            if self._cut is not None:
+                unit, self._cut = self._cut, None
+                self._add_period(unit, named)
+            else:
+                self._date = named
+            return
+        self._close_date()
+        self._add_key(named)
+
+    def _add_key(self, named: NamedColumn) -> None:
+        column = self._names.reference(named.table, named.column.name)
+        taken = {key["as"] for key in self._reading.keys if key.get("column") != column}
+        name = named.column.name
+        if name in taken:
+            name = f"{self._names.name_of(named.table)}_{name}"
+        key = {"column": column, "as": name}
+        if key not in self._reading.keys:
+            self._reading.keys.append(key)
+
+    def _take_table(self, token: Token) -> None:
+        """Take a table among the keys for its rows: their primary key, and what they are called."""
+        table = self._names.table(token, self._order)
+        if table is None:
+            self._miss(token)
+            return
+        if not self._is_key:
+            self._names.add(table.key)
+            return
+        self._names.add(table.key)
+        shown = self._lexicon.schema.facts[table.key].display[:1]
+        for column in (*table.primary_key, *shown):
+            key = {
+                "column": self._names.reference(table, column),
+                "as": f"{self._names.name_of(table)}_{column}",
+            }
+            if key not in self._reading.keys:
+                self._reading.keys.append(key)
+        if not table.primary_key:
+            self._refuse(table)
+
+    def _take_measure(self, token: Token) -> None:
+        function = self._function or ("count_distinct" if self._is_distinct else None)
+        if function == "count_distinct":
+            named = self._names.column(token, self._order)
+            if named is None:
+                self._miss(token)
+            else:
+                self._add_count_of(named)
+            return
+        accepts = self._names.is_measure if function in (None, "sum", "avg", "median") else is_any
+        named = self._names.column(token, self._order, accepts, "measure")
+        if named is None and function in (None, "sum", "avg", "median"):
+            named = self._names.column(token, self._order, is_number, "measure")
+        if named is None:
+            self._miss(token)
+            return
+        self._names.add(named.table.key)
+        self._add_measure(function or "sum", named)
+        self._function = None
+
+    def _add_measure(self, function: str, named: NamedColumn) -> None:
+        measure: Json = {"function": function, "as": f"{named.column.name}_{function}"}
+        column = self._names.reference(named.table, named.column.name)
+        if named.factor is None:
+            measure["column"] = column
+        else:
+            factor = self._names.reference(named.table, named.factor)
+            measure["expression"] = f"{_quoted(column)} * {_quoted(factor)}"
+        if all(known["as"] != measure["as"] for known in self._reading.measures):
+            self._reading.measures.append(measure)
+
+    def _miss(self, token: Token) -> None:
+        """Note that the word names nothing here, unless it is asked about."""
+        if any(token.text in one.prompt for one in self._doubts.ambiguities):
+            self._reading.is_open = True
+            return
+        self._reading.uncovered.append(token.text)
+
+    # --------------------------------------------------------------------------
+    # metrics
+
+    def _metric(self, token: Token) -> Json | None:
+        """Return the measure of a metric of the semantic file that the word names."""
+        for link in token.links("column"):
+            if link.derived != METRIC or link.quality < 0.9:
+                continue
+            for metric in self._lexicon.schema.metrics_of.get(link.table, ()):
+                if metric.name == link.column:
+                    self._names.add(link.table)
+                    return _measure_of(metric.name, metric.expression, self._names, link.table)
+        return None
+
+
+def is_any(_table: Table, _column: Any) -> bool:
+    """Accept every column."""
+    return True
+
+
+def _with_function(measure: Json, function: str) -> Json:
+    name = measure["as"].rpartition("_")[0]
+    return {**measure, "function": function, "as": f"{name}_{function}"}
+
+
+def _quoted(reference: str) -> str:
+    table, _, column = reference.partition(".")
+    quoted = exp.column(
+        exp.to_identifier(column, quoted=True), exp.to_identifier(table, quoted=True)
+    )
+    return quoted.sql(dialect="postgres")
+
+
+def _measure_of(name: str, expression: str, names: Names, table: tuple[str, str]) -> Json | None:
+    """Return a metric as a measure; None when it is no single aggregate of its table's columns."""
+    try:
+        tree = parse_one(expression, dialect="postgres")
+    except SqlglotError:
+        return None
+    function = _AGGREGATES.get(type(tree))
+    if function is None:
+        return None
+    value = tree.this
+    if isinstance(value, exp.Star):
+        return {"function": "count", "as": name}
+    if isinstance(value, exp.Distinct):
+        return None
+    for column in value.find_all(exp.Column):
+        owner = exp.to_identifier(names.name_of(names.of(table)), quoted=True)
+        column.set("table", owner)
+    return {"function": function, "expression": value.sql(dialect="postgres"), "as": name}

@@ -1,0 +1,1 @@
+"""Where tables and columns come from, and what depends on them."""

@@ -1,0 +1,276 @@
+"""Sentences of both languages, read clause by clause as intents."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etl.clauses.sentence_reading import SentenceReading, read_sentence
+from rules.schema.lexicon import lexicon_of
+from tests.support.sales_catalog import SALES
+
+
+def _read(question: str, **answers: str) -> SentenceReading:
+    return read_sentence(question, "en", SALES, lexicon_of(SALES), answers)
+
+
+def _condition(condition: dict[str, Any]) -> str:
+    if "any" in condition:
+        return " or ".join(map(_condition, condition["any"]))
+    parts = [condition["column"], condition["operator"], condition.get("value", "")]
+    return " ".join(map(str, parts)).strip()
+
+
+def _join(it: dict[str, Any]) -> str:
+    pairs = "".join(f" on {left}={right}" for left, right in it.get("on", ()))
+    return f"{it['how']} {it['left']} {it['right']}{pairs}"
+
+
+def _measure(it: dict[str, Any]) -> str:
+    empty = "?0" if it.get("empty") == "zero" else ""
+    return f"{it['function']}({it.get('column', '*')}){empty}"
+
+
+def _key(it: dict[str, Any]) -> str:
+    return f"{it['unit']}({it.get('column', '?')})" if "unit" in it else str(it["column"])
+
+
+def _aggregate(it: dict[str, Any]) -> str:
+    spine = " spine" if it.get("spine") else ""
+    keys = ", ".join(map(_key, it["group_by"]))
+    return f"{keys} | {', '.join(map(_measure, it['measures']))}{spine}"
+
+
+def _sorted(it: dict[str, Any]) -> str:
+    return ", ".join(f"{one['column']} {one['direction']}" for one in it["order_by"])
+
+
+def _window(it: dict[str, Any]) -> str:
+    return f"{it['function']}({it.get('column', '')}) per {it['partition_by']} by {_sorted(it)}"
+
+
+def _dedup(it: dict[str, Any]) -> str:
+    return f"{it['table']} by {it['keys']} keep {_sorted(it)}"
+
+
+_SHORT = {
+    "join": _join,
+    "filter": lambda it: " and ".join(map(_condition, it["conditions"])),
+    "aggregate": _aggregate,
+    "window": _window,
+    "dedup": _dedup,
+}
+
+
+def _said(reading: SentenceReading) -> list[str]:
+    """The operations in short, then the target."""
+    assert reading.intent is not None, (reading.ambiguities, reading.impossible)
+    steps = [
+        f"{one.action} {_SHORT[one.action](one.parameters)}" for one in reading.intent.operations
+    ]
+    return [*steps, f"into {reading.intent.data_target.table_name}"]
+
+
+_SENTENCES: list[tuple[str, list[str]]] = [
+    (
+        "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表",
+        ["join left orders users", "aggregate month(?) | sum(orders.amount)", "into 销售汇总表"],
+    ),
+    (
+        "把订单表和用户表按用户ID关联,只保留状态为paid的订单,按用户等级和创建时间每月统计订单金额合计和订单数,"
+        "没有数据的月份补0,写入 dws_sales_monthly",
+        [
+            "join left orders users on orders.user_id=users.id",
+            "filter orders.status = paid",
+            "aggregate users.level, month(orders.created_at) | sum(orders.amount)?0, count(*)?0 spine",
+            "into dws_sales_monthly",
+        ],
+    ),
+    (
+        "订单表按用户ID去重，保留创建时间最新的一条，写入最新订单",
+        ["dedup orders by ['user_id'] keep orders.created_at desc", "into 最新订单"],
+    ),
+    (
+        "将订单明细与订单、商品关联，去掉单价低于5的，按品类汇总数量和单价，写入品类表",
+        [
+            "join left order_items orders",
+            "join left order_items products",
+            "filter order_items.unit_price >= 5 or order_items.unit_price is_null",
+            "aggregate products.category | sum(order_items.quantity), sum(order_items.unit_price)",
+            "into 品类表",
+        ],
+    ),
+    (
+        "从订单表，统计各城市的平均订单金额和去重用户数",
+        [
+            "aggregate orders.city | avg(orders.amount), count_distinct(orders.user_id)",
+            "into None",
+        ],
+    ),
+    (
+        "从订单里按创建时间每周统计订单金额的环比",
+        [
+            "aggregate week(orders.created_at) | sum(orders.amount)",
+            "window lag(amount_sum) per [] by week asc",
+            "into None",
+        ],
+    ),
+    (
+        "每个城市中订单金额前3的订单",
+        [
+            "window rank() per ['orders.city'] by orders.amount desc",
+            "filter rank <= 3",
+            "into None",
+        ],
+    ),
+    (
+        "从订单表取数，按城市统计金额合计、订单数，只保留金额合计大于1000并且订单数不少于5的，写入大城市",
+        [
+            "aggregate orders.city | sum(orders.amount), count(*)",
+            "filter amount_sum > 1000 and orders_count >= 5",
+            "into 大城市",
+        ],
+    ),
+    (
+        "把订单和用户关联，只要有匹配的，按用户等级求最大订单金额",
+        [
+            "join inner orders users",
+            "aggregate users.level | max(orders.amount)",
+            "into None",
+        ],
+    ),
+    (
+        "join orders and users, keep only paid orders, monthly sum of amount by level, save as monthly_sales",
+        [
+            "join left orders users",
+            "filter orders.status = paid",
+            "aggregate users.level, month(?) | sum(orders.amount)",
+            "into monthly_sales",
+        ],
+    ),
+    (
+        "orders left join users on user_id, exclude orders with amount less than 10 or status pending,"
+        " average amount per level, save to level_avg",
+        [
+            "join left orders users on orders.user_id=users.id",
+            "filter orders.amount >= 10 or orders.amount is_null and orders.status != pending",
+            "aggregate users.level | avg(orders.amount)",
+            "into level_avg",
+        ],
+    ),
+    (
+        "orders: only those in 2024 by paid_at, sum of amount and number of orders by city"
+        " and month of created_at, fill missing months with 0, save as city_sales",
+        [
+            "filter orders.paid_at >= 2024-01-01 and orders.paid_at < 2025-01-01",
+            "aggregate orders.city, month(orders.created_at) | sum(orders.amount)?0, count(*)?0 spine",
+            "into city_sales",
+        ],
+    ),
+    (
+        "deduplicate orders by user_id keeping the latest by created_at, then save as latest_orders",
+        ["dedup orders by ['user_id'] keep orders.created_at desc", "into latest_orders"],
+    ),
+    (
+        "top 3 products per category by quantity into top_products",
+        [
+            "join left products order_items",
+            "aggregate products.category, products.id, products.name | sum(order_items.quantity)",
+            "window rank() per ['category'] by quantity_sum desc",
+            "filter rank <= 3",
+            "into top_products",
+        ],
+    ),
+    (
+        "exclude orders where status is cancelled, running total of amount by month, write to running",
+        [
+            "filter orders.status != cancelled",
+            "aggregate month(?) | sum(orders.amount)",
+            "window sum(amount_sum) per [] by month asc",
+            "into running",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"), _SENTENCES, ids=[one[:24] for one, _ in _SENTENCES]
+)
+def test_a_sentence_says_what_is_built(question: str, expected: list[str]) -> None:
+    assert _said(_read(question)) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "choices"),
+    [
+        (
+            "从订单中筛选最近30天的订单，按天统计订单数",
+            "date_column",
+            ["orders.created_at", "orders.paid_at"],
+        ),
+        ("从订单表里排除已取消的，按城市汇总订单金额", "column", ["orders.status", "orders.city"]),
+        (
+            "join order_items and orders, by city",
+            "measure",
+            ["order_items.quantity", "order_items.unit_price", "orders.amount"],
+        ),
+    ],
+)
+def test_two_readings_are_asked_and_each_choice_is_taken(
+    question: str, kind: str, choices: list[str]
+) -> None:
+    reading = _read(question)
+    assert reading.intent is None
+    assert [one.kind for one in reading.ambiguities] == [kind]
+    assert [choice.value for choice in reading.ambiguities[0].choices] == choices
+    taken = set()
+    for choice in choices:
+        answered = _read(question, **{reading.ambiguities[0].id: choice})
+        assert reading.ambiguities[0].id in answered.used
+        assert reading.ambiguities[0] not in answered.ambiguities
+        shown = _said(answered) if answered.intent else [one.prompt for one in answered.ambiguities]
+        taken.add(str(shown))
+    assert len(taken) == len(choices)
+
+
+def test_a_value_that_is_not_stored_is_asked_among_those_that_are() -> None:
+    reading = _read("从订单表里排除已取消的，按城市汇总订单金额", column="orders.status")
+    (asked,) = reading.ambiguities
+    assert asked.kind == "filter_value"
+    answers = {"column": "orders.status", "filter_value": "cancelled"}
+    done = _read("从订单表里排除已取消的，按城市汇总订单金额", **answers)
+    assert _said(done)[0] == "filter orders.status != cancelled"
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "word"),
+    [
+        ("删除订单表", "not_a_transformation", "删除"),
+        ("send the orders to bob by email", "not_a_transformation", "email"),
+        ("predict the amount of orders by month", "not_a_transformation", "predict"),
+        ("把订单表和用户表关联，用彩虹汇总金额", "unknown_name", "彩虹"),
+        ("join orders and users, sum of amount by planet", "unknown_name", "planet"),
+        ("join orders and warehouses, sum of amount by city", "unknown_name", "warehouses"),
+        ("订单表，按城市汇总订单金额，再按城市拆开", "unknown_name", "拆开"),
+        ("make monthly amount from orders joined with users", "unknown_name", "monthly"),
+    ],
+)
+def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> None:
+    reading = _read(question)
+    assert reading.intent is None
+    refusals = [one for one in reading.impossible if one.kind == kind]
+    assert any(word in one.text for one in refusals), reading
+
+
+_WORDS = """
+订单表 用户表 关联 按 月 汇总 金额 写入 只保留 排除 去重 前 3 的 和 ， 累计 补 0 没有数据 状态 paid join orders
+by month sum of amount top per where into and then exclude 彩虹 2024 最新 城市 每个 环比 not or > 'x
+"""
+
+
+@given(st.lists(st.sampled_from(_WORDS.split()), max_size=14), st.sampled_from(["", " "]))
+def test_any_words_end_in_an_intent_a_question_or_a_refusal(words: list[str], blank: str) -> None:
+    reading = _read(blank.join(words))
+    is_open = bool(reading.ambiguities or reading.impossible)
+    assert (reading.intent is None) == is_open
