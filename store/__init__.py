@@ -169,6 +169,8 @@ class RunHead:
         worker_id: the process that works on it.
         started_at: ISO 8601, UTC, milliseconds.
         key: the Idempotency-Key that the run was begun with.
+        request: what another worker needs to go on with it if this one dies, as JSON values; None
+            of runs that end with their worker. It comes back with lists and floats.
     """
 
     run_id: str
@@ -179,6 +181,7 @@ class RunHead:
     worker_id: str
     started_at: str
     key: str | None = None
+    request: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,7 @@ class RunRecord:
             answer the run works on, until it asks again or ends; else None.
         answer: in state `running`, the accepted answer to the question in `waiting`, as JSON gives
             it back.
+        takeovers: how many workers took it over since it was begun or answered.
     """
 
     head: RunHead
@@ -260,6 +264,7 @@ class RunRecord:
     is_abandoned: bool = False
     waiting: Waiting | None = None
     answer: Any = None
+    takeovers: int = 0
 
     @property
     def is_resumed(self) -> bool:
@@ -333,7 +338,9 @@ class Runs(Protocol):
         """
 
     async def take_over(self, run_id: str, worker_id: str) -> bool:
-        """Give this worker a resumed run whose lease ran out; false when the run is not one.
+        """Give this worker a running run whose lease ran out; false when the run is not one.
+
+        The caller knows how to go on with it: from its answer, or from its head's request.
 
         Frames that the former worker wrote stay, and `RunRecord.last_seq` counts them; its later
         writes are `taken`.
@@ -353,8 +360,8 @@ class Runs(Protocol):
         """
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
-        """Running runs of all users whose leases have run out; those that work on an answer can be
-        taken over.
+        """Running runs of all users whose leases have run out; those that work on an answer, or
+        have a request in their head, can be taken over.
         """
 
     async def end_abandoned(

@@ -40,7 +40,7 @@ _WRITE = f"SELECT unkept, is_lost FROM citu.write({', '.join(['%s'] * 23)})"
 _WRITE_RUNNING = f"SET LOCAL synchronous_commit = off; {_WRITE}"
 _IS_ABANDONED = "state = 'running' AND lease_until <= now()"
 _RECORD = "head, state, last_seq"
-_RESUMED_BY = "worker_id, waiting, answer"
+_RESUMED_BY = "worker_id, waiting, answer, takeovers"
 _FIND = f"""
 SELECT {_RECORD}, {_IS_ABANDONED}, {_RESUMED_BY} FROM citu.run
 WHERE run_key = %s AND user_key = %s AND expires_at > now()
@@ -78,6 +78,7 @@ _RESUME = """
 WITH resumed AS (
     UPDATE citu.run SET
         state = 'running', worker_key = %s, worker_id = %s, answer = %s, is_cancelling = false,
+        takeovers = 0,
         held_from = CASE state WHEN 'waiting' THEN last_seq ELSE held_from END,
         settled = CASE state WHEN 'waiting' THEN settled || interrupt_key ELSE settled END,
         lease_until = now() + %s * interval '1 second',
@@ -92,10 +93,10 @@ WHERE run_key = %s AND user_key = %s AND expires_at > now()
 """
 _TAKE_OVER = f"""
 UPDATE citu.run SET
-    worker_key = %s, worker_id = %s, held_from = last_seq,
+    worker_key = %s, worker_id = %s, held_from = last_seq, takeovers = takeovers + 1,
     lease_until = now() + %s * interval '1 second',
     expires_at = now() + %s * interval '1 second'
-WHERE run_key = %s AND answer IS NOT NULL AND {_IS_ABANDONED} AND expires_at > now() RETURNING 1
+WHERE run_key = %s AND {_IS_ABANDONED} AND expires_at > now() RETURNING 1
 """
 # What `citu.write` does with a turn, for one run that another than its worker ends (`ended`).
 _SAY = """
@@ -429,7 +430,6 @@ def _idempotency_key(user_id: str, name: str) -> bytes:
 
 
 def _record(row: Row) -> RunRecord:
-    head, state, last_seq, is_abandoned, worker_id, waiting, answer = row
-    return record_from_texts(
-        head, state, int(last_seq), is_abandoned == "t", worker_id, waiting, answer
-    )
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer, takeovers = row
+    about = (head, state, int(last_seq), is_abandoned == "t")
+    return record_from_texts(*about, worker_id, waiting, answer, int(takeovers))

@@ -68,7 +68,7 @@ def head_to_text(head: RunHead) -> str:
 
 def head_from_text(text: str | bytes) -> RunHead:
     """Return a head that was kept."""
-    return RunHead(**_known(RunHead, from_text(text)))
+    return RunHead(**_known(RunHead, plain_from_text(text)))
 
 
 def waiting_to_text(waiting: Waiting) -> str:
@@ -90,6 +90,7 @@ def record_from_texts(
     worker_id: str | bytes | None,
     waiting: str | bytes | None,
     answer: str | bytes | None,
+    takeovers: int,
 ) -> RunRecord:
     """Return a run that was kept. `worker_id` is given when another worker than the head's has the
     run.
@@ -102,6 +103,7 @@ def record_from_texts(
         is_abandoned=is_abandoned,
         waiting=None if waiting is None else Waiting(**_known(Waiting, plain_from_text(waiting))),
         answer=None if answer is None else plain_from_text(answer),
+        takeovers=takeovers,
     )
 
 

@@ -31,7 +31,7 @@ def run(run_key: str) -> str:
     A run that has asked its user also has `waiting` (JSON) and `interrupt` (its key) for the
     question that is open or whose answer it works on, `answer` (JSON), and `settled:<key>` for each
     question that was answered or that the run's end has closed. A run that another worker took over
-    has `worker_id` (JSON), and `held_from`, its `last_seq` then.
+    has `worker_id` (JSON), `held_from`, its `last_seq` then, and `takeovers`, how often that was.
     """
     return f"citu:run:{run_key}"
 

@@ -109,11 +109,12 @@ _FIND = Script(
     _NOW
     + _IS_ABANDONED
     + """
-local user, head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
-    'HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+local user, head, state, last_seq, worker_id, waiting, answer, takeovers = unpack(redis.call(
+    'HMGET', KEYS[2], 'user', 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer',
+    'takeovers'))
 if user ~= ARGV[2] then return false end
 local is_lost = state == 'running' and is_abandoned(ARGV[1])
-return {head, state, last_seq, is_lost and 1 or 0, worker_id, waiting, answer}
+return {head, state, last_seq, is_lost and 1 or 0, worker_id, waiting, answer, takeovers}
 """
 )
 _RENEW = Script(
@@ -152,7 +153,7 @@ end
 if known[2] == 'waiting' then
     redis.call('HSET', run, 'state', 'running', 'answer', answer, 'worker', worker,
         'worker_id', worker_id, 'held_from', known[6], 'settled:' .. interrupt, 1)
-    redis.call('HDEL', run, 'cancelling')
+    redis.call('HDEL', run, 'cancelling', 'takeovers')
 elseif known[4] ~= worker or known[5] ~= answer then
     return 'answered'
 end
@@ -168,9 +169,10 @@ _TAKE_OVER = Script(
     + """
 local leases, run, frames = unpack(KEYS)
 local key, worker, worker_id, lease, run_ttl = unpack(ARGV)
-local known = redis.call('HMGET', run, 'state', 'answer', 'last_seq')
-if known[1] ~= 'running' or not known[2] or not is_abandoned(key) then return 0 end
-redis.call('HSET', run, 'worker', worker, 'worker_id', worker_id, 'held_from', known[3])
+local known = redis.call('HMGET', run, 'state', 'last_seq')
+if known[1] ~= 'running' or not is_abandoned(key) then return 0 end
+redis.call('HSET', run, 'worker', worker, 'worker_id', worker_id, 'held_from', known[2])
+redis.call('HINCRBY', run, 'takeovers', 1)
 redis.call('PEXPIRE', run, run_ttl)
 redis.call('PEXPIRE', frames, run_ttl)
 redis.call('ZADD', leases, now + lease * 1000, key)
@@ -200,10 +202,12 @@ _ABANDONED = Script(
     + """
 local abandoned = {}
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do
-    local head, state, last_seq, worker_id, waiting, answer = unpack(redis.call(
-        'HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer'))
+    local head, state, last_seq, worker_id, waiting, answer, takeovers = unpack(redis.call(
+        'HMGET', ARGV[1] .. key, 'head', 'state', 'last_seq', 'worker_id', 'waiting', 'answer',
+        'takeovers'))
     if state == 'running' then
-        abandoned[#abandoned + 1] = {head, state, last_seq, 1, worker_id, waiting, answer}
+        abandoned[#abandoned + 1] = {
+            head, state, last_seq, 1, worker_id, waiting, answer, takeovers}
     else
         redis.call('ZREM', KEYS[1], key)
     end
@@ -426,7 +430,6 @@ def _run_keys(digest: str) -> list[str]:
 
 
 def _record(values: list[Any]) -> RunRecord:
-    head, state, last_seq, is_abandoned, worker_id, waiting, answer = values
-    return record_from_texts(
-        head, state.decode(), int(last_seq), bool(is_abandoned), worker_id, waiting, answer
-    )
+    head, state, last_seq, is_abandoned, worker_id, waiting, answer, takeovers = values
+    about = (head, state.decode(), int(last_seq), bool(is_abandoned))
+    return record_from_texts(*about, worker_id, waiting, answer, int(takeovers or 0))

@@ -4,8 +4,11 @@ The runner (`agent.runs`) serves any flow and knows no node's name. A new one is
 `agent/flows/ask/` with an implementation of `Flow`, and a line in `FLOWS` of `agent.bootstrap`.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -17,6 +20,8 @@ from agent.question import Question
 from common.errors import CituError
 from common.text import Text
 from common.values import Turn
+
+_VERSION_CHARS = 16
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,23 @@ class FlowFailure:
     node: str
 
 
+@dataclass(frozen=True)
+class Durability:
+    """Says that runs of a flow outlive their workers; its graph needs a checkpointer.
+
+    Each node may run again when its worker dies meanwhile, so it must be safe to run twice.
+
+    Attributes:
+        state_version: number of the state's schema; a state that older checkpoints don't fit needs
+            a new one.
+        fitting: versions of earlier graphs whose checkpoints this graph can go on from, see
+            `graph_version`.
+    """
+
+    state_version: int
+    fitting: frozenset[str] = frozenset()
+
+
 class Flow(Protocol):
     """One way of answering questions; each process makes one.
 
@@ -81,6 +103,7 @@ class Flow(Protocol):
         most_steps: nodes that one run may pass, each time counted; LangGraph's recursion limit.
         deadline_s: seconds of work until the answer or the next question to the user; each answer
             of the user starts them again.
+        durability: None ends a run with its worker, unless it works on an answer of its user.
     """
 
     name: str
@@ -88,6 +111,7 @@ class Flow(Protocol):
     last_node: str
     most_steps: int
     deadline_s: float
+    durability: Durability | None
 
     @property
     def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -120,6 +144,23 @@ def checkpointer_of(flow: Flow) -> BaseCheckpointSaver[Any] | None:
     """Return the checkpointer of the flow's graph; None when it has none."""
     saver = flow.graph.checkpointer
     return saver if isinstance(saver, BaseCheckpointSaver) else None
+
+
+def graph_version(flow: Flow) -> str:
+    """Return a digest of the graph's nodes and edges and of its state's version.
+
+    Runs go on only in a graph of the version that they stopped in.
+    """
+    state_version = flow.durability.state_version if flow.durability is not None else 0
+    return _digest_of(flow.graph, state_version)
+
+
+@lru_cache(maxsize=64)
+def _digest_of(graph: CompiledStateGraph[Any, Any, Any, Any], state_version: int) -> str:
+    drawing = graph.get_graph()
+    edges = sorted((edge.source, edge.target) for edge in drawing.edges)
+    described = json.dumps([sorted(drawing.nodes), edges, state_version])
+    return hashlib.sha256(described.encode()).hexdigest()[:_VERSION_CHARS]
 
 
 @dataclass(frozen=True)

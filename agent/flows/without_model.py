@@ -27,6 +27,7 @@ class WithoutModel:
         self.last_node = inner.last_node
         self.most_steps = inner.most_steps
         self.deadline_s = inner.deadline_s
+        self.durability = inner.durability
         self.graph = inner.graph
         self.start = inner.start
         self.context = inner.context

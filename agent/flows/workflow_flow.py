@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from agent.extensions.points import WorkflowHandler
-from agent.flows.flow import FlowAnswer, FlowFailure, StepDescription, StepLabel
+from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepDescription, StepLabel
 from agent.flows.kept_turns import turn_of
 from agent.progress import Write
 from agent.question import Question
@@ -91,6 +91,7 @@ class WorkflowFlow:
     name = "workflow"
     labels: Mapping[str, StepLabel] = {_NODE: _LABEL}
     last_node = _NODE
+    durability: Durability | None = None
     most_steps = 1
 
     def __init__(

@@ -3,7 +3,7 @@
 A worker renews the leases of its runs. A run whose lease ran out is abandoned: the first worker
 that notices ends it with an error, so that nobody waits for an answer that will never come. A run
 that went on after the user's answer is taken over instead, because its graph is in the store and
-the user's answer would be lost otherwise.
+the user's answer would be lost otherwise; so is any run of a flow that is durable.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from agent.runs.events import error_event
 from agent.runs.live_run import LiveRun
-from agent.runs.pauses import GivenAnswer, Resumption
+from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from common.errors import StoreUnavailable, WorkerLost
 from store import EventFrame, RunRecord, Runs
 from store.journal import Journal
@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 # At most, between two renewals; a cancellation from another worker may take as long to arrive
 _BEAT_S = 1.0
 _BEATS_PER_LEASE = 4  # at least
+_MOST_TAKEOVERS = 20  # from one answer to the next: a run may be what its workers die of
 
 
 def lease_for(cut_off_s: float) -> float:
@@ -40,7 +41,7 @@ class Leases:
         live: this process's runs by their ids.
         worker_id: this process in the store.
         lease_s: seconds without renewal after which the store counts a run as abandoned.
-        knows: whether there is a flow of that name.
+        can_go_on: whether there is a flow of that name, whose graph fits that version.
         go_on: goes on with an abandoned run that this process has taken over.
     """
 
@@ -52,8 +53,8 @@ class Leases:
         worker_id: str,
         lease_s: float,
         *,
-        knows: Callable[[str], bool],
-        go_on: Callable[[RunRecord, Resumption], Awaitable[object]],
+        can_go_on: Callable[[str, str | None], bool],
+        go_on: Callable[[RunRecord, Resumption | Beginning], Awaitable[object]],
     ) -> None:
         self._runs = runs
         self._journal = journal
@@ -61,7 +62,7 @@ class Leases:
         self._worker_id = worker_id
         self._lease_s = lease_s
         self._beat_s = min(_BEAT_S, lease_s / _BEATS_PER_LEASE)
-        self._knows = knows
+        self._can_go_on = can_go_on
         self._go_on = go_on
         self._beating: asyncio.Task[None] | None = None
         # By the loop's clock, when each abandoned run was first seen.
@@ -111,7 +112,7 @@ class Leases:
             await self.take_care_of(record)
 
     async def take_care_of(self, record: RunRecord) -> bool:
-        """Take over a lost run that was working on a user's answer, and end any other lost run.
+        """Take over a lost run that can go on, and end any other lost run.
 
         Return false when the run is not lost.
         """
@@ -139,19 +140,34 @@ class Leases:
         first_seen = self._suspects.setdefault(record.head.run_id, now)
         return now - first_seen >= self._lease_s
 
-    def _resumption(self, record: RunRecord) -> Resumption | None:
-        """Return where the run goes on; None without an answer that this version can read."""
-        asked = record.waiting
-        if asked is None or not self._knows(asked.flow):
+    def _resumption(self, record: RunRecord) -> Resumption | Beginning | None:
+        """Return from where the run goes on; None when it can't, or not in this version."""
+        if record.takeovers >= _MOST_TAKEOVERS:
             return None
         try:
-            return Resumption.of(asked.request, GivenAnswer.from_json(record.answer))
+            return self._answered(record) if record.waiting is not None else self._begun(record)
         # Whatever another version wrote, the run must end, and others be looked at.
         except Exception:  # noqa: BLE001
             _log.exception(
                 "what a run goes on from can't be read", extra={"run_id": record.head.run_id}
             )
             return None
+
+    def _answered(self, record: RunRecord) -> Resumption | None:
+        asked = record.waiting
+        assert asked is not None, "the run works on an answer"
+        if not self._can_go_on(asked.flow, asked.request.get("graph_version")):
+            return None
+        return Resumption.of(asked.request, GivenAnswer.from_json(record.answer))
+
+    def _begun(self, record: RunRecord) -> Beginning | None:
+        if record.head.request is None:
+            return None
+        beginning = Beginning.from_json(record.head.request)
+        flow = beginning.question.agent
+        if flow is None or not self._can_go_on(flow, beginning.graph_version):
+            return None
+        return beginning
 
     async def _mark_lost(self, record: RunRecord) -> None:
         event = error_event(WorkerLost(), record.head)

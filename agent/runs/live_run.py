@@ -13,7 +13,14 @@ from contextlib import suppress
 from agent.runs.events import Event, error_event, stored_event, with_warning
 from agent.runs.pauses import Pause
 from common import runtime
-from common.errors import INTERNAL_ERROR_TEXT, Cancelled, InternalError, StoreUnavailable
+from common.errors import (
+    ENDING_TEXT,
+    INTERNAL_ERROR_TEXT,
+    Cancelled,
+    InternalError,
+    ServiceEnding,
+    StoreUnavailable,
+)
 from common.text import Text
 from store import (
     EventFrame,
@@ -157,8 +164,10 @@ class LiveRun:
             await self._change()
 
     async def last(self) -> Event:
-        """Wait for the last event."""
+        """Wait for the last event; an error when another worker will go on with the run."""
         while self._last is None:
+            if self._is_abandoned:
+                return error_event(ServiceEnding(ENDING_TEXT), self.head)
             await self._change()
         return self._last
 
@@ -181,12 +190,13 @@ class LiveRun:
                 await self._ending
 
     def _is_left_behind(self, event: Event) -> bool:
-        """Tell whether the process ends while the run works on an answer.
+        """Tell whether the process ends while the run can be taken over.
 
-        Another worker then takes the run over and loses nothing.
+        Another worker then goes on with it and loses nothing.
         """
         is_cancelled = event.type == "error" and event.code == Cancelled.code
-        return self._is_resumed and is_cancelled and runtime.is_ending()
+        is_known = self.head.request is not None and self._kept > 0
+        return (self._is_resumed or is_known) and is_cancelled and runtime.is_ending()
 
     def _take(self, event: Event) -> None:
         if event.is_last:

@@ -1,4 +1,4 @@
-"""The state of a run that waits for the user, from which any worker can go on."""
+"""What is kept of a run so that any worker can go on with it: where it waits, how it was begun."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -23,6 +23,7 @@ class Pause:
         answers: how many answers the run got before.
         mark: the position of its graph, see `mark_of`.
         timings_ms: how long its nodes have worked so far, and `total`; waiting does not count.
+        graph_version: of the graph that stopped; None of a pause that an older version kept.
     """
 
     question: Question
@@ -30,6 +31,7 @@ class Pause:
     answers: int
     mark: str
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    graph_version: str | None = None
 
     @property
     def interrupt_id(self) -> str:
@@ -50,16 +52,13 @@ class Pause:
         The run may have waited through an upgrade: what an older version did not write has its
         default, and what this one does not know is left out.
         """
-        known = {field.name for field in fields(Question)}
-        asked = {name: value for name, value in kept["question"].items() if name in known}
-        asked["actor"] = actor
-        asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
         return cls(
-            question=Question(**asked),
+            question=_question(kept["question"], actor),
             graph_interrupt=kept["graph_interrupt"],
             answers=kept["answers"],
             mark=kept["mark"],
             timings_ms=kept.get("timings_ms", {}),
+            graph_version=kept.get("graph_version"),
         )
 
 
@@ -77,12 +76,7 @@ class GivenAnswer:
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "GivenAnswer":
         """Read what `to_json` gave."""
-        actor = kept["actor"]
-        vouched = actor.get("is_vouched_for", False)  # an older version did not say
-        return cls(
-            kept["value"],
-            Actor(actor["user_id"], tuple(actor["groups"]), actor["acts_for_others"], vouched),
-        )
+        return cls(kept["value"], _actor(kept["actor"]))
 
 
 @dataclass(frozen=True)
@@ -96,6 +90,48 @@ class Resumption:
     def of(cls, asked: Mapping[str, Any], given: GivenAnswer) -> "Resumption":
         """Return the pause that `Pause.to_json` gave, with its answer."""
         return cls(Pause.from_json(asked, given.actor), given.value)
+
+    @property
+    def question(self) -> Question:
+        """What was asked, with the rights of who answered."""
+        return self.pause.question
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a run was begun with: another worker goes on from it until the run asks its user.
+
+    Attributes:
+        question: names its flow.
+        graph_version: of the graph that was begun.
+    """
+
+    question: Question
+    graph_version: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the store keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "Beginning":
+        """Read what `to_json` gave; the run goes on with the rights that it was begun with."""
+        asked = kept["question"]
+        return cls(_question(asked, _actor(asked["actor"])), kept["graph_version"])
+
+
+def _question(kept: Mapping[str, Any], actor: Actor) -> Question:
+    """Read a question, of which another version may have written more or less than there is."""
+    known = {field.name for field in fields(Question)}
+    asked = {name: value for name, value in kept.items() if name in known}
+    asked["actor"] = actor
+    asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
+    return Question(**asked)
+
+
+def _actor(kept: Mapping[str, Any]) -> Actor:
+    vouched = kept.get("is_vouched_for", False)  # an older version did not say
+    return Actor(kept["user_id"], tuple(kept["groups"]), kept["acts_for_others"], vouched)
 
 
 async def mark_of(saver: BaseCheckpointSaver[Any], config: RunnableConfig) -> str:

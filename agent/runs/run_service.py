@@ -15,7 +15,7 @@ from agent.runs.idempotency import IdempotencyKeys
 from agent.runs.kept_runs import PAGE, all_frames, last_event
 from agent.runs.leases import Leases
 from agent.runs.live_run import LiveRun
-from agent.runs.pauses import GivenAnswer, Resumption
+from agent.runs.pauses import Beginning, GivenAnswer, Resumption
 from agent.runs.runner import Runner
 from common.actor import Actor, caller_id_of, charged_to
 from common.after_fork import restart_after_fork
@@ -23,7 +23,7 @@ from common.answer_check import check_answer
 from common.errors import CANCELLED_TEXT, Cancelled, Conflict, NotFound, StoreUnavailable
 from common.runtime import is_ending
 from common.text import Text
-from store import EventFrame, RunHead, RunRecord, Store
+from store import EventFrame, RunHead, RunRecord, Store, Waiting
 from store.journal import Journal
 from store.trouble import UNREACHABLE
 
@@ -47,6 +47,11 @@ _ANSWERED = Text(
 _NO_FLOW = Text(
     "提出这个问题的流程已不存在：请取消这次运行，重新提问。",
     "What asked this question is no longer part of the service: cancel the run and ask again.",
+)
+_OTHER_GRAPH = Text(
+    "提出这个问题后流程已随升级改变，无法从这里继续：请取消这次运行，重新提问。",
+    "The flow was changed by an upgrade after it asked this, and can't go on from here: cancel the "
+    "run and ask again.",
 )
 
 
@@ -88,7 +93,7 @@ class RunService:
             self._live,
             self._worker_id,
             self._lease_s,
-            knows=self._runner.knows,
+            can_go_on=self._runner.can_go_on,
             go_on=self._take_over,
         )
         self._clearing: set[asyncio.Task[None]] = set()
@@ -128,6 +133,7 @@ class RunService:
             on_end: called when the last event can be read.
         """
         self.watch_over()
+        beginning = self._runner.beginning_of(question)
         head = RunHead(
             run_id=question.run_id,
             user_id=question.owner,
@@ -137,12 +143,14 @@ class RunService:
             worker_id=self._worker_id,
             started_at=question.asked_at,
             key=key,
+            request=beginning.to_json() if beginning is not None else None,
         )
         return self._work(
             question,
             head,
             on_end,
-            is_watched=is_watched,
+            # What outlives its worker is kept from its first event on.
+            is_watched=is_watched or beginning is not None,
             outlives_readers=outlives_readers,
             grace_s=grace_s,
         )
@@ -156,13 +164,15 @@ class RunService:
         is_watched: bool = True,
         outlives_readers: bool = True,
         grace_s: float = 0.0,
-        resumed: Resumption | None = None,
+        resumed: Resumption | Beginning | None = None,
         earlier: Sequence[EventFrame] = (),
     ) -> LiveRun:
-        """Run the flow in this process, from the question or from the user's answer."""
+        """Run the flow in this process: from the question, from the user's answer, or from where
+        a worker that is gone had come.
+        """
 
         def on_kept() -> None:
-            if resumed is not None:
+            if isinstance(resumed, Resumption):
                 self._accepting.discard((question.run_id, resumed.pause.interrupt_id))
             self._forget(run, self._runner.keeps_state(question))
 
@@ -362,7 +372,7 @@ class RunService:
         record = await self._waiting_record(actor.owner, run_id)
         asked = record.waiting
         if record.state == "waiting" and asked is not None and asked.interrupt_id == interrupt_id:
-            self._check(await last_event(self._store.runs, record), asked.flow, answer)
+            self._check(await last_event(self._store.runs, record), asked, answer)
         # Read the frames first: once the answer is accepted, nothing may fail before the run goes
         # on.
         earlier = await all_frames(self._store.runs, record)
@@ -404,32 +414,33 @@ class RunService:
                 raise NotFound(_NEVER_ASKED)
             raise Conflict(_ANSWERED, run_id=run_id, retryable=False)
 
-    def _check(self, question: Event | None, flow: str, answer: Any) -> None:
+    def _check(self, question: Event | None, asked: Waiting, answer: Any) -> None:
         if question is None:
             raise NotFound(_NEVER_ASKED)
-        if not self._runner.knows(flow):
-            raise Conflict(_NO_FLOW, run_id=question.data["run_id"], retryable=False)
+        if not self._runner.can_go_on(asked.flow, asked.request.get("graph_version")):
+            reason = _OTHER_GRAPH if self._runner.knows(asked.flow) else _NO_FLOW
+            raise Conflict(reason, run_id=question.data["run_id"], retryable=False)
         # Parse the event again, because an answer has floats for fractions where a stored event has
         # Decimals.
         check_answer(json.loads(question.rendered)["data"], answer)
 
-    async def _take_over(self, record: RunRecord, resumed: Resumption) -> None:
-        """Go on with a run whose worker is gone, charged to the user who answered."""
+    async def _take_over(self, record: RunRecord, resumed: Resumption | Beginning) -> None:
+        """Go on with a run whose worker is gone, charged to the user who asked or answered."""
         earlier = await all_frames(self._store.runs, record)
-        with charged_to(caller_id_of(resumed.pause.question.actor, None)):
+        with charged_to(caller_id_of(resumed.question.actor, None)):
             self._go_on(record, resumed, earlier, on_end=lambda: None)
 
     def _go_on(
         self,
         record: RunRecord,
-        resumed: Resumption,
+        resumed: Resumption | Beginning,
         earlier: Sequence[EventFrame],
         on_end: Callable[[], None],
     ) -> LiveRun:
         """Go on from where the graph stands; this process holds the run's lease."""
         self.watch_over()
         head = replace(record.head, worker_id=self._worker_id)
-        return self._work(resumed.pause.question, head, on_end, resumed=resumed, earlier=earlier)
+        return self._work(resumed.question, head, on_end, resumed=resumed, earlier=earlier)
 
     # --------------------------------------------------------------------------
     # Idempotency-Keys, and runs by their ids

@@ -23,13 +23,19 @@ from agent.extensions.points import (
     LifecycleHook,
     ObservabilityProvider,
 )
-from agent.flows.flow import Flow, FlowFailure, StepDescription, checkpointer_of
+from agent.flows.flow import (
+    Flow,
+    FlowFailure,
+    StepDescription,
+    checkpointer_of,
+    graph_version,
+)
 from agent.flows.kept_turns import failed_turn
 from agent.flows.workflow_flow import WorkflowFlow
 from agent.progress import StepResult, ToolStep
 from agent.question import Question
 from agent.runs.events import Event
-from agent.runs.pauses import Pause, Resumption, mark_of
+from agent.runs.pauses import Beginning, Pause, Resumption, mark_of
 from common import timestamps
 from common.envelope import error_data
 from common.errors import (
@@ -93,9 +99,29 @@ class Runner:
         """Tell whether the question's graph keeps its state in the store while it runs."""
         return checkpointer_of(self._flow_of(question)) is not None
 
+    def beginning_of(self, question: Question) -> Beginning | None:
+        """Return what is kept of the question if its run outlives its worker, else None."""
+        flow = self._flow_of(question)
+        if flow.durability is None:
+            return None
+        return Beginning(replace(question, agent=flow.name), graph_version(flow))
+
     def knows(self, flow: str) -> bool:
         """Tell whether there is a flow of that name."""
         return flow in self._flows
+
+    def can_go_on(self, flow: str, version: str | None) -> bool:
+        """Tell whether there is a flow of that name, whose graph goes on where `version` stopped.
+
+        Args:
+            version: None of runs that an older version of the service began.
+        """
+        known = self._flows.get(flow)
+        if known is None:
+            return False
+        if version is None or version == graph_version(known):
+            return True
+        return known.durability is not None and version in known.durability.fitting
 
     def _flow_of(self, question: Question) -> Flow:
         if self._workflow is not None and self._workflow.claims(question):
@@ -103,7 +129,7 @@ class Runner:
         return self._flows[question.agent or self._default]
 
     async def answer(
-        self, question: Question, show: Show, resumed: Resumption | None = None
+        self, question: Question, show: Show, resumed: Resumption | Beginning | None = None
     ) -> None:
         """Show events while the question is answered; never raise, end in exactly one last event.
 
@@ -111,7 +137,8 @@ class Runner:
         Cancelling the task stops the model call and the SQL; the last event then says `cancelled`.
 
         Args:
-            resumed: the answer with which a waiting run goes on; None for a new run.
+            resumed: the answer with which a waiting run goes on, or the beginning of a run whose
+                worker died before it asked anything; None for a new run.
         """
 
         async def end(event: Event) -> None:
@@ -125,7 +152,8 @@ class Runner:
             await asyncio.sleep(0)
 
         flow = self._flow_of(question)
-        run = _Run(flow, question, show, end, resumed.pause.timings_ms if resumed else {})
+        timings_ms = resumed.pause.timings_ms if isinstance(resumed, Resumption) else {}
+        run = _Run(flow, question, show, end, timings_ms)
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s):
@@ -136,7 +164,9 @@ class Runner:
         if error is not None and not run.is_over:
             await end(run.failed(error, run.node))
 
-    async def _observed(self, run: "_Run", question: Question, resumed: Resumption | None) -> None:
+    async def _observed(
+        self, run: "_Run", question: Question, resumed: Resumption | Beginning | None
+    ) -> None:
         """Run the flow within a span, with the hooks before it."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
             if resumed is None:
@@ -200,7 +230,7 @@ class _Run:
         self.node: str | None = None
         self.is_over = False
 
-    async def go(self, resumed: Resumption | None) -> None:
+    async def go(self, resumed: Resumption | Beginning | None) -> None:
         """Run the graph, showing its progress and the last event; raise what nodes raise."""
         config, begin = await self._beginning(resumed)
         interrupts: tuple[Interrupt, ...] = ()
@@ -230,7 +260,9 @@ class _Run:
                 else self._terminal()
             )
 
-    async def _beginning(self, resumed: Resumption | None) -> tuple[RunnableConfig, Any]:
+    async def _beginning(
+        self, resumed: Resumption | Beginning | None
+    ) -> tuple[RunnableConfig, Any]:
         """Return the graph's configuration and input.
 
         The input is the question, an answer, or None to go on from its checkpoint.
@@ -243,6 +275,10 @@ class _Run:
         config["configurable"] = {"thread_id": self._question.run_id}
         if resumed is None:
             return config, self._state
+        if isinstance(resumed, Beginning):
+            # Without a checkpoint, its worker died before the first node began.
+            has_begun = await saver.aget_tuple(config) is not None
+            return config, None if has_begun else self._state
         if resumed.pause.mark == await mark_of(saver, config):
             return config, Command(resume={resumed.pause.graph_interrupt: resumed.answer})
         # The graph has the answer already: another worker gave it before it died.
@@ -317,15 +353,20 @@ class _Run:
         return Event("error", message, lambda: data, error.code, turn=turn)
 
     async def _asked(
-        self, asked: Interrupt, resumed: Resumption | None, config: RunnableConfig
+        self, asked: Interrupt, resumed: Resumption | Beginning | None, config: RunnableConfig
     ) -> Event:
         """Return the last event of a run that waits for the user."""
         saver = checkpointer_of(self._flow)
         assert saver is not None, "only a graph with a checkpointer can be interrupted"
-        answers = resumed.pause.answers + 1 if resumed else 0
+        answers = resumed.pause.answers + 1 if isinstance(resumed, Resumption) else 0
         question = replace(self._question, agent=self._flow.name)
         pause = Pause(
-            question, asked.id, answers, await mark_of(saver, config), self._all_timings()
+            question,
+            asked.id,
+            answers,
+            await mark_of(saver, config),
+            self._all_timings(),
+            graph_version(self._flow),
         )
         data = {
             **asked.value,

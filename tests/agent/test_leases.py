@@ -61,7 +61,7 @@ def test_a_killed_worker_s_run_ends_within_the_documented_time(cut_off_s: float)
             {},
             "w",
             lease_s,
-            knows=lambda _: False,
+            can_go_on=lambda *_: False,
             go_on=cast(Any, None),
         )
         leases.start()

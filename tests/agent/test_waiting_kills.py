@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
+import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     BaseCheckpointSaver,
@@ -22,6 +23,7 @@ from langgraph.checkpoint.base import (
 
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext, Behaviour
+from agent.flows.flow import Durability
 from agent.progress import Write
 from agent.question import Question
 from agent.runs.run_service import RunService, RunView
@@ -150,8 +152,15 @@ class Told:
     failures: int = 0
 
 
+class DurableSurveyFlow(SurveyFlow):
+    """The same, taken over from its beginning on."""
+
+    durability = Durability(1)
+
+
+@pytest.mark.parametrize("kind", [SurveyFlow, DurableSurveyFlow])
 def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
-    place: StoreServer, opened: Opener, make_database: Callable[[str], str]
+    place: StoreServer, opened: Opener, make_database: Callable[[str], str], kind: type[SurveyFlow]
 ) -> None:
     database, rules = opened(make_database(GAUGES)), OfflineSkills()
 
@@ -159,7 +168,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
         def new_context(_question: Question, _write: Write) -> AskContext:
             return AskContext(database, rules, rules, Behaviour())
 
-        flow = SurveyFlow(FlowDependencies(Settings(), new_context, None, store))
+        flow = kind(FlowDependencies(Settings(), new_context, None, store))
         return RunService(
             Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s
         )
@@ -196,7 +205,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
             assert told.taken == 0, said  # nobody has heard of the run yet
             continue
         assert told.sequence == tuple(range(1, len(told.sequence) + 1)), said
-        if told.end["type"] == "completed":
+        if kind is DurableSurveyFlow or told.end["type"] == "completed":
             assert (told.end["response"], told.turns) == ("gauge 1, gauge 2", 1), said
         else:
             assert (told.end["error_type"], told.end["retryable"], told.taken) == (

@@ -13,15 +13,19 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from agent.flows.flow import (
+    Durability,
     FlowAnswer,
     FlowFailure,
     StepDescription,
     StepLabel,
     UserQuestion,
     ask_user,
+    graph_version,
 )
 from agent.progress import Write
 from agent.question import Question
+from agent.runs.events import Event
+from agent.runs.pauses import Beginning
 from agent.runs.run_service import RunService, RunView
 from agent.runs.runner import Runner
 from common.actor import ANONYMOUS, NOBODY
@@ -80,24 +84,28 @@ class AskingFlow:
     """Implements `agent.flows.flow.Flow`."""
 
     name = "asking"
-    labels: Mapping[str, StepLabel] = dict.fromkeys(("left", "right", "inside", "last"), _LABEL)
+    labels: Mapping[str, StepLabel]
     last_node = "last"
     most_steps = 10
     deadline_s = 30.0
 
-    def __init__(self, store: Store) -> None:
-        inside: StateGraph[Any, Any, Any, Any] = StateGraph(Inner)
-        inside.add_node(ask_inside)
-        inside.add_edge(START, "ask_inside")
+    def __init__(
+        self, store: Store, inside: str = "inside", durability: Durability | None = None
+    ) -> None:
+        self.durability = durability
+        self.labels = dict.fromkeys(("left", "right", inside, "last"), _LABEL)
+        asking: StateGraph[Any, Any, Any, Any] = StateGraph(Inner)
+        asking.add_node(ask_inside)
+        asking.add_edge(START, "ask_inside")
         graph: StateGraph[Any, Any, Any, Any] = StateGraph(State)
         graph.add_node(left)
         graph.add_node(right)
-        graph.add_node("inside", inside.compile())
+        graph.add_node(inside, asking.compile())
         graph.add_node(last)
         for node in ("left", "right"):
             graph.add_edge(START, node)
-        graph.add_edge(["left", "right"], "inside")
-        graph.add_edge("inside", "last")
+        graph.add_edge(["left", "right"], inside)
+        graph.add_edge(inside, "last")
         graph.add_edge("last", END)
         self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(
             checkpointer=store.checkpoints
@@ -206,10 +214,21 @@ def test_a_graph_that_raises_after_an_answer_ends_the_run(place: StoreServer) ->
     asyncio.run(scenario())
 
 
-def test_a_flow_that_is_gone_refuses_the_answer_and_keeps_the_run(place: StoreServer) -> None:
+UPGRADES: Mapping[str, Callable[[Store], list[AskingFlow]]] = {
+    "the flow is gone": lambda _: [],
+    "a node is renamed": lambda store: [AskingFlow(store, "within")],
+    "the state is another": lambda store: [AskingFlow(store, durability=Durability(2))],
+}
+
+
+@pytest.mark.parametrize("upgrade", UPGRADES)
+def test_a_flow_that_an_upgrade_changed_refuses_the_answer_and_keeps_the_run(
+    place: StoreServer, upgrade: str
+) -> None:
     async def scenario() -> None:
         store = place.open()
-        service, upgraded = desk_of(store, AskingFlow(store)), desk_of(store)
+        service = desk_of(store, AskingFlow(store))
+        upgraded = desk_of(store, *UPGRADES[upgrade](store))
         question = Question("q")
         service.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
         view = await next_stop(service, question.run_id)
@@ -225,6 +244,58 @@ def test_a_flow_that_is_gone_refuses_the_answer_and_keeps_the_run(place: StoreSe
         await store.aclose()
 
     asyncio.run(scenario())
+
+
+def test_a_graph_goes_on_from_versions_that_it_fits(place: StoreServer) -> None:
+    async def scenario(store: Store) -> None:
+        before = AskingFlow(store)
+        fitting = Durability(2, frozenset({graph_version(before)}))
+        service, upgraded = desk_of(store, before), desk_of(store, AskingFlow(store, "in", fitting))
+        question = Question("q")
+        service.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
+        view = await next_stop(service, question.run_id)
+        assert view.last is not None
+        asked, given = view.last.data["interrupt_id"], ANSWERS[view.last.data["prompt"]]
+        await upgraded.resume(NOBODY, question.run_id, asked, given, on_end=lambda: None)
+        view = await next_stop(upgraded, question.run_id, view.record.last_seq)
+        assert view.record.state == "waiting"
+        for each in (service, upgraded):
+            await each.aclose()
+
+    play(scenario, place.open())
+
+
+@pytest.mark.parametrize(
+    ("takes_over", "state"),
+    [
+        (AskingFlow, "waiting"),
+        (lambda store, **kept: AskingFlow(store, "within", **kept), "error"),
+    ],
+)
+def test_a_lost_run_goes_on_only_in_the_graph_that_began_it(
+    place: StoreServer, takes_over: Callable[..., AskingFlow], state: str
+) -> None:
+    """Its worker died right after its first write."""
+
+    async def scenario(store: Store) -> None:
+        durability = Durability(1)
+        version = graph_version(AskingFlow(store, durability=durability))
+        question = Question("q", agent="asking")
+        request = Beginning(question, version).to_json()
+        head = replace(head_of(question.run_id), request=request)
+        first = Event("progress", "", dict).rendered
+        await store.runs.write([RunWrite(head, (EventFrame(1, first),))])
+        service = desk_of(store, takes_over(store, durability=durability), lease_s=0.1)
+        service.watch_over()
+
+        async def has_stopped() -> bool:
+            found = await store.runs.find(ANONYMOUS, question.run_id)
+            return found is not None and found.state == state
+
+        await until(has_stopped)
+        await service.aclose()
+
+    play(scenario, place.open(lease_s=0.1))
 
 
 def head_of(run_id: str) -> RunHead:

@@ -875,7 +875,7 @@ def test_a_resumed_run_outlives_its_worker(place: StoreServer, user: str) -> Non
         assert sorted(taken_over) == [False, False, False, True]
         winner = f"three {taken_over.index(True)}"
         assert await known(patient, about) == replace(
-            found, head=by(about, winner), is_abandoned=False
+            found, head=by(about, winner), is_abandoned=False, takeovers=1
         )
         assert not await patient.runs.end_abandoned(about, EventFrame(4, b"{}"))
         # A worker that counted as dead comes back: its earlier writes are there, new ones are not
@@ -904,14 +904,27 @@ def answered_by(about: RunHead, seq: int) -> RunWrite:
     return RunWrite(about, frames(seq, seq), RunEnd("completed", turn(about.run_id)))
 
 
-def test_only_a_run_with_an_answer_can_be_taken_over(place: StoreServer, user: str) -> None:
+def test_only_an_abandoned_run_can_be_taken_over(place: StoreServer, user: str) -> None:
     async def scenario(patient: Store, hasty: Store) -> None:
-        never_asked, asked_again, ended = head(user), head(user), head(user)
+        request = {"question": {"parameters": {"ratio": 0.5, "keys": ["键", None]}}}
+        never_asked = replace(head(user), request=request)
+        asked_again, ended = head(user), head(user)
         await hasty.runs.write(
             [RunWrite(never_asked, frames(1, 2)), asking(asked_again, "q1"), asking(ended, "q1")]
         )
-        await abandoned(patient, never_asked)
-        assert not await patient.runs.take_over(never_asked.run_id, "another")
+        found = await abandoned(patient, never_asked)
+        assert found == RunRecord(never_asked, "running", 2, is_abandoned=True)
+        assert isinstance((found.head.request or {})["question"]["parameters"]["ratio"], float)
+        assert await patient.runs.take_over(never_asked.run_id, "another")
+        assert not await patient.runs.take_over(never_asked.run_id, "a third")
+        held = by(never_asked, "another")
+        assert await known(patient, never_asked) == RunRecord(held, "running", 2, takeovers=1)
+        assert dict(await hasty.runs.write([RunWrite(never_asked, frames(3, 3))])) == {
+            never_asked.run_id: "taken"
+        }
+        await patient.runs.write([asking(held, "q1", 3, 3)])
+        assert await patient.runs.resume(user, held.run_id, "q1", "yes", "another") == "resumed"
+        assert (await known(patient, held)).takeovers == 0
         for about in (asked_again, ended):
             assert await hasty.runs.resume(user, about.run_id, "q1", "yes", "worker") == "resumed"
         await hasty.runs.write([asking(asked_again, "q2", 3, 3)])
@@ -1002,7 +1015,7 @@ def test_a_question_survives_a_server_that_is_stopped_dead(place: StoreServer, u
                 about, "waiting", 2, waiting=question("q")
             )
         for about, worker_id in ((resumed, "two"), (taken_over, "three")):
-            record = replace(await known(store, about), is_abandoned=False)
+            record = replace(await known(store, about), is_abandoned=False, takeovers=0)
             assert record == RunRecord(
                 by(about, worker_id), "running", 2, waiting=question("q"), answer="yes"
             )

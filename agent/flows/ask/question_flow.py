@@ -7,7 +7,7 @@ from agent.flows.ask.context import AskContext
 from agent.flows.ask.graph import LAST_NODE, NODES, Graph, compiled_graph
 from agent.flows.ask.labels import LABELS
 from agent.flows.ask.state import AskInput, AskState
-from agent.flows.flow import FlowAnswer, FlowFailure, StepLabel
+from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepLabel
 from agent.flows.kept_turns import turn_of
 from agent.progress import Write
 from agent.question import Question
@@ -26,6 +26,7 @@ class QuestionFlow:
     name = "ask"
     labels: Mapping[str, StepLabel] = LABELS
     last_node = LAST_NODE
+    durability: Durability | None = None
     most_steps = len(NODES)
 
     def __init__(

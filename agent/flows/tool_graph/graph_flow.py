@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agent.flows.flow import FlowAnswer, StepLabel
+from agent.flows.flow import Durability, FlowAnswer, StepLabel
 from agent.flows.kept_turns import turn_of
 from agent.flows.tool_graph.context import ToolGraphContext
 from agent.flows.tool_graph.graph import Graph, compiled_graph, most_steps
@@ -34,6 +34,7 @@ class ToolGraphFlow:
     name = FLOW
     labels: Mapping[str, StepLabel] = LABELS
     last_node = FINALIZE
+    durability: Durability | None = None
 
     def __init__(
         self,

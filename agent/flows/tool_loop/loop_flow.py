@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from agent.flows.flow import FlowAnswer, FlowFailure, StepLabel
+from agent.flows.flow import Durability, FlowAnswer, FlowFailure, StepLabel
 from agent.flows.kept_turns import turn_of
 from agent.flows.tool_loop.graph import LAST_NODE, Graph, compiled_graph
 from agent.flows.tool_loop.labels import LABELS
@@ -28,6 +28,7 @@ class LoopFlow:
     name = FLOW
     labels: Mapping[str, StepLabel] = LABELS
     last_node = LAST_NODE
+    durability: Durability | None = None
 
     def __init__(
         self,

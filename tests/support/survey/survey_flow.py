@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext
 from agent.flows.flow import (
+    Durability,
     FlowAnswer,
     FlowFailure,
     StepDescription,
@@ -96,6 +97,7 @@ class SurveyFlow:
     last_node = "say"
     most_steps = 10
     deadline_s = 30.0
+    durability: Durability | None = None
 
     def __init__(self, dependencies: FlowDependencies) -> None:
         self._new_context = dependencies.new_context
