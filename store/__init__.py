@@ -38,6 +38,7 @@ from store.vectors import VectorRepository
 
 __all__ = [
     "Added",
+    "Artefacts",
     "IdempotencyRecord",
     "Conversation",
     "ConversationPage",
@@ -387,6 +388,19 @@ class Runs(Protocol):
         """Free the key, if that run still holds it."""
 
 
+class Artefacts(Protocol):
+    """Files that runs made for their users, a zip archive each.
+
+    One is kept as long as its conversation, and before that has a turn as long as a waiting run.
+    """
+
+    async def keep(self, user_id: str, conversation_id: str, run_id: str, data: bytes) -> None:
+        """Keeps the archive in place of an earlier one of this run. A user's oldest ones go first."""
+
+    async def find(self, user_id: str, run_id: str) -> bytes | None:
+        """The archive; None when the user has none of this run."""
+
+
 @dataclass(frozen=True)
 class Retention:
     """How much is kept, and for how long.
@@ -404,6 +418,7 @@ class Retention:
         all_examples, all_lessons: of one datasource, everybody's own ones included; beyond that
             nothing is learnt.
         feedback: what one user said of so many runs last is kept.
+        own_artefacts: of one user; the oldest go first.
     """
 
     conversation_ttl_s: float = 30 * 86400.0
@@ -419,6 +434,7 @@ class Retention:
     all_examples: int = 50_000
     all_lessons: int = 20_000
     feedback: int = 1_000
+    own_artefacts: int = 200
 
 
 @dataclass(frozen=True)
@@ -434,6 +450,7 @@ class Store:
         ping: returns when the store answers.
         aclose: closes its connections, on the event loop that used them; the next use opens new
             ones.
+        artefacts: files that runs made.
         vectors: vectors of texts; None where they can't be kept.
     """
 
@@ -444,4 +461,5 @@ class Store:
     checkpoints: BaseCheckpointSaver[str]
     ping: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
+    artefacts: Artefacts
     vectors: VectorRepository | None = None

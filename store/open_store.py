@@ -10,12 +10,14 @@ from common.ports import UrlSource
 from store import Retention, Store
 from store.learned_repository import LearnedRepository
 from store.postgres_access import PostgresAccess
+from store.postgres_artefacts import PostgresArtefacts
 from store.postgres_checkpoints import PostgresCheckpoints
 from store.postgres_conversations import PostgresConversations
 from store.postgres_records import PostgresRecords
 from store.postgres_runs import PostgresRuns
 from store.postgres_vectors import PostgresVectors
 from store.redis_access import RedisAccess
+from store.redis_artefacts import RedisArtefacts
 from store.redis_checkpoints import RedisCheckpoints
 from store.redis_conversations import RedisConversations
 from store.redis_records import RedisRecords
@@ -49,6 +51,7 @@ def _open_postgres(source: UrlSource, retention: Retention, timeout_s: float) ->
         checkpoints,
         ping,
         aclose,
+        PostgresArtefacts(access, retention),
         PostgresVectors(access),
     )
 
@@ -67,6 +70,7 @@ def _open_redis(source: UrlSource, retention: Retention, timeout_s: float) -> St
         RedisCheckpoints(access, retention),
         ping,
         access.aclose,
+        RedisArtefacts(access, retention),
     )
 
 

@@ -46,8 +46,11 @@ _RENAME = """
 UPDATE citu.conversation SET title = %s
 WHERE conversation_key = %s AND expires_at > now() RETURNING 1
 """
+# Artefacts go with their conversation, also when it has no turn yet.
 _CLEAR = """
-WITH cleared AS (
+WITH files AS (
+    DELETE FROM citu.artefact WHERE conversation_key = %s
+), cleared AS (
     UPDATE citu.conversation SET forgotten = last_turn
     WHERE conversation_key = %s AND expires_at > now()
     RETURNING conversation_key, forgotten
@@ -58,11 +61,15 @@ WITH cleared AS (
 SELECT FROM cleared
 """
 _DELETE = """
-WITH gone AS (DELETE FROM citu.conversation WHERE conversation_key = %s RETURNING expires_at)
+WITH files AS (
+    DELETE FROM citu.artefact WHERE conversation_key = %s
+), gone AS (DELETE FROM citu.conversation WHERE conversation_key = %s RETURNING expires_at)
 SELECT FROM gone WHERE expires_at > now()
 """
 _DELETE_ALL = """
-WITH gone AS (DELETE FROM citu.conversation WHERE user_key = %s RETURNING expires_at)
+WITH files AS (
+    DELETE FROM citu.artefact WHERE user_key = %s
+), gone AS (DELETE FROM citu.conversation WHERE user_key = %s RETURNING expires_at)
 SELECT count(*) FROM gone WHERE expires_at > now()
 """
 _LATEST = (9_999_999_999_999_999, b"")  # beyond every (microseconds, key)
@@ -109,13 +116,13 @@ class PostgresConversations:
         return bool(await self._access.rows(_RENAME, renamed))
 
     async def clear(self, user_id: str, conversation_id: str) -> bool:
-        return bool(await self._access.rows(_CLEAR, (key(user_id, conversation_id),)))
+        return bool(await self._access.rows(_CLEAR, (key(user_id, conversation_id),) * 2))
 
     async def delete(self, user_id: str, conversation_id: str) -> bool:
-        return bool(await self._access.rows(_DELETE, (key(user_id, conversation_id),)))
+        return bool(await self._access.rows(_DELETE, (key(user_id, conversation_id),) * 2))
 
     async def delete_all(self, user_id: str) -> int:
-        ((count,),) = await self._access.rows(_DELETE_ALL, (key(user_id),))
+        ((count,),) = await self._access.rows(_DELETE_ALL, (key(user_id),) * 2)
         return int(count)
 
 

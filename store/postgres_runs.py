@@ -21,6 +21,7 @@ from store import (
     Unkept,
 )
 from store.postgres_access import PostgresAccess
+from store.postgres_artefacts import REMOVE_ARTEFACTS
 from store.postgres_checkpoints import CheckpointSweep
 from store.postgres_values import columns_of, pack, read_bytes, unpack
 from store.record_json import (
@@ -172,7 +173,8 @@ _RELEASE_KEY = "DELETE FROM citu.claim WHERE claim_key = %s AND run_id = %s RETU
 
 # Removes a limited number of rows, so that no call takes long, and skips rows that other
 # transactions have locked.
-_REMOVE = """
+_REMOVE = (
+    """
 WITH gone AS (
     DELETE FROM citu.run WHERE run_key IN (
         SELECT run_key FROM citu.run WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
@@ -188,6 +190,8 @@ DELETE FROM citu.claim WHERE claim_key IN (
     SELECT claim_key FROM citu.claim WHERE expires_at <= now() LIMIT 1000 FOR UPDATE SKIP LOCKED
 );
 """
+    + REMOVE_ARTEFACTS
+)
 _REMOVE_EVERY_S = 5.0  # 1000 runs each time are 200 a second, more than a worker can start
 
 

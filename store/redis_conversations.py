@@ -76,23 +76,41 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('HSET', KEYS[1], 'title', ARGV[1])
 return 1
 """)
-_CLEAR = Script("""
+# Artefacts go with their conversation, also when it has no turn yet.
+_FORGET_ARTEFACTS = f"""
+local function forget_artefacts(conversation_key)
+    local artefacts = '{redis_keys.conversation_artefacts("")}' .. conversation_key
+    local names = '{redis_keys.artefact("")}'
+    for _, run in ipairs(redis.call('SMEMBERS', artefacts)) do redis.call('DEL', names .. run) end
+    redis.call('DEL', artefacts)
+end
+"""
+_CLEAR = Script(
+    _FORGET_ARTEFACTS
+    + """
+forget_artefacts(ARGV[1])
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 redis.call('DEL', KEYS[2])
 return 1
-""")
-_DELETE = Script("""
+"""
+)
+_DELETE = Script(
+    _FORGET_ARTEFACTS
+    + """
+forget_artefacts(ARGV[1])
 redis.call('DEL', KEYS[2])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return redis.call('DEL', KEYS[1])
-""")
+"""
+)
 _DELETE_ALL = Script("""
 local count = 0
 for _, key in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
     count = count + redis.call('DEL', ARGV[1] .. key)
     redis.call('DEL', ARGV[2] .. key)
 end
-redis.call('DEL', KEYS[1])
+for _, run in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do redis.call('DEL', ARGV[3] .. run) end
+redis.call('DEL', KEYS[1], KEYS[2])
 return count
 """)
 _LATEST = ("+inf", "")
@@ -144,7 +162,9 @@ class RedisConversations:
         return bool(await self._access.reply(command))
 
     async def clear(self, user_id: str, conversation_id: str) -> bool:
-        return bool(await self._access.reply(_CLEAR.command(_keys(user_id, conversation_id))))
+        digest = redis_keys.digest(user_id, conversation_id)
+        command = _CLEAR.command(_keys(user_id, conversation_id), digest)
+        return bool(await self._access.reply(command))
 
     async def delete(self, user_id: str, conversation_id: str) -> bool:
         conversations = redis_keys.conversations(redis_keys.digest(user_id))
@@ -153,8 +173,10 @@ class RedisConversations:
         return bool(await self._access.reply(command))
 
     async def delete_all(self, user_id: str) -> int:
-        keys = [redis_keys.conversations(redis_keys.digest(user_id))]
-        command = _DELETE_ALL.command(keys, redis_keys.conversation(""), redis_keys.turns(""))
+        user = redis_keys.digest(user_id)
+        keys = [redis_keys.conversations(user), redis_keys.artefacts(user)]
+        names = (redis_keys.conversation(""), redis_keys.turns(""), redis_keys.artefact(""))
+        command = _DELETE_ALL.command(keys, *names)
         return int(await self._access.reply(command))
 
 

@@ -41,6 +41,21 @@ def frames(run_key: str) -> str:
     return f"citu:frames:{run_key}"
 
 
+def artefact(run_key: str) -> str:
+    """Hash: `user` (key) and `data` of the artefact of a run."""
+    return f"citu:artefact:{run_key}"
+
+
+def artefacts(user_key: str) -> str:
+    """Sorted set: the keys of a user's runs with artefacts by the microsecond they were kept."""
+    return f"citu:artefacts:{user_key}"
+
+
+def conversation_artefacts(conversation_key: str) -> str:
+    """Set: the keys of a conversation's runs with artefacts."""
+    return f"citu:conversation-artefacts:{conversation_key}"
+
+
 def checkpoints(thread_key: str) -> str:
     """Hash: the checkpoints of a graph's thread, see `redis_checkpoints`."""
     return f"citu:checkpoints:{thread_key}"

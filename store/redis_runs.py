@@ -32,7 +32,7 @@ from store.redis_access import Command, RedisAccess, Script
 
 _NOW = "local time = redis.call('TIME')\nlocal now = time[1] * 1000000 + time[2]\n"
 # Adds a turn to its conversation, and begins the conversation if need be.
-_SAY = """
+_SAY = f"""
 local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
     local conversation, turns, conversations = unpack(keys)
     if redis.call('EXISTS', conversation) == 0 then
@@ -47,6 +47,10 @@ local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
     redis.call('ZADD', conversations, updated, conversation_key)
     redis.call('ZREMRANGEBYSCORE', conversations, '-inf', now - ttl * 1000)
     for _, name in ipairs(keys) do redis.call('PEXPIRE', name, ttl) end
+    local artefacts = '{redis_keys.conversation_artefacts("")}' .. conversation_key
+    local names = '{redis_keys.artefact("")}'
+    redis.call('PEXPIRE', artefacts, ttl)
+    for _, run in ipairs(redis.call('SMEMBERS', artefacts)) do redis.call('PEXPIRE', names .. run, ttl) end
 end
 """
 _IS_ABANDONED = """
