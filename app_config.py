@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _API_KEYS = "api_keys.json"
 
@@ -154,6 +155,14 @@ def _ping_interval(text: str) -> float:
     if value > 15:
         raise ValueError("at most 15 seconds")
     return value
+
+
+def _time_zone(text: str) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        raise ValueError("the name of a time zone, such as UTC or Asia/Shanghai") from exc
+    return text
 
 
 def _turns(text: str) -> int:
@@ -638,6 +647,20 @@ class Settings:
         "",
         "the program `dbt` by which drafts are built; empty: the one that `make etl` has put into "
         "`.venv-etl`, and without it plain SQL",
+    )
+    etl_timeout_s: float = setting(
+        600.0,
+        "seconds of work on a draft until it is done or the next question to its user",
+    )
+    etl_time_zone: str = setting(
+        "UTC",
+        "the time zone in which periods of times with a zone are cut, unless a request names "
+        "another: `Asia/Shanghai`",
+        parse=_time_zone,
+    )
+    max_own_artefacts: int = setting(
+        200,
+        "drafts kept of one user; the oldest go first",
     )
 
     # Behaviour

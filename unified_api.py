@@ -39,6 +39,7 @@ from api.access.origins import Anonymity
 from api.access.rights import GroupRights
 from api.access.screening import Screening
 from api.analyses import analyses_blueprint
+from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
 from api.compression import register_compression
 from api.conversations import conversations_blueprint
@@ -104,6 +105,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
         runs_blueprint(services.runs, slots, ping_interval_s=settings.ping_interval_s)
     )
     app.register_blueprint(exports_blueprint(services.exports, slots))
+    app.register_blueprint(artefacts_blueprint(services.artefacts))
     app.register_blueprint(analyses_blueprint(services.analyses, slots))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
     app.register_blueprint(sql_blueprint(services.service, slots))

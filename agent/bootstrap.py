@@ -29,6 +29,7 @@ from agent.runs.past_answers import PastAnswers
 from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from agent.services.analysis_service import AnalysisService
+from agent.services.artefact_service import ArtefactService
 from agent.services.example_questions import Examples, demo_examples, examples_of
 from agent.services.export_service import ExportService
 from agent.services.learning.feedback_service import FeedbackService
@@ -152,6 +153,7 @@ class Services:
     store: Store
     service: SqlService
     exports: ExportService
+    artefacts: ArtefactService
     analyses: AnalysisService
     feedback: FeedbackService
     learning: LearningService
@@ -221,6 +223,7 @@ def bootstrap(settings: Settings) -> Services:
         store=adapters.store,
         service=SqlService(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
         exports=ExportService(answers, adapters.open_database, max_rows=settings.export_max_rows),
+        artefacts=ArtefactService(adapters.store.artefacts),
         analyses=AnalysisService(
             answers, adapters.open_database, adapters.analyst, request_timeout_s=timeout_s
         ),
@@ -504,6 +507,7 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
         waiting_ttl_s=settings.run_waiting_ttl_s,
         own_examples=settings.max_own_examples,
         shared_examples=settings.max_shared_examples,
+        own_artefacts=settings.max_own_artefacts,
     )
     store = open_store(
         app_source=source,

@@ -1,9 +1,10 @@
 """One question as a caller asks it, and the way to the turns before it."""
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from common import timestamps
 from common.actor import NOBODY, Actor
@@ -37,6 +38,7 @@ class Question:
         lang: language of the answer; None follows the question.
         routing_mode: None takes the configured one.
         stream_tokens: whether text is emitted while it is written.
+        details: JSON values that the flow named in `agent` takes beside the question.
     """
 
     question: str
@@ -53,6 +55,7 @@ class Question:
     continues: bool = False
     is_credible: bool = False
     notices: tuple[Text, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def owner(self) -> str:

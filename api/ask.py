@@ -1,7 +1,11 @@
-"""`POST /api/v0/ask_agent` answers a question at once, `…/ask_agent_stream` step by step."""
+"""`POST /api/v0/ask_agent` answers a question at once, `…/ask_agent_stream` step by step.
+
+`…/etl/ask` and `…/etl/ask_stream` are the same for the agent that drafts transformations.
+"""
 
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
+from typing import Any
 
 from flask import Blueprint, Response, request
 
@@ -11,7 +15,14 @@ from agent.runs.run_service import RunService
 from api.access.callers import acting_as, untrusted_user_warning
 from api.access.rights import speaks_for_themselves
 from api.beginning import AskedRun, fingerprint_of
-from api.requests import AskRequest, json_object, parse_ask, parse_idempotency_key
+from api.requests import (
+    ETL,
+    AskRequest,
+    json_object,
+    parse_ask,
+    parse_etl_ask,
+    parse_idempotency_key,
+)
 from api.responses import reply_of
 from api.slots import QuestionSlot, QuestionSlots
 from api.streaming import last_event_seq, streamed
@@ -23,6 +34,10 @@ from store import EventFrame, RunRecord
 _RETRY_AFTER_S = 1
 _EXAMPLE = Text(
     '{"question": "各服务区的营业收入排行"}', '{"question": "Revenue ranking by service area"}'
+)
+_ETL_EXAMPLE = Text(
+    '{"question": "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表"}',
+    '{"question": "orders: total amount by month, into monthly_sales"}',
 )
 _RUNNING = Text(
     "同一个 Idempotency-Key 的请求正在处理：请稍后重试，或用 run_id 查看进度。",
@@ -39,16 +54,20 @@ def ask_blueprint(
     max_question_chars: int,
     ping_interval_s: float,
 ) -> Blueprint:
-    """Return the blueprint of both endpoints, which share one service.
+    """Return the blueprint of all endpoints, which share one service.
 
     Requests name one of the `agents`, or none.
     """
     blueprint = Blueprint("ask", __name__)
 
     def asked() -> "_Asked":
-        return _Asked(
-            service, slots, parse_ask(json_object(request, _EXAMPLE), max_question_chars, agents)
-        )
+        body = json_object(request, _EXAMPLE)
+        if body.get("agent") == ETL:
+            return asked_for_etl(body)
+        return _Asked(service, slots, parse_ask(body, max_question_chars, agents))
+
+    def asked_for_etl(body: dict[str, Any]) -> "_Asked":
+        return _Asked(service, slots, parse_etl_ask(body, max_question_chars))
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
@@ -57,6 +76,14 @@ def ask_blueprint(
     @blueprint.post("/api/v0/ask_agent_stream")
     def ask_agent_stream() -> Response:
         return asked().stream(ping_interval_s)
+
+    @blueprint.post("/api/v0/etl/ask")
+    def ask_etl() -> Response:
+        return asked_for_etl(json_object(request, _ETL_EXAMPLE)).answer()
+
+    @blueprint.post("/api/v0/etl/ask_stream")
+    def ask_etl_stream() -> Response:
+        return asked_for_etl(json_object(request, _ETL_EXAMPLE)).stream(ping_interval_s)
 
     return blueprint
 

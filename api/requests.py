@@ -14,15 +14,23 @@ from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 from agent.question import Question, new_conversation_id
 from agent.services.sql_service import GivenSql
-from api.fields import identifier, short_text, wrong
+from api.fields import UNUSABLE, identifier, short_text, wrong
+from api.models.etl_models import EtlAskBody
 from api.models.request_models import AskBody, PageQuery, ReaderQuery, ResumeBody, SqlBody
 from common.errors import BodyTooLarge, InvalidRequest
 from common.text import Lang, Text, language_of
+from etl.schemas.requirement import UserIntent
 
 _BROKEN_BODY = Text(
     "请求体不完整或分块格式有误。",
     "The request body was cut off, or is not in the chunks its headers promise.",
 )
+_NO_REQUEST = Text(
+    "缺少 question 或 intent：请说明要构建什么。",
+    "question and intent are missing: say what is to be built, by one of them.",
+)
+_ASK_ALONE = ("routing_mode", "context_type", "table")
+ETL = "etl"
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,61 @@ def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[
         user_id=fields.user_id,
         on_disconnect=fields.on_disconnect,
     )
+
+
+def parse_etl_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
+    """Return the checked body of a request for a transformation.
+
+    Raises:
+        InvalidRequest: a field is wrong, or both `question` and `intent` are missing; names the
+            field and what is allowed.
+    """
+    fields = EtlAskBody.read(body, max_chars=max_question_chars)
+    question = fields.question or _summary_of(fields.intent, max_question_chars)
+    intent = fields.intent
+    if intent is not None:
+        intent = intent.model_copy(update={"summary": question})
+    return AskRequest(
+        question=Question(
+            question=question,
+            agent=ETL,
+            conversation_id=fields.conversation_id or new_conversation_id(),
+            continues=fields.conversation_id is not None,
+            notices=_etl_notices(body),
+            lang=fields.lang,
+            stream_tokens=fields.stream_tokens is not False,
+            details={
+                "intent": intent.model_dump(mode="json") if intent is not None else None,
+                "options": fields.options.model_dump(mode="json"),
+            },
+        ),
+        user_id=fields.user_id,
+        on_disconnect=fields.on_disconnect,
+    )
+
+
+def _summary_of(intent: UserIntent | None, max_chars: int) -> str:
+    """Return the question of a request that has but an intent."""
+    if intent is None:
+        raise InvalidRequest(_NO_REQUEST, field="question")
+    summary = intent.summary.strip()
+    if not summary or UNUSABLE.search(summary):
+        raise wrong("intent.summary", "非空文本", "text that is not blank")
+    return summary[:max_chars]
+
+
+def _etl_notices(body: Mapping[str, Any]) -> tuple[Text, ...]:
+    """Return notices of the fields that nobody reads, and of those that other agents read."""
+    others = [field for field in _ASK_ALONE if body.get(field) is not None]
+    rest = {field: value for field, value in body.items() if field not in _ASK_ALONE}
+    notices = EtlAskBody.notices(rest)
+    if not others:
+        return notices
+    zh, en = "、".join(others), ", ".join(others)
+    without_effect = Text(
+        f"以下参数对 etl 无效：{zh}。", f"Without effect for the agent etl: {en}."
+    )
+    return (*notices, without_effect)
 
 
 def parse_answer(body: dict[str, Any]) -> tuple[str, Any]:

@@ -14,6 +14,8 @@ CHARGES: Mapping[str, Charge] = {
     "analyses.analyze_run": "counted",
     "ask.ask_agent": "counted",
     "ask.ask_agent_stream": "counted",
+    "ask.ask_etl": "counted",
+    "ask.ask_etl_stream": "counted",
     "examples.list_examples": "counted",
     "exports.export_run": "counted",
     "feedback.give_feedback": "counted",
@@ -32,6 +34,9 @@ CHARGES: Mapping[str, Charge] = {
     "vanna_socket.chat_websocket_False": "free",  # answers that a WebSocket is needed
     "vanna_socket.chat_websocket_True": "by message",
     # These read and change what Citu itself keeps.
+    "artefacts.list_artefact_files": "free",
+    "artefacts.read_artefact": "free",
+    "artefacts.read_artefact_file": "free",
     "conversations.clear_conversation": "free",
     "conversations.delete_conversation": "free",
     "conversations.delete_conversations": "free",

@@ -10,6 +10,7 @@ from api.models.conversation_models import (
     RenamedModel,
 )
 from api.models.error_models import ErrorModel
+from api.models.etl_models import ArtefactFilesModel, EtlAnswerModel, EtlAskedUserModel
 from api.models.learning_models import (
     ExampleListModel,
     ExampleModel,
@@ -25,7 +26,15 @@ from api.models.service_models import MeModel, ReadyModel
 from api.models.sql_models import SqlResultModel, VerdictModel
 
 
-class AnswerEnvelope(EnvelopeOf[AnswerModel | AskedUserModel]):
+class AnswerEnvelope(EnvelopeOf[AnswerModel | AskedUserModel | EtlAnswerModel]):
+    pass
+
+
+class EtlEnvelope(EnvelopeOf[EtlAnswerModel | EtlAskedUserModel]):
+    pass
+
+
+class ArtefactFilesEnvelope(EnvelopeOf[ArtefactFilesModel]):
     pass
 
 

@@ -33,7 +33,6 @@ from common.text import Lang, Text
 from etl.lineage.lineage_graph import Direction
 from store import State
 
-AGENTS = ("ask", "tool_loop", "tool_graph")
 PICTURE = "png"
 
 _MAX_TITLE_CHARS = 200
@@ -137,12 +136,12 @@ def _horizon(field: str, value: object) -> int:
 
 
 def _answer(field: str, value: object) -> object:
-    if not _can_be_kept(value):
+    if not can_be_kept(value):
         raise InvalidRequest(_UNUSABLE_ANSWER, field=field)
     return value
 
 
-def _can_be_kept(value: Any, depth: int = 0) -> bool:
+def can_be_kept(value: Any, depth: int = 0) -> bool:
     """Tell whether all stores and checkpoints give the JSON `value` back as it is."""
     if isinstance(value, str):
         return not UNUSABLE.search(value)
@@ -153,7 +152,7 @@ def _can_be_kept(value: Any, depth: int = 0) -> bool:
     if value is None:
         return True
     parts = [*value, *value.values()] if isinstance(value, dict) else value
-    return depth < _MAX_ANSWER_DEPTH and all(_can_be_kept(part, depth + 1) for part in parts)
+    return depth < _MAX_ANSWER_DEPTH and all(can_be_kept(part, depth + 1) for part in parts)
 
 
 _CHAT_NAME = {"type": "string", "maxLength": 256}
@@ -205,29 +204,13 @@ class RequestFields(BaseModel):
         return unknown_fields(given, tuple(cls.model_fields))
 
 
-class AskBody(RequestFields):
-    missing = {
-        "question": Text(_MISSING.zh.format("question"), _MISSING.en.format("question")),
-    }
+class AskingFields(RequestFields):
+    """What every request to an agent may say beside what it asks."""
 
-    question: str = Field(description="In Chinese or English; the longest length is configurable")
-    agent: str | None = Field(
-        None,
-        description="Which agent answers; default: configured. The last two are models that call "
-        "tools; without a model, rules answer in their place",
-    )
     user_id: ShortText | None = None
     conversation_id: Identifier | None = Field(
         None, description="Continues a conversation; made up when absent"
     )
-    routing_mode: Annotated[str, one_of(*ROUTING_MODES)] | None = Field(
-        None,
-        description="How the kind of question is decided; default: configured. Only for `ask`",
-    )
-    context_type: Annotated[Literal["DATABASE", "CHAT"], one_of("DATABASE", "CHAT")] | None = Field(
-        None, description="Kind of the previous turn. Only for `ask`"
-    )
-    table: ShortText | None = Field(None, description="The table the question is about")
     lang: LangField | None = Field(
         None, description="Language of the answer; default: the question's"
     )
@@ -242,6 +225,28 @@ class AskBody(RequestFields):
         )
     )
 
+
+class AskBody(AskingFields):
+    missing = {
+        "question": Text(_MISSING.zh.format("question"), _MISSING.en.format("question")),
+    }
+
+    question: str = Field(description="In Chinese or English; the longest length is configurable")
+    agent: str | None = Field(
+        None,
+        description="Which agent answers; default: configured. `tool_loop` and `tool_graph` are "
+        "models that call tools; without a model, rules answer in their place. `etl` drafts "
+        "transformations, and takes the fields of EtlAsk as well",
+    )
+    routing_mode: Annotated[str, one_of(*ROUTING_MODES)] | None = Field(
+        None,
+        description="How the kind of question is decided; default: configured. Only for `ask`",
+    )
+    context_type: Annotated[Literal["DATABASE", "CHAT"], one_of("DATABASE", "CHAT")] | None = Field(
+        None, description="Kind of the previous turn. Only for `ask`"
+    )
+    table: ShortText | None = Field(None, description="The table the question is about")
+
     @field_validator(
         "question",
         mode="plain",
@@ -254,7 +259,7 @@ class AskBody(RequestFields):
     @field_validator(
         "agent",
         mode="plain",
-        json_schema_input_type=Literal["ask", "tool_loop", "tool_graph"] | None,
+        json_schema_input_type=Literal["ask", "tool_loop", "tool_graph", "etl"] | None,
     )
     @classmethod
     def _check_agent(cls, value: object, info: ValidationInfo) -> str:
@@ -494,6 +499,10 @@ class ExportQuery(RequestFields):
         description="A tool's call of this run that found rows: its rows instead of the answer's, "
         "as long as the run is kept",
     )
+
+
+class ArtefactQuery(RequestFields):
+    conversation_id: Identifier | None = Field(None, description="The run's conversation")
 
 
 class EventsQuery(RequestFields):

@@ -110,7 +110,17 @@ def _postgres_place() -> Iterator[StoreServer]:
                 assert rows_of(admin_url, f"SELECT pg_terminate_backend(pid) {waiting}")
 
         def lose() -> None:
-            names = ("conversation", "turn", "run", "page", "claim", "artefact", "learned", "place", "shelf")
+            names = (
+                "conversation",
+                "turn",
+                "run",
+                "page",
+                "claim",
+                "artefact",
+                "learned",
+                "place",
+                "shelf",
+            )
             tables = ", ".join(f"citu.{name}" for name in names)
             admin_url = make_dsn(server.admin_url, dbname=parse_dsn(wire.url)["dbname"])
             execute(admin_url, f"TRUNCATE {tables}")
