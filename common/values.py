@@ -10,6 +10,8 @@ from common.meanings import ColumnMeaning, Columns, Metric, TableMeaning, has_co
 T = TypeVar("T")
 
 QuestionType = Literal["DATABASE", "CHAT"]
+TurnType = Literal["DATABASE", "CHAT", "ETL"]
+"""What a turn of a conversation was: a question of one kind, or a draft of a transformation."""
 
 # ------------------------------------------------------------------------------
 # a database and its tables
@@ -254,7 +256,7 @@ class Turn:
 
     run_id: str
     question: str
-    question_type: QuestionType | None
+    question_type: TurnType | None
     routing_mode: str | None
     answer: str
     asked_at: str

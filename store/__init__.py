@@ -46,6 +46,7 @@ __all__ = [
     "EventFrame",
     "InvalidCursor",
     "Item",
+    "KeptArtefact",
     "Kept",
     "Kind",
     "Learned",
@@ -388,17 +389,31 @@ class Runs(Protocol):
         """Free the key, if that run still holds it."""
 
 
+@dataclass(frozen=True)
+class KeptArtefact:
+    """Files that a run made, as a zip archive.
+
+    Attributes:
+        preview: what is shown of what the files make, as JSON; empty: nothing.
+    """
+
+    data: bytes
+    preview: bytes = b""
+
+
 class Artefacts(Protocol):
-    """Files that runs made for their users, a zip archive each.
+    """Files that runs made for their users.
 
     One is kept as long as its conversation, and before that has a turn as long as a waiting run.
     """
 
-    async def keep(self, user_id: str, conversation_id: str, run_id: str, data: bytes) -> None:
-        """Keeps the archive in place of an earlier one of this run. A user's oldest ones go first."""
+    async def keep(
+        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+    ) -> None:
+        """Keeps it in place of an earlier one of this run. A user's oldest ones go first."""
 
-    async def find(self, user_id: str, run_id: str) -> bytes | None:
-        """The archive; None when the user has none of this run."""
+    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
+        """What the run made; None when the user has nothing of this run."""
 
 
 @dataclass(frozen=True)

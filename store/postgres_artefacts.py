@@ -1,21 +1,23 @@
 """Artefacts in PostgreSQL. `PostgresConversations` deletes those of conversations that go."""
 
-from store import Retention
+from store import KeptArtefact, Retention
 from store.postgres_access import PostgresAccess
+from store.postgres_values import read_bytes
 from store.record_json import key
 
 _KEEP = """
-INSERT INTO citu.artefact AS old (run_key, user_key, conversation_key, data, kept_at, expires_at)
-VALUES (%s, %s, %s, %s, now(), now() + %s * interval '1 second')
+INSERT INTO citu.artefact AS old (run_key, user_key, conversation_key, data, preview, kept_at, expires_at)
+VALUES (%s, %s, %s, %s, %s, now(), now() + %s * interval '1 second')
 ON CONFLICT (run_key) DO UPDATE SET
-    data = excluded.data, kept_at = excluded.kept_at, expires_at = excluded.expires_at
+    data = excluded.data, preview = excluded.preview, kept_at = excluded.kept_at,
+    expires_at = excluded.expires_at
 WHERE old.user_key = excluded.user_key;
 DELETE FROM citu.artefact WHERE run_key IN
     (SELECT run_key FROM citu.artefact WHERE user_key = %s ORDER BY kept_at DESC, run_key OFFSET %s)
 RETURNING 1
 """
 _FIND = """
-SELECT data FROM citu.artefact LEFT JOIN citu.conversation USING (conversation_key)
+SELECT data, preview FROM citu.artefact LEFT JOIN citu.conversation USING (conversation_key)
 WHERE run_key = %s AND artefact.user_key = %s
     AND (artefact.expires_at > now() OR conversation.expires_at > now())
 """
@@ -37,11 +39,17 @@ class PostgresArtefacts:
         self._first_s = max(retention.waiting_ttl_s, retention.run_ttl_s)
         self._most = retention.own_artefacts
 
-    async def keep(self, user_id: str, conversation_id: str, run_id: str, data: bytes) -> None:
+    async def keep(
+        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+    ) -> None:
         user_key = key(user_id)
-        kept = (key(run_id), user_key, key(user_id, conversation_id), data, self._first_s)
-        await self._access.rows(_KEEP, (*kept, user_key, self._most))
+        ids = (key(run_id), user_key, key(user_id, conversation_id))
+        kept = (artefact.data, artefact.preview, self._first_s)
+        await self._access.rows(_KEEP, (*ids, *kept, user_key, self._most))
 
-    async def find(self, user_id: str, run_id: str) -> bytes | None:
+    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
         rows = await self._access.rows(_FIND, (key(run_id), key(user_id)))
-        return bytes.fromhex((rows[0][0] or "")[2:]) if rows else None
+        if not rows:
+            return None
+        data, preview = (read_bytes(value) for value in rows[0])
+        return KeptArtefact(data, preview)

@@ -2,16 +2,16 @@
 `RedisRuns.write` keeps those on of conversations that go on.
 """
 
-from store import Retention, redis_keys
+from store import KeptArtefact, Retention, redis_keys
 from store.redis_access import RedisAccess, Script
 
 _KEEP = Script("""
 local time = redis.call('TIME')
 local artefact, owned, said = unpack(KEYS)
-local run, user, data, most, ttl, names = unpack(ARGV)
+local run, user, data, preview, most, ttl, names = unpack(ARGV)
 local owner = redis.call('HGET', artefact, 'user')
 if owner and owner ~= user then return 0 end
-redis.call('HSET', artefact, 'user', user, 'data', data)
+redis.call('HSET', artefact, 'user', user, 'data', data, 'preview', preview)
 redis.call('ZADD', owned, time[1] * 1000000 + time[2], run)
 redis.call('SADD', said, run)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ttl) end
@@ -32,7 +32,9 @@ class RedisArtefacts:
         self._ttl = redis_keys.milliseconds(kept_s)
         self._most = retention.own_artefacts
 
-    async def keep(self, user_id: str, conversation_id: str, run_id: str, data: bytes) -> None:
+    async def keep(
+        self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
+    ) -> None:
         run, user = redis_keys.digest(run_id), redis_keys.digest(user_id)
         conversation = redis_keys.digest(user_id, conversation_id)
         keys = [
@@ -41,11 +43,16 @@ class RedisArtefacts:
             redis_keys.conversation_artefacts(conversation),
         ]
         names = redis_keys.artefact("")
-        await self._access.reply(_KEEP.command(keys, run, user, data, self._most, self._ttl, names))
+        await self._access.reply(
+            _KEEP.command(
+                keys, run, user, artefact.data, artefact.preview, self._most, self._ttl, names
+            )
+        )
 
-    async def find(self, user_id: str, run_id: str) -> bytes | None:
+    async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
         artefact = redis_keys.artefact(redis_keys.digest(run_id))
-        owner, data = await self._access.reply(("HMGET", artefact, "user", "data"))
+        command = ("HMGET", artefact, "user", "data", "preview")
+        owner, data, preview = await self._access.reply(command)
         if owner is None or owner.decode() != redis_keys.digest(user_id):
             return None
-        return bytes(data)
+        return KeptArtefact(bytes(data), bytes(preview))

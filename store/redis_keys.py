@@ -42,7 +42,7 @@ def frames(run_key: str) -> str:
 
 
 def artefact(run_key: str) -> str:
-    """Hash: `user` (key) and `data` of the artefact of a run."""
+    """Hash: `user` (key), `data` and `preview` of the artefact of a run."""
     return f"citu:artefact:{run_key}"
 
 

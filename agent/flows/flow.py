@@ -7,7 +7,7 @@ The runner (`agent.runs`) serves any flow and knows no node's name. A new one is
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -173,12 +173,14 @@ class UserQuestion:
         choices: the allowed answers; the answer is one of them, unchanged.
         schema: JSON Schema of the answer, used when there are no choices. With neither, any text is
             an answer.
+        details: what the question's event shows beside it.
     """
 
     kind: str
     prompt: str
     choices: Sequence[str] = ()
     schema: Mapping[str, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def ask_user(question: UserQuestion) -> Any:
@@ -188,7 +190,7 @@ def ask_user(question: UserQuestion) -> Any:
     start, and this call returns the answer. So the node's code before this call must be safe to run
     twice.
     """
-    shown: dict[str, Any] = {"kind": question.kind, "prompt": question.prompt}
+    shown = {**question.details, "kind": question.kind, "prompt": question.prompt}
     if question.choices:
         shown["choices"] = list(question.choices)
     if question.schema is not None:

@@ -28,10 +28,10 @@ class ArtefactService:
             NotFound: the user has no artefact of such a run, or it is no longer kept.
             StoreUnavailable: the store can't be read.
         """
-        data = await self._artefacts.find(user_id, run_id)
-        if data is None:
+        kept = await self._artefacts.find(user_id, run_id)
+        if kept is None:
             raise NotFound(_NONE)
-        return Archive(data)
+        return Archive(kept.data)
 
     async def file(self, user_id: str, run_id: str, path: str) -> ArchivedFile:
         """Return one of its files.

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from store import EventFrame, RunEnd, RunHead, RunWrite, Store
+from store import EventFrame, KeptArtefact, RunEnd, RunHead, RunWrite, Store
 from tests.store.test_store import turn
 from tests.support.store_places import Place, play, until
 
-DATA = bytes(range(256)) * 40
+AGAIN = KeptArtefact(b"again")
+DATA = KeptArtefact(bytes(range(256)) * 40, b"{}")
 
 
 def ended(user: str, conversation_id: str, run_id: str) -> RunWrite:
@@ -23,11 +24,11 @@ def test_an_artefact_is_its_user_s_and_the_last_one_of_its_run(place: Place) -> 
     async def scenario(store: Store) -> None:
         artefacts = store.artefacts
         assert await artefacts.find("user", "run") is None
-        await artefacts.keep("user", "c", "run", b"first")
+        await artefacts.keep("user", "c", "run", KeptArtefact(b"first"))
         await artefacts.keep("user", "c", "run", DATA)
         assert await artefacts.find("user", "run") == DATA
         assert await artefacts.find("another", "run") is None
-        await artefacts.keep("another", "c", "run", b"stolen")
+        await artefacts.keep("another", "c", "run", KeptArtefact(b"stolen"))
         assert await artefacts.find("user", "run") == DATA
         assert await artefacts.find("another", "run") is None
 
@@ -40,10 +41,10 @@ def test_the_oldest_artefacts_of_a_user_go_first(place: Place) -> None:
         await store.artefacts.keep("another", "c", "other", DATA)
         for name in names:
             await store.artefacts.keep(user, "c", user + name, DATA)
-        await store.artefacts.keep(user, "c", user + names[2], b"again")
+        await store.artefacts.keep(user, "c", user + names[2], AGAIN)
         await store.artefacts.keep(user, "c", user + "last", DATA)
         kept = [await store.artefacts.find(user, user + name) for name in [*names, "last"]]
-        assert kept == [None, None, b"again", None, DATA]
+        assert kept == [None, None, AGAIN, None, DATA]
         assert await store.artefacts.find("another", "other") == DATA
 
     play(scenario, place.open(own_artefacts=2))
