@@ -410,10 +410,10 @@ class Artefacts(Protocol):
     async def keep(
         self, user_id: str, conversation_id: str, run_id: str, artefact: KeptArtefact
     ) -> None:
-        """Keeps it in place of an earlier one of this run. A user's oldest ones go first."""
+        """Keep it in place of an earlier one of this run. A user's oldest ones go first."""
 
     async def find(self, user_id: str, run_id: str) -> KeptArtefact | None:
-        """What the run made; None when the user has nothing of this run."""
+        """Return what the run made; None when the user has nothing of this run."""
 
 
 @dataclass(frozen=True)
