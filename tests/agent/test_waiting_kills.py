@@ -1,25 +1,16 @@
 """A worker dies between any two of its writes, while a run asks its user and goes on.
 
-Death is played in this process: from then on nothing of the worker reaches the store. That is what
-the store sees of a kill, and every single write can be tried. Real workers are killed in
+Death is played in this process (tests/support/mortal_workers.py). Real workers are killed in
 tests/agent/test_runs.py.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import pytest
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
 
 from agent.bootstrap import FlowDependencies
 from agent.flows.ask.context import AskContext, Behaviour
@@ -32,10 +23,11 @@ from app_config import Settings
 from common.actor import ANONYMOUS, NOBODY
 from common.errors import Conflict, NotFound
 from rules.skills import OfflineSkills
-from store import RunRecord, Runs, Store
+from store import Runs, Store
 from store.journal import Journal
 from tests.support.databases import Opener
 from tests.support.live import GAUGES
+from tests.support.mortal_workers import Fate, MortalRuns, MortalSaver, end_what_waits
 from tests.support.store_servers import StoreServer
 from tests.support.survey.survey_flow import SURVEY, SurveyFlow
 
@@ -43,99 +35,8 @@ LEASE_S = 0.5
 LONG_LEASE_S = (
     60.0  # nobody else goes on with a run of a worker that lives, however busy the machine is
 )
-WRITES = {"write", "resume"}
 ANSWERS = {"Which column?": "name", "How many of name?": 2}
 USER = ANONYMOUS
-
-
-@dataclass
-class Fate:
-    """When a worker dies: as soon as the store has done its write number `at`, before it hears of
-    it; 0: before any.
-    """
-
-    at: int | None
-    writes: int = 0
-    dead: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def read(self, do: Callable[[], Awaitable[Any]]) -> Any:
-        """What the store says; nothing ever, when the worker is dead."""
-        if self.dead.is_set():
-            await asyncio.Event().wait()
-        return await do()
-
-    async def write(self, do: Callable[[], Awaitable[Any]]) -> Any:
-        """What the store says, unless it is the worker's last write."""
-        if self.at == 0:
-            self.dead.set()
-        found = await self.read(do)
-        self.writes += 1
-        if self.writes == self.at:
-            self.dead.set()
-        return await self.read(partial(_given, found))
-
-
-async def _given(found: Any) -> Any:
-    return found
-
-
-class MortalRuns:
-    """A store's runs as a worker with that fate reaches them; it looks after its own alone."""
-
-    def __init__(self, runs: Runs, fate: Fate) -> None:
-        self._runs = runs
-        self._fate = fate
-
-    async def abandoned(self) -> tuple[RunRecord, ...]:
-        return ()
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        access = self._fate.write if name in WRITES else self._fate.read
-        return lambda *given: access(partial(getattr(self._runs, name), *given))
-
-
-class MortalSaver(BaseCheckpointSaver[Any]):
-    """A checkpointer as a worker with that fate reaches it."""
-
-    def __init__(self, saver: BaseCheckpointSaver[Any], fate: Fate) -> None:
-        super().__init__(serde=saver.serde)
-        self._saver = saver
-        self._fate = fate
-
-    def get_next_version(self, current: Any, channel: None) -> Any:
-        return self._saver.get_next_version(current, channel)
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        found = await self._fate.read(lambda: self._saver.aget_tuple(config))
-        return cast(CheckpointTuple | None, found)
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: Any,
-    ) -> RunnableConfig:
-        put = await self._fate.write(
-            lambda: self._saver.aput(config, checkpoint, metadata, new_versions)
-        )
-        return cast(RunnableConfig, put)
-
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        await self._fate.write(lambda: self._saver.aput_writes(config, writes, task_id, task_path))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self._fate.write(lambda: self._saver.adelete_thread(thread_id))
-
-    async def alist(self, *given: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
-        async for found in self._saver.alist(*given, **more):
-            yield found
 
 
 @dataclass(frozen=True)
@@ -168,7 +69,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
         def new_context(_question: Question, _write: Write) -> AskContext:
             return AskContext(database, rules, rules, Behaviour())
 
-        flow = kind(FlowDependencies(Settings(), new_context, None, store))
+        flow = kind(FlowDependencies(Settings(), new_context, None, store, cast(Any, None)))
         return RunService(
             Runner({flow.name: flow}, flow.name), store, Journal(store), lease_s=lease_s
         )
@@ -193,7 +94,7 @@ def test_no_answer_is_lost_or_given_twice_wherever_a_worker_dies(
             await survivor.aclose()
             await store.aclose()
             await patient.aclose()
-            await _burial()
+            await end_what_waits()
 
     whole, *lives = asyncio.run(play())
     assert whole.end is not None
@@ -279,11 +180,3 @@ async def _next_stop(service: RunService, run_id: str, fate: Fate) -> RunView | 
             if fate.dead.is_set():
                 return None
             await asyncio.sleep(0.01)
-
-
-async def _burial() -> None:
-    """Ends what dead workers still wait for; each of their tasks has several things left to try."""
-    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks, timeout=0.01)

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from common.values import Turn
 from store import EventFrame, KeptArtefact, RunEnd, RunHead, RunWrite, Store
-from tests.store.test_store import turn
-from tests.support.store_places import Place, play, until
+from tests.support.store_servers import StoreServer, play, until
 
 AGAIN = KeptArtefact(b"again")
 DATA = KeptArtefact(bytes(range(256)) * 40, b"{}")
@@ -17,10 +17,11 @@ DATA = KeptArtefact(bytes(range(256)) * 40, b"{}")
 def ended(user: str, conversation_id: str, run_id: str) -> RunWrite:
     """A run that ends with a turn."""
     head = RunHead(run_id, user, conversation_id, "q", "en", "worker", "2026-01-02T03:04:05.678Z")
-    return RunWrite(head, (EventFrame(1, b"{}"),), RunEnd("completed", turn(run_id)))
+    turn = Turn(run_id, "q", "ETL", "etl", "a", head.started_at)
+    return RunWrite(head, (EventFrame(1, b"{}"),), RunEnd("completed", turn))
 
 
-def test_an_artefact_is_its_user_s_and_the_last_one_of_its_run(place: Place) -> None:
+def test_an_artefact_is_its_user_s_and_the_last_one_of_its_run(place: StoreServer) -> None:
     async def scenario(store: Store) -> None:
         artefacts = store.artefacts
         assert await artefacts.find("user", "run") is None
@@ -35,7 +36,7 @@ def test_an_artefact_is_its_user_s_and_the_last_one_of_its_run(place: Place) -> 
     play(scenario, place.open())
 
 
-def test_the_oldest_artefacts_of_a_user_go_first(place: Place) -> None:
+def test_the_oldest_artefacts_of_a_user_go_first(place: StoreServer) -> None:
     async def scenario(store: Store) -> None:
         user, names = uuid.uuid4().hex, [f"run {n}" for n in range(4)]
         await store.artefacts.keep("another", "c", "other", DATA)
@@ -59,7 +60,7 @@ REMOVALS: dict[str, Callable[[Store, str], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("removal", REMOVALS)
 @pytest.mark.parametrize("has_turn", [True, False])
-def test_artefacts_go_with_their_conversation(place: Place, removal: str, has_turn: bool) -> None:
+def test_artefacts_go_with_their_conversation(place: StoreServer, removal: str, has_turn: bool) -> None:
     async def scenario(store: Store) -> None:
         user = uuid.uuid4().hex
         await store.artefacts.keep(user, "c", user + "1", DATA)
@@ -74,7 +75,7 @@ def test_artefacts_go_with_their_conversation(place: Place, removal: str, has_tu
     play(scenario, place.open())
 
 
-def test_an_artefact_is_kept_as_long_as_its_conversation(place: Place) -> None:
+def test_an_artefact_is_kept_as_long_as_its_conversation(place: StoreServer) -> None:
     """The second conversation never gets a turn."""
 
     async def scenario(store: Store) -> None:
