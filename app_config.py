@@ -261,7 +261,7 @@ class Settings:
         "longest question, in characters",
     )
     max_body_bytes: int = setting(
-        65536,
+        196608,
         "largest request body, in bytes",
     )
     log_level: str = setting(

@@ -17,6 +17,8 @@ from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
+from agent.flows.etl.context import EtlContext
+from agent.flows.etl.etl_flow import EtlFlow
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
 from agent.flows.tool_loop.loop_flow import LoopFlow
@@ -60,6 +62,8 @@ from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
 from databases.source import EmbeddedSource, Sources, database_sources
+from etl.scratch.scratch_access import ScratchDatabase
+from etl.scratch.scratch_options import scratch_options
 from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
@@ -87,12 +91,14 @@ class FlowDependencies:
         new_context: makes the services for one question.
         new_tool_context: the same for flows with tools; None: there is no model, which they need.
         store: its checkpointer lets graphs wait for the user.
+        new_etl_context: the same for requests for transformations.
     """
 
     settings: Settings
     new_context: Callable[[Question, Write], AskContext]
     new_tool_context: Callable[[Question, Write], ToolAgentContext] | None
     store: Store
+    new_etl_context: Callable[[Question, Write], EtlContext]
 
 
 def _ask(dependencies: FlowDependencies) -> Flow:
@@ -127,7 +133,17 @@ def _tool_graph(dependencies: FlowDependencies) -> Flow:
     )
 
 
-FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph]
+def _etl(dependencies: FlowDependencies) -> Flow:
+    settings = dependencies.settings
+    return EtlFlow(
+        dependencies.new_etl_context,
+        dependencies.store.checkpoints,
+        time_zone=settings.etl_time_zone,
+        deadline_s=settings.etl_timeout_s,
+    )
+
+
+FLOWS: list[Callable[[FlowDependencies], Flow]] = [_ask, _tool_loop, _tool_graph, _etl]
 """All flows there are; requests choose one by its name."""
 
 
@@ -181,7 +197,13 @@ def bootstrap(settings: Settings) -> Services:
     """
     adapters = _Adapters(settings)
     tool_context_of = adapters.tool_context_of if adapters.model else None
-    dependencies = FlowDependencies(settings, adapters.context_of, tool_context_of, adapters.store)
+    dependencies = FlowDependencies(
+        settings,
+        adapters.context_of,
+        tool_context_of,
+        adapters.store,
+        adapters.etl_context_of,
+    )
     flows = {flow.name: flow for flow in (build(dependencies) for build in FLOWS)}
     extensions = adapters.extensions
     workflow = WorkflowFlow(
@@ -305,6 +327,13 @@ class _Adapters:
             observer=self.extensions.observer,
         )
         self._limits = _limits(settings)
+        self._time_zone = settings.etl_time_zone
+        self._most_rows = settings.max_rows
+        self._scratch = ScratchDatabase(
+            self.sources.scratch,
+            scratch_options(settings),
+            {"DATABASE_URL": self.sources.asked, "APP_DATABASE_URL": self.sources.app},
+        )
 
     def _provided(self, settings: Settings) -> Provided:
         return Provided(
@@ -419,6 +448,19 @@ class _Adapters:
             context.recall,
             context.experience,
             context.look_up,
+            write,
+        )
+
+    def etl_context_of(self, question: Question, write: Write) -> EtlContext:
+        """Return the services for one request for a transformation."""
+        occasion = replace(_occasion(question), source="etl")
+        return EtlContext(
+            question,
+            self.open_database(occasion),
+            self._scratch,
+            self.store.artefacts,
+            self._time_zone,
+            self._most_rows,
             write,
         )
 

@@ -140,12 +140,11 @@ HANDSHAKE = (
 TAGS = {
     "ask": "Questions in plain language, answered at once or as a stream of events",
     "runs": "A question being answered: followed, cancelled, or given the answer it waits for",
-    "etl": "Transformations drafted and tested, and the files to run them elsewhere",
     "conversations": "What was asked before, per user",
     "sql": "SQL of the caller's own, judged or run under the same guard",
     "learning": "What users say of answers, what is learnt from it, and who reviews it",
     "schema": "What the database holds, as the caller may see it",
-    "etl": "Transformations: where tables come from, and drafts of new ones",
+    "etl": "Transformations: where tables come from, drafts of new ones, and their files",
     "caller": "Who the API key says you are",
     "vanna": "Vanna's chat protocol, for its web component and its other clients",
     "service": "Whether Citu is alive and ready, and these documents",

@@ -28,7 +28,7 @@ MAX_BYTES = 10 * 1024 * 1024
 KEPT = 9  # full files beside the current one, the oldest with the highest number
 
 Source = Literal[
-    "ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool"
+    "ask", "value_lookup", "sql_run", "export", "analyze", "feedback", "import", "tool", "etl"
 ]
 Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
@@ -41,7 +41,7 @@ class Occasion:
         source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL
             that the caller gave, `export` for an answer's rows as a file, `analyze` for figures
             about them, `feedback` for SQL that a user corrects or confirms, `import` for examples
-            that somebody brings, `tool` for a tool's call.
+            that somebody brings, `tool` for a tool's call, `etl` for samples of a draft's sources.
         actor: who asks.
         question: None when SQL was given.
         tool, call_id: of the tool's call that the statement belongs to, if it belongs to one.

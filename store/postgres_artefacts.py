@@ -6,7 +6,8 @@ from store.postgres_values import read_bytes
 from store.record_json import key
 
 _KEEP = """
-INSERT INTO citu.artefact AS old (run_key, user_key, conversation_key, data, preview, kept_at, expires_at)
+INSERT INTO citu.artefact AS old
+    (run_key, user_key, conversation_key, data, preview, kept_at, expires_at)
 VALUES (%s, %s, %s, %s, %s, now(), now() + %s * interval '1 second')
 ON CONFLICT (run_key) DO UPDATE SET
     data = excluded.data, preview = excluded.preview, kept_at = excluded.kept_at,

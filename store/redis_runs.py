@@ -50,7 +50,9 @@ local function say(keys, conversation_key, id, title, turn, max_turns, ttl)
     local artefacts = '{redis_keys.conversation_artefacts("")}' .. conversation_key
     local names = '{redis_keys.artefact("")}'
     redis.call('PEXPIRE', artefacts, ttl)
-    for _, run in ipairs(redis.call('SMEMBERS', artefacts)) do redis.call('PEXPIRE', names .. run, ttl) end
+    for _, run in ipairs(redis.call('SMEMBERS', artefacts)) do
+        redis.call('PEXPIRE', names .. run, ttl)
+    end
 end
 """
 _IS_ABANDONED = """

@@ -35,7 +35,7 @@ class TurnFailureModel(ClosedReplyModel):
 class TurnModel(ClosedReplyModel):
     run_id: str
     question: str
-    question_type: Literal["DATABASE", "CHAT"] | None = Field(
+    question_type: Literal["DATABASE", "CHAT", "ETL"] | None = Field(
         description="null with a `failure`, like `routing_mode`"
     )
     routing_mode: str | None

@@ -12,6 +12,7 @@ from api.models.model_base import ReplyModel, Sometimes, Timestamp
 from api.models.request_models import AskingFields, can_be_kept, question_text
 from common.errors import InvalidRequest
 from common.text import Text
+from etl.binding.intent_checks import check_intent
 from etl.schemas.evidence import TestReport
 from etl.schemas.plan import ArchitecturePlan, ReviewResult
 from etl.schemas.rating import DraftFeedback
@@ -25,7 +26,8 @@ _TOO_LARGE = Text(
     f"intent is too large: at most {_MOST_INTENT_BYTES // 1024} KiB.",
 )
 _UNUSABLE_INTENT = Text(
-    "intent 无效：文本不能含 NUL 或不完整字符，数字不能是 NaN、无穷大或超出 64 位，嵌套最多 32 层。",
+    "intent 无效：文本不能含 NUL 或不完整字符，数字不能是 NaN、无穷大或超出 64 位，"
+    "嵌套最多 32 层。",
     "intent is not valid: no text in it may have NUL or broken characters, no number may be NaN, "
     "infinite or beyond 64 bits, and it may be nested 32 deep at most.",
 )
@@ -62,7 +64,9 @@ class EtlAskBody(AskingFields):
         size = len(json.dumps(value, ensure_ascii=False).encode())
         if size > _MOST_INTENT_BYTES:
             raise InvalidRequest(_TOO_LARGE, field="intent")
-        return read_model(UserIntent, value, "intent")
+        intent = read_model(UserIntent, value, "intent")
+        check_intent(intent)
+        return intent
 
     @field_validator("options", mode="plain", json_schema_input_type=EtlOptions | None)
     @classmethod

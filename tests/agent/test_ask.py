@@ -205,7 +205,7 @@ def test_an_answer_whose_values_were_cut_says_so(scripted: Asking) -> None:
         (b'{"question": "\xff"}', "JSON object"),
         (b'{"question": ""}', "blank"),
         (b'{"question": "x", "routing_mode": "fast"}', "routing_mode"),
-        (b'{"question": "' + b"x" * 70_000 + b'"}', "too large"),
+        (b'{"question": "' + b"x" * 200_000 + b'"}', "too large"),
     ],
 )
 def test_bad_bodies_are_refused_before_any_stream(

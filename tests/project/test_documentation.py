@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from langgraph.checkpoint.memory import InMemorySaver
 from openapi_spec_validator import validate
 
 from agent.bootstrap import bootstrap
 from agent.flows.ask.graph import compiled_graph
 from agent.flows.ask.labels import LABELS
 from agent.flows.ask.routing import ROUTING_MODES
+from agent.flows.etl import graph as etl_graph
 from agent.flows.tool_graph.graph import compiled_graph as compiled_tool_graph
 from agent.flows.tool_loop.graph import compiled_graph as compiled_loop
 from api.openapi import document
@@ -60,9 +62,14 @@ def test_the_drawings_of_tool_agents_are_the_compiled_graphs(
     assert f"## `{name}`\n\n```mermaid\n{drawn}\n```" in (ROOT / "docs/agents.md").read_text()
 
 
+def test_the_drawing_of_transformations_is_the_compiled_graph() -> None:
+    drawn = etl_graph.compiled_graph(InMemorySaver()).get_graph().draw_mermaid().strip()
+    assert f"## The steps\n\n```mermaid\n{drawn}\n```" in (ROOT / "docs/etl.md").read_text()
+
+
 def test_every_endpoint_is_documented() -> None:
     routes = {
-        (method.lower(), re.sub("<([a-z_]+)>", r"{\1}", rule.rule))
+        (method.lower(), re.sub("<(?:path:)?([a-z_]+)>", r"{\1}", rule.rule))
         for rule in create_app(Settings()).url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
         if not rule.endpoint.endswith("static")

@@ -60,7 +60,9 @@ REMOVALS: dict[str, Callable[[Store, str], Awaitable[object]]] = {
 
 @pytest.mark.parametrize("removal", REMOVALS)
 @pytest.mark.parametrize("has_turn", [True, False])
-def test_artefacts_go_with_their_conversation(place: StoreServer, removal: str, has_turn: bool) -> None:
+def test_artefacts_go_with_their_conversation(
+    place: StoreServer, removal: str, has_turn: bool
+) -> None:
     async def scenario(store: Store) -> None:
         user = uuid.uuid4().hex
         await store.artefacts.keep(user, "c", user + "1", DATA)

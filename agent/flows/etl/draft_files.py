@@ -1,0 +1,75 @@
+"""Writes a draft down as files, and keeps them for the user."""
+
+import asyncio
+from typing import Any
+
+from agent.answers.shown_result import shown_result
+from agent.flows.etl.context import EtlContext
+from agent.flows.etl.state import EtlState, Json
+from common.envelope import to_bytes
+from common.errors import StateTooLarge
+from etl.archive import Archive
+from etl.evidence.proof import DraftProof
+from etl.meaning.bound import BoundIntent
+from etl.planning.draft_model import Draft
+from etl.rendering.artefact import make_artefact, zip_bytes
+from etl.schemas.requirement import AnalysisResult
+from store import KeptArtefact
+
+_MOST_BYTES = 4 * 1024 * 1024
+_MOST_FILES = 400
+
+
+async def keep_files(
+    draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlState, context: EtlContext
+) -> Json:
+    """Return what answers say of the files.
+
+    Raises:
+        StateTooLarge: they are more than is kept.
+        StoreUnavailable: they can't be kept.
+    """
+    archive = await asyncio.to_thread(_written, draft, bound, proof, state)
+    if len(archive.data) > _MOST_BYTES or len(archive.files) > _MOST_FILES:
+        raise StateTooLarge(_MOST_BYTES)
+    question = context.question
+    preview = await _preview(draft, proof, state, context)
+    kept = KeptArtefact(archive.data, to_bytes(preview) if preview is not None else b"")
+    await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
+    address = f"/api/v0/runs/{question.run_id}/artefact"
+    attempt = state.get("attempts", {}).get("modified", 0)
+    target = draft.target
+    return {
+        "artefact_id": f"{question.run_id}-{attempt + 1}",
+        "url": address,
+        "files_url": f"{address}/files",
+        "bytes": len(archive.data),
+        "sha256": archive.sha256,
+        "files": [file.listed() for file in archive.files],
+        "target": {
+            "node": target.name,
+            "relation": target.relation,
+            "columns": [column.name for column in target.node.columns],
+        },
+    }
+
+
+def _written(draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlState) -> Archive:
+    analysis = AnalysisResult.model_validate(state["analysis"])
+    asked = state.get("clarifications", [])
+    artefact = make_artefact(
+        draft, bound, analysis, proof.tests, proof.report, state["lang"], asked
+    )
+    return Archive(zip_bytes(artefact))
+
+
+async def _preview(
+    draft: Draft, proof: DraftProof, state: EtlState, context: EtlContext
+) -> dict[str, Any] | None:
+    if proof.preview is None:
+        return None
+    catalog = await context.database.catalog()
+    sql = f'SELECT * FROM "{draft.target.relation}"'
+    shown: dict[str, Any] = shown_result(sql, proof.preview, catalog, state["lang"])
+    result: dict[str, Any] = shown["query_result"]
+    return result

@@ -1,0 +1,109 @@
+"""The flow that drafts transformations and proves them."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from agent.flows.etl.context import EtlContext, options_at
+from agent.flows.etl.draft_answer import shown_tests, states_of_nodes
+from agent.flows.etl.graph import Graph, compiled_graph, most_steps
+from agent.flows.etl.labels import LABELS
+from agent.flows.etl.routing import FINALIZE
+from agent.flows.etl.state import STATE_VERSION, EtlInput, EtlState
+from agent.flows.flow import Durability, FlowAnswer, StepLabel, graph_version
+from agent.progress import Write
+from agent.question import Question
+from common.values import Turn
+
+_ANSWER_CHARS = 16_000
+
+
+class EtlFlow:
+    """Implements `Flow`.
+
+    Args:
+        new_context: makes the services for one request.
+        checkpoints: keeps the state of runs, which go on when their worker dies.
+        time_zone: in which today is, and periods are cut unless a request says otherwise.
+        deadline_s: seconds of work until the answer or the next question to the user.
+    """
+
+    name = "etl"
+    labels: Mapping[str, StepLabel] = LABELS
+    last_node = FINALIZE
+    most_steps = most_steps
+    durability: Durability | None = Durability(STATE_VERSION)
+
+    def __init__(
+        self,
+        new_context: Callable[[Question, Write], EtlContext],
+        checkpoints: BaseCheckpointSaver[str],
+        *,
+        time_zone: str,
+        deadline_s: float,
+    ) -> None:
+        self._new_context = new_context
+        self._checkpoints = checkpoints
+        self._time_zone = ZoneInfo(time_zone)
+        self.deadline_s = deadline_s
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Compiled once for the process."""
+        return compiled_graph(self._checkpoints)
+
+    def start(self, question: Question) -> EtlInput:
+        today = datetime.now(self._time_zone).date()
+        return {
+            "question": question.question,
+            "lang": question.answer_lang,
+            "given_intent": question.details.get("intent"),
+            "options": options_at(question, today),
+            "graph_version": graph_version(self),
+            "execution_path": ["start"],
+        }
+
+    def context(self, question: Question, write: Write) -> EtlContext:
+        return self._new_context(question, write)
+
+    def summary(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the steps so far and, once known, the plan's nodes and the tests in numbers."""
+        known = cast(EtlState, state)
+        summary: dict[str, Any] = {"execution_path": list(known["execution_path"])}
+        if "plan" in known:
+            summary["plan"] = states_of_nodes(known)
+        if "tests" in known:
+            summary["tests"] = shown_tests(known["tests"])
+        if "attempts" in known:
+            summary["attempts"] = dict(known["attempts"])
+        return summary
+
+    def ending(self, state: Mapping[str, Any]) -> FlowAnswer:
+        """Return the answer; nodes raise the errors that end a request."""
+        known = cast(EtlState, state)
+        body = known["answer"]
+        return FlowAnswer(
+            {
+                **body,
+                "execution_path": known["execution_path"],
+                "warnings": known.get("warnings", []),
+            }
+        )
+
+    def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:
+        """Return the turn, with the intent as what was understood."""
+        known = cast(EtlState, state)
+        intent = known.get("analysis", {}).get("intent")
+        return Turn(
+            run_id=question.run_id,
+            question=question.question,
+            question_type="ETL",
+            routing_mode=self.name,
+            answer=answer.body["response"][:_ANSWER_CHARS],
+            asked_at=question.asked_at,
+            understood={"agent": self.name, "intent": intent} if intent else None,
+        )

@@ -1,0 +1,77 @@
+"""The state of the graph: JSON values alone, so that any worker of any version can read it.
+
+`EtlInput` begins it, nodes write `EtlUpdate`, `EtlState` is both. Rows of the datasource are never
+in it. What can be worked out again (the bound intent, the models' trees) is.
+"""
+
+import operator
+from typing import Annotated, Any, TypedDict
+
+from common.text import Lang
+
+Json = dict[str, Any]
+STATE_VERSION = 1
+
+MOST_CLARIFICATIONS = 3
+MOST_REWORKS = 3
+MOST_REPAIRS = 3
+MOST_MODIFICATIONS = 2
+
+
+class EtlPath(TypedDict):
+    """`execution_path`: names of the nodes passed, in order."""
+
+    execution_path: Annotated[list[str], operator.add]
+
+
+class EtlInput(EtlPath):
+    """The state that a request starts with.
+
+    Attributes:
+        given_intent: a `UserIntent`; None: the question's words say what is wanted.
+        options: `EtlOptions` and `today`, the day of the request as ISO date.
+    """
+
+    question: str
+    lang: Lang
+    given_intent: Json | None
+    options: Json
+    graph_version: str
+
+
+class EtlUpdate(EtlPath, total=False):
+    """The keys that nodes write.
+
+    Attributes:
+        knowledge: a `KnowledgeContext`.
+        analysis: an `AnalysisResult`.
+        clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
+        plan, review: an `ArchitecturePlan`, a `ReviewResult`.
+        code: `{node, sql, method, attempts}`, in topological order.
+        tests: a `TestReport`.
+        artefact: as the answer has it.
+        feedback: a `DraftFeedback`.
+        learned: `{example, lesson}`.
+        attempts: `{clarify, review, repair: {node: n}, modified}`.
+        status: set when it is known how the run ends.
+        answer: the body of the answer.
+    """
+
+    knowledge: Json
+    analysis: Json
+    clarifications: list[Json]
+    plan: Json
+    review: Json
+    code: list[Json]
+    tests: Json
+    artefact: Json
+    feedback: Json
+    learned: Json
+    attempts: Json
+    warnings: Annotated[list[str], operator.add]
+    status: str
+    answer: Json
+
+
+class EtlState(EtlInput, EtlUpdate):
+    """The state that nodes read."""

@@ -1,0 +1,201 @@
+"""Requests for transformations over HTTP: asked, answered, rated, and their files taken along."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from app_config import Settings
+from tests.support.asking import Asking, frames
+from tests.support.etl_requests import INTENT, SHOP, TESTED
+
+ASK = "/api/v0/etl/ask"
+MONTHS = [["2026-01-01", 10.5], ["2026-02-01", 20], [None, 5]]
+SENTENCE = "把订单表和用户表 JOIN，按月汇总销售额，写入销售汇总表"
+QUICK = {"mutants": False}
+
+
+@pytest.fixture(scope="module")
+def asking(make_database: Callable[[str], str], scratch_url: str) -> Iterator[Asking]:
+    settings = Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
+    with Asking(settings) as asking:
+        yield asking
+
+
+def post(asking: Asking, body: Mapping[str, Any], path: str = ASK) -> tuple[int, dict[str, Any]]:
+    with asking.client.post(path, json=body) as response:
+        envelope = json.loads(response.get_data())
+    return response.status_code, envelope["data"]
+
+
+def get(asking: Asking, path: str, **headers: str) -> TestResponse:
+    return asking.client.get(path, headers=headers, buffered=True)
+
+
+def goes_on(asking: Asking, asked: Mapping[str, Any], answer: Any) -> dict[str, Any]:
+    """The next question or the answer, after this answer."""
+    run = f"/api/v0/runs/{asked['run_id']}"
+    body = {"interrupt_id": asked["interrupt_id"], "answer": answer}
+    status, _ = post(asking, body, f"{run}/resume")
+    assert status == 202
+    data: dict[str, Any] = list(frames(get(asking, f"{run}/events").text))[-1]["data"]
+    return data
+
+
+def sorted_rows(preview: Mapping[str, Any]) -> list[list[Any]]:
+    rows: list[list[Any]] = preview["rows"]
+    return sorted(rows, key=lambda row: (row[0] is None, row[0]))
+
+
+def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None:
+    status, answer = post(asking, {"intent": INTENT, "options": {"feedback": False}})
+    assert (status, answer["status"], answer["type"]) == (200, "proven", "ETL"), answer
+    assert sorted_rows(answer["preview"]) == MONTHS
+    assert answer["execution_path"] == [*TESTED, "finalize"]
+    assert answer["evidence"]["mutants"]["survivors"] == []
+    assert {total["difference"] for total in answer["evidence"]["totals"]} == {"0.00"}
+    assert answer["artefact"]["target"]["relation"] == "monthly_sales"
+    archive = get(asking, answer["artefact"]["url"])
+    assert archive.headers["ETag"].strip('"') == answer["artefact"]["sha256"]
+    assert "monthly_sales.zip" in archive.headers["Content-Disposition"]
+    with zipfile.ZipFile(io.BytesIO(archive.data)) as files:
+        texts = {name: files.read(name) for name in files.namelist()}
+    listed = get(asking, answer["artefact"]["files_url"]).get_json()["data"]["files"]
+    assert [file["path"] for file in listed] == list(texts)
+    for path in ("README.md", "plan.json", "sql/build.sql"):
+        assert get(asking, f"{answer['artefact']['files_url']}/{path}").data == texts[path]
+    same = get(asking, answer["artefact"]["url"], **{"If-None-Match": archive.headers["ETag"]})
+    assert same.status_code == 304
+
+
+def test_there_is_no_file_but_those_of_the_list(asking: Asking) -> None:
+    _, answer = post(asking, {"intent": INTENT, "options": {"feedback": False, **QUICK}})
+    files_url = answer["artefact"]["files_url"]
+    for path in ("..%2fplan.json", "sql/../plan.json", "/etc/passwd", "", "plan.json/", "%00"):
+        assert get(asking, f"{files_url}/{path}").status_code in (308, 404)
+    assert get(asking, f"{answer['artefact']['url']}?user_id=another").status_code == 404
+
+
+def test_the_sentence_asks_for_the_date_and_then_for_a_rating(asking: Asking) -> None:
+    _, asked = post(asking, {"question": SENTENCE, "options": QUICK})
+    assert (asked["type"], asked["kind"]) == ("question", "clarify")
+    field = asked["schema"]["properties"]["date_column"]
+    assert field["enum"] == ["orders.ordered_on", "orders.paid_at", "__cancel__"]
+    assert len(field["x-labels"]) == len(field["enum"])
+    wrong = {"interrupt_id": asked["interrupt_id"], "answer": {"date_column": "orders.id"}}
+    status, refused = post(asking, wrong, f"/api/v0/runs/{asked['run_id']}/resume")
+    assert (status, refused["field"]) == (400, "answer.date_column")
+    judged = goes_on(asking, asked, {"date_column": "orders.ordered_on"})
+    assert (judged["type"], judged["kind"]) == ("question", "feedback")
+    assert judged["evidence"]["status"] == "passed"
+    assert get(asking, judged["artefact"]["url"]).status_code == 200
+    answer = goes_on(asking, judged, {"rating": "satisfied", "comment": "好"})
+    assert (answer["type"], answer["status"]) == ("completed", "proven")
+    assert sorted_rows(answer["preview"]) == MONTHS
+    assert answer["feedback"]["rating"] == "satisfied"
+    assert [one["answer"] for one in answer["clarifications"]] == ["orders.ordered_on"]
+    assert answer["artefact"]["target"]["relation"] == "销售汇总表"
+    conversation = f"/api/v0/conversations/{answer['conversation_id']}"
+    (turn,) = get(asking, conversation).get_json()["data"]["turns"]
+    assert (turn["question"], turn["question_type"]) == (SENTENCE, "ETL")
+    asking.client.delete(conversation)
+    assert get(asking, answer["artefact"]["url"]).status_code == 404
+
+
+def test_a_request_that_is_given_up_ends(asking: Asking) -> None:
+    _, asked = post(asking, {"question": SENTENCE})
+    answer = goes_on(asking, asked, {"date_column": "__cancel__"})
+    assert (answer["status"], answer["artefact"]) == ("cancelled_by_user", None)
+
+
+def test_a_program_is_told_what_is_open_and_never_asked(asking: Asking) -> None:
+    body = {"question": SENTENCE, "agent": "etl", "options": {"interactive": False}}
+    _, answer = post(asking, {**body, "routing_mode": "hybrid"}, "/api/v0/ask_agent")
+    assert answer["status"] == "needs_input"
+    assert [one["kind"] for one in answer["questions"]] == ["date_column"]
+    assert "routing_mode" in answer["warnings"][0]
+
+
+def test_what_can_not_be_built_says_why(asking: Asking) -> None:
+    sources = [{"table_name": "ordrs"}, {"table_name": "users"}]
+    _, answer = post(asking, {"intent": {**INTENT, "data_sources": sources}})
+    assert answer["status"] == "not_possible"
+    assert answer["impossible"][0]["suggestions"] == ["orders"]
+
+
+def test_without_a_database_to_build_in_nothing_is_proven(
+    asking: Asking, make_database: Callable[[str], str]
+) -> None:
+    url = make_database(SHOP)
+    settings = Settings(database_url=url, scratch_database_url=url)
+    with Asking(settings) as nowhere:
+        _, answer = post(nowhere, {"intent": INTENT})
+        assert (answer["status"], answer["preview"]) == ("unproven", None)
+        assert "SCRATCH_DATABASE_URL" in answer["warnings"][0]
+        assert get(nowhere, answer["artefact"]["url"]).status_code == 200
+
+
+def changed(sql: str) -> dict[str, Any]:
+    return {"rating": "need_modification", "modified_sql": {"monthly_sales": sql}}
+
+
+def test_changed_sql_counts_once_it_is_proven(asking: Asking) -> None:
+    _, judged = post(asking, {"intent": INTENT, "options": QUICK})
+    files_url = judged["artefact"]["files_url"]
+    # What reads anything but the model's inputs is not taken over.
+    judged = goes_on(asking, judged, changed("SELECT 1 AS month, 2 AS sales FROM public.orders"))
+    assert (judged["kind"], judged["evidence"]["status"]) == ("feedback", "passed")
+    plan = json.loads(get(asking, f"{files_url}/plan.json").data)["plan"]
+    (source,) = plan["nodes"][-1]["inputs"]
+    # It loses the rows without a month, which the tests notice.
+    text = (
+        "SELECT date_trunc('month', ordered_on)::date AS month, sum(amount) AS sales "
+        f"FROM {source} WHERE ordered_on IS NOT NULL GROUP BY 1"
+    )
+    judged = goes_on(asking, judged, changed(text))
+    assert (judged["kind"], judged["evidence"]["status"]) == ("feedback", "failed")
+    answer = goes_on(asking, judged, {"rating": "unsatisfied"})
+    assert answer["status"] == "failed"
+    assert any("inputs" in warning for warning in answer["warnings"])
+    assert answer["execution_path"].count("tester_agent") == 3
+
+
+OPERATION = {"order": 1, "action": "join", "parameters": {"left": "orders", "right": "users"}}
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "question"),
+    ({"question": " "}, "question"),
+    ({"intent": 5}, "intent"),
+    ({"intent": {}}, "intent.summary"),
+    ({"intent": {**INTENT, "summary": " "}}, "intent.summary"),
+    ({"intent": {**INTENT, "summary": "a\0"}}, "intent"),
+    ({"intent": {**INTENT, "summary": "x" * 70_000}}, "intent"),
+    ({"intent": {**INTENT, "constraints": ["x"], "extra": 1}}, "intent.extra"),
+    (
+        {"intent": {**INTENT, "operations": [{**OPERATION, "action": "jion"}]}},
+        "intent.operations[0].action",
+    ),
+    (
+        {"intent": {**INTENT, "operations": [OPERATION, OPERATION]}},
+        "intent.operations[1].order",
+    ),
+    (
+        {"intent": {**INTENT, "operations": [{**OPERATION, "parameters": {"left": 1}}]}},
+        "intent.operations[0].parameters.left",
+    ),
+    ({"intent": INTENT, "options": {"rows": 1}}, "options.rows"),
+    ({"intent": INTENT, "options": {"sample_rows": 0}}, "options.sample_rows"),
+    ({"intent": INTENT, "options": {"time_zone": "Mars/Olympus"}}, "options.time_zone"),
+    ({"intent": INTENT, "agent": "ask"}, "agent"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), WRONG, ids=[field for _, field in WRONG])
+def test_what_is_wrong_in_a_request_is_named(
+    asking: Asking, body: dict[str, Any], field: str
+) -> None:
+    status, error = post(asking, body)
+    assert (status, error["error_type"], error["field"]) == (400, "invalid_request", field)
