@@ -1,6 +1,7 @@
 """Writes a draft down as files, and keeps them for the user."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -14,10 +15,23 @@ from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.rendering.artefact import make_artefact, zip_bytes
 from etl.schemas.requirement import AnalysisResult
+from postgres.identifiers import quoted
 from store import KeptArtefact
 
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 400
+# What results call the types that a catalogue spells out.
+_SHORT_TYPES = {
+    "bigint": "int8",
+    "integer": "int4",
+    "smallint": "int2",
+    "double precision": "float8",
+    "real": "float4",
+    "boolean": "bool",
+    "character varying": "varchar",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+}
 
 
 async def keep_files(
@@ -69,7 +83,14 @@ async def _preview(
     if proof.preview is None:
         return None
     catalog = await context.database.catalog()
-    sql = f'SELECT * FROM "{draft.target.relation}"'
-    shown: dict[str, Any] = shown_result(sql, proof.preview, catalog, state["lang"])
+    found = replace(proof.preview, column_types=tuple(map(_short, proof.preview.column_types)))
+    sql = f"SELECT * FROM {quoted(draft.target.relation)}"
+    shown: dict[str, Any] = shown_result(sql, found, catalog, state["lang"])
     result: dict[str, Any] = shown["query_result"]
     return result
+
+
+def _short(spelled: str) -> str:
+    """Return a type's name as results have it, without its length."""
+    name = spelled.partition("(")[0].strip()
+    return _SHORT_TYPES.get(name, name)
