@@ -280,7 +280,10 @@ def test_other_chains_of_queries_pass(sql: str) -> None:
         "WITH c AS NOT MATERIALIZED (SELECT t.a FROM t" + ", t" * 15 + ") SELECT * FROM c, c AS d",
         "WITH c AS (SELECT t.a FROM t" + ", t" * 29 + ") SELECT * FROM c, public.c",
         "WITH c0 AS (SELECT a FROM t)"
-        + "".join(f", c{n} AS NOT MATERIALIZED (SELECT 1 FROM c{n - 1} a, c{n - 1} b)" for n in range(1, 40))
+        + "".join(
+            f", c{n} AS NOT MATERIALIZED (SELECT 1 FROM c{n - 1} a, c{n - 1} b)"
+            for n in range(1, 40)
+        )
         + " SELECT * FROM c39",
     ],
 )  # fmt: skip
