@@ -2,8 +2,8 @@
 
 In the world of variants each row differs from a plain one in a single column, so that every
 construct decides about a row that nothing else decides about. In mixed worlds several things differ
-at once: groups of several rows, ties, repeated values, rows that joins repeat. The same intent gives
-the same worlds.
+at once: groups of several rows, ties, repeated values, rows that joins repeat. The same intent
+gives the same worlds.
 """
 
 import random
@@ -372,29 +372,22 @@ class _Filling:
 
     def _vary(self, table: Table, column: Column, row: Row) -> None:
         """Let plain values that fulfil the conditions differ, and keys refer to any row."""
-        is_single = column.name in self._maker.single_keys(table)
-        domain = self._maker.domain(table, column.name)
+        if column.name in self._maker.single_keys(table):
+            return
+        value = row[column.name]
         telling = self._maker.telling(table, column)
-        if (
-            domain is not None
-            and not is_single
-            and row[column.name]
-            in (
-                self._key(table, column, 0),
-                self._key(table, column, 1),
-            )
-        ):
-            row[column.name] = self._any_key(table, column)
+        if self._maker.domain(table, column.name) is not None:
+            if value in (self._key(table, column, 0), self._key(table, column, 1)):
+                row[column.name] = self._any_key(table, column)
         elif column.name in self._maker.dedup_keys(table):
-            row[column.name] = self._key(table, column, self._chance.randrange(4))
-        elif telling.is_amount and row[column.name] is not None:
-            row[column.name] = self._mixed_amount(column)
-        elif domain is None and not is_single and telling.units:
+            row[column.name] = self._key(table, column, self._chance.randrange(_FEW + 1))
+        elif telling.is_amount:
+            if value is not None:
+                row[column.name] = self._mixed_amount(column)
+        elif telling.units:
             row[column.name] = self._chance.choice(telling.values)
-        elif domain is None and not is_single and telling.plain:
-            is_plain = row[column.name] in telling.values[: telling.plain]
-            if is_plain:
-                row[column.name] = self._chance.choice(telling.values[: telling.plain])
+        elif value in telling.values[: telling.plain]:
+            row[column.name] = self._chance.choice(telling.values[: telling.plain])
 
     def _any_key(self, table: Table, column: Column) -> Any:
         """Return the key of a row of another table, as far as it has rows already."""

@@ -1,7 +1,7 @@
 """Models broken in the ways in which people break them, each in one place.
 
-An operator looks at one node of a model's tree and gives the nodes that may stand in its place, with
-what that changes. Where a change can't make a difference it gives none, or says so.
+An operator looks at one node of a model's tree and gives the nodes that may stand in its place,
+with what that changes. Where a change can't make a difference it gives none, or says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -177,7 +177,8 @@ async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection
         "standard_conforming_strings": "on",
     }
     query = sql.SQL(
-        "SELECT set_config(name, value, false) FROM unnest(%s::text[], %s::text[]) AS t (name, value)"
+        "SELECT set_config(name, value, false) "
+        "FROM unnest(%s::text[], %s::text[]) AS t (name, value)"
     )
     try:
         await connection.execute(query, [list(settings), list(settings.values())])

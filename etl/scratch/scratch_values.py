@@ -8,7 +8,7 @@ from sqlglot import exp
 
 
 def literal(value: Any) -> str:
-    """Return the value as a literal that takes the type of what it is compared with or stored in."""
+    """Return the value as a literal, which takes the type of what it meets."""
     if value is None:
         return "NULL"
     return exp.Literal.string(as_text(value)).sql("postgres")

@@ -31,11 +31,17 @@ OPTIONS = ScratchOptions(builds=1)
 SHOP = """
 CREATE TYPE mood AS ENUM ('calm', 'wild');
 CREATE TABLE "Buyer" (id integer PRIMARY KEY, "full name" text, feeling mood);
-INSERT INTO "Buyer" SELECT n, 'o''Neil\\ {{ ' || n || chr(10), 'calm' FROM generate_series(1, 40) AS n;
-CREATE TABLE purchase (id bigint PRIMARY KEY, buyer_id integer, amount numeric(12,2), paid_at timestamptz,
-    day date, tags text[], note jsonb, is_void boolean);
-INSERT INTO purchase SELECT n, nullif(n % 41, 0), n * 1.01, timestamptz '2024-03-31 00:59:59.5+01' + n * interval '1 hour',
-    date '2024-02-29' + n % 400, ARRAY['a,b', NULL, '"'], '{"k": [1.10]}', n % 3 = 0 FROM generate_series(1, 2000) AS n;
+INSERT INTO "Buyer"
+SELECT n, 'o''Neil\\ {{ ' || n || chr(10), 'calm' FROM generate_series(1, 40) AS n;
+CREATE TABLE purchase (
+    id bigint PRIMARY KEY, buyer_id integer, amount numeric(12,2), paid_at timestamptz,
+    day date, tags text[], note jsonb, is_void boolean
+);
+INSERT INTO purchase
+SELECT n, nullif(n % 41, 0), n * 1.01,
+    timestamptz '2024-03-31 00:59:59.5+01' + n * interval '1 hour', date '2024-02-29' + n % 400,
+    ARRAY['a,b', NULL, '"'], '{"k": [1.10]}', n % 3 = 0
+FROM generate_series(1, 2000) AS n;
 CREATE TABLE item (purchase_id bigint, line integer, amount money);
 INSERT INTO item SELECT id, l, 2.5 FROM purchase, generate_series(1, 2) AS l;
 """
@@ -63,7 +69,8 @@ def test_the_role_can_connect_nowhere_else(
         execute(scratch_url, "SET temp_file_limit = -1")
     found = rows_of(
         scratch_url,
-        "SELECT rolsuper, rolcreatedb, rolinherit, rolconnlimit FROM pg_roles WHERE rolname = current_user",
+        "SELECT rolsuper, rolcreatedb, rolinherit, rolconnlimit "
+        "FROM pg_roles WHERE rolname = current_user",
     )
     assert found == [(False, False, False, 8)]
 
@@ -121,7 +128,8 @@ def test_cancelling_ends_the_statement_and_the_schemas(scratch_url: str, admin_u
     async def build() -> None:
         async with scratch(scratch_url).build("cancelled") as opened:
             await opened.execute(
-                "SELECT count(*) FROM generate_series(1, 1000000) AS scratching, generate_series(1, 1000000)"
+                "SELECT count(*) FROM generate_series(1, 1000000) AS scratching, "
+                "generate_series(1, 1000000)"
             )
 
     async def cancelled() -> None:
