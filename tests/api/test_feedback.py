@@ -494,10 +494,10 @@ def test_no_calls_of_one_caller_change_what_another_is_given(
 def _feedback(asking: Asking, **environ: Any) -> dict[str, Any]:
     answer = json.loads(
         asking.client.post(
-            SYNC, json={"question": QUESTION, "user_id": "eve"}, **environ
+            SYNC, json={"question": QUESTION, "user_id": "mallory"}, **environ
         ).get_data()
     )
-    said = {"run_id": answer["data"]["run_id"], "rating": "satisfied", "user_id": "eve"}
+    said = {"run_id": answer["data"]["run_id"], "rating": "satisfied", "user_id": "mallory"}
     return dict(json.loads(asking.client.post(FEEDBACK, json=said, **environ).get_data())["data"])
 
 
@@ -507,17 +507,17 @@ def test_nothing_is_learnt_from_strangers_who_may_name_anybody(demo_url: str) ->
         assert data["example"] is None
         assert "anybody could speak in this user's name" in data["warnings"][0]
         assert asking.client.post(f"{EXAMPLES}/ex_1/approve", json={}).status_code == 403
-        assert not run(asking.services.store.learned.visible("default", "eve"), 10).examples
+        assert not run(asking.services.store.learned.visible("default", "mallory"), 10).examples
         learned = asking.services.store.learned
-        assert run(learned.feedback("eve", data["run_id"]), 10) is not None
-        mine = example("default", "eve", QUESTION)
+        assert run(learned.feedback("mallory", data["run_id"]), 10) is not None
+        mine = example("default", "mallory", QUESTION)
         run(learned.add("default", [mine]), 10)
-        said = {"run_id": data["run_id"], "rating": "unsatisfied", "user_id": "eve"}
+        said = {"run_id": data["run_id"], "rating": "unsatisfied", "user_id": "mallory"}
         assert asking.client.post(FEEDBACK, json=said, buffered=True).status_code == 200
-        gone = asking.client.delete(f"{EXAMPLES}/{mine.example_id}?user_id=eve", buffered=True)
+        gone = asking.client.delete(f"{EXAMPLES}/{mine.example_id}?user_id=mallory", buffered=True)
         assert gone.status_code == 403
-        assert run(learned.visible("default", "eve"), 10).examples == (mine,)
-        run(learned.delete("default", mine.example_id, "eve"), 10)
+        assert run(learned.visible("default", "mallory"), 10).examples == (mine,)
+        run(learned.delete("default", mine.example_id, "mallory"), 10)
 
 
 def test_learning_can_be_switched_off(demo_url: str) -> None:
