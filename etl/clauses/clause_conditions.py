@@ -427,7 +427,7 @@ class ConditionReader:
         return [_condition(column, operator, said)]
 
     def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
-        """Return the conditions of the period that follows, on `named` or the only date there is."""
+        """Return the conditions of the period that follows, on `named` or the only date."""
         token = self._tokens[self._at]
         if token.means("range"):
             bound = token.arg

@@ -104,10 +104,7 @@ class FigureReader:
     # word by word
 
     def _take(self, index: int, token: Token) -> None:
-        if token.means("by"):
-            self._is_key = True
-            return
-        if token.means("each"):
+        if token.means("by", "each"):
             self._is_key = True
             return
         if token.means("bucket", "date_part") and self._is_period(index, token):
@@ -129,8 +126,11 @@ class FigureReader:
         if token.names:
             self._take_name(index, token)
             return
-        if token.means("and") or token.is_break or token.means(*_SKIPPED):
-            return
+        if not token.is_break and not token.means("and", *_SKIPPED):
+            self._leave(token)
+
+    def _leave(self, token: Token) -> None:
+        """Name a word that is no part of a key or figure."""
         if token.mark.number is None:
             self._reading.uncovered.append(token.text)
 

@@ -1,6 +1,6 @@
 """Reads a request in words as an intent: operations in the order of its clauses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +89,21 @@ class _SentenceReader:
         self._aggregate: Json | None = None
         self._target: str | None = None
         self._is_built = False  # whether any clause says what to do
+        self._readers: Mapping[str, Callable[[Clause], None]] = {
+            "join": self._take_join,
+            "matched": self._take_matched,
+            "filter": self._take_filter,
+            "exclude": self._take_filter,
+            "aggregate": self._take_aggregate,
+            "dedup": self._take_dedup,
+            "newest": self._take_newest,
+            "running": self._take_window,
+            "previous": self._take_window,
+            "top": self._take_top,
+            "spine": self._take_spine,
+            "sink": self._take_sink,
+            "impossible": self._take_impossible,
+        }
 
     def read(self) -> SentenceReading:
         """Return the reading of all clauses."""
@@ -171,32 +186,11 @@ class _SentenceReader:
     def _take(self, clause: Clause) -> None:
         if clause.kind != "source":
             self._is_built = True
-        if clause.kind == "source":
+        take = self._readers.get(clause.kind)
+        if take is None:
             self._cover(clause.tokens)
-        elif clause.kind == "join":
-            self._take_join(clause)
-        elif clause.kind == "matched":
-            self._take_matched()
-        elif clause.kind in ("filter", "exclude"):
-            self._take_filter(clause)
-        elif clause.kind == "aggregate":
-            self._take_aggregate(clause)
-        elif clause.kind == "dedup":
-            self._take_dedup(clause)
-        elif clause.kind == "newest":
-            self._take_newest(clause)
-        elif clause.kind in ("running", "previous"):
-            self._take_window(clause)
-        elif clause.kind == "top":
-            self._take_top(clause)
-        elif clause.kind == "spine":
-            self._take_spine(clause)
-        elif clause.kind == "sink":
-            self._take_sink(clause)
-        elif clause.kind == "impossible":
-            self._take_impossible(clause)
         else:
-            self._cover(clause.tokens)
+            take(clause)
 
     @property
     def _order(self) -> int:
@@ -216,7 +210,7 @@ class _SentenceReader:
         suggestions = self._near(word)
         text = Text(
             f"“{word}”在这里没有对应的表、字段或操作，没有被采用。",
-            f"“{word}” is no table, column or step that is known here, so nothing was done with it.",
+            f"“{word}” is no table, column or step that is known here: nothing was done with it.",
         )
         self._doubts.refuse("unknown_name", text, suggestions)
 
@@ -295,7 +289,7 @@ class _SentenceReader:
             ]
         return None
 
-    def _take_matched(self) -> None:
+    def _take_matched(self, clause: Clause) -> None:  # noqa: ARG002 - its kind says all
         """Keep only rows with a match: the joins so far become inner ones."""
         for action, parameters in self._operations:
             if action == "join":
@@ -553,38 +547,38 @@ class _SentenceReader:
     # deduplication
 
     def _take_dedup(self, clause: Clause) -> None:
+        before, keyed, newest = _dedup_parts(clause.tokens)
+        table = self._deduplicated(before)
         keys: list[str] = []
-        sorting: list[Json] = []
-        table: Table | None = None
-        is_key = False
-        for index, token in enumerate(clause.tokens):
-            if token.means("by"):
-                is_key = True
-                continue
-            if token.means("super"):
-                sorting = self._newest(clause.tokens[index - 1 :] if index else clause.tokens)
-                break
-            if token.table is not None and not is_key:
-                table = self._names.table(token, self._order)
-                continue
-            if is_key and token.links("column"):
-                among = [table.key] if table is not None else None
-                named = self._names.column(token, self._order, among=among)
-                if named is not None:
-                    table = table or named.table
-                    keys.append(named.column.name)
-                continue
-            if not token.means("dedup"):
+        for token in keyed:
+            if not token.links("column"):
                 self._cover([token])
+                continue
+            among = [table.key] if table is not None else None
+            named = self._names.column(token, self._order, among=among)
+            if named is not None:
+                table = table or named.table
+                keys.append(named.column.name)
         if table is None and self._names.sources:
             table = self._names.of(self._names.sources[0])
         if table is None or not keys:
             if not self._doubts.ambiguities:
                 self._uncovered(_said(clause.tokens))
             return
+        sorting = self._newest(newest) if newest else []
         self._names.add(table.key)
         parameters = {"table": self._names.name_of(table), "keys": keys, "order_by": sorting}
         self._operations.append(("dedup", {**parameters, "keep": "first"}))
+
+    def _deduplicated(self, tokens: Sequence[Token]) -> Table | None:
+        """Return the table that stands before the keys of a dedup."""
+        table = None
+        for token in tokens:
+            if token.table is not None:
+                table = self._names.table(token, self._order)
+            elif not token.means("dedup"):
+                self._cover([token])
+        return table
 
     def _take_newest(self, clause: Clause) -> None:
         """Say which row of the dedup before stays."""
@@ -710,6 +704,20 @@ class _SentenceReader:
             data_target=IntentTarget(table_name=self._target),
             operations=operations,
         )
+
+
+def _dedup_parts(
+    tokens: Sequence[Token],
+) -> tuple[Sequence[Token], Sequence[Token], Sequence[Token]]:
+    """Return what stands before the keys of a dedup, the keys, and what says which row stays."""
+    end = next((at for at, token in enumerate(tokens) if token.means("super")), None)
+    newest: Sequence[Token] = ()
+    if end is not None:
+        first = max(end - 1, 0)  # the column of 创建时间最新
+        newest, tokens = tokens[first:], tokens[:first]
+    by = next((at for at, token in enumerate(tokens) if token.means("by")), len(tokens))
+    keyed = [token for token in tokens[by + 1 :] if not token.means("dedup", "keep")]
+    return tokens[:by], keyed, newest
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Days of a request as an intent writes them: absolute as ISO text, relative as a unit's first day."""
+"""Days of a request as an intent writes them: ISO text, or the first day of a unit from today's."""
 
 from typing import Any
 

@@ -65,7 +65,7 @@ def _edge(view: ViewSources, key: Key, named: Sequence[str], pairs: _Pairs) -> T
 
 @lru_cache(maxsize=2_000)
 def _column_pairs(definition: str, known: _Columns, search_path: tuple[str, ...]) -> _Pairs:
-    """Return which columns of the view each source column becomes; nothing where it can't be told."""
+    """Return which columns of the view each source column becomes, as far as it can be told."""
     if len(definition) > _MOST_DEFINITION:
         return {}
     schema: dict[str, dict[str, dict[str, str]]] = {}

@@ -12,7 +12,8 @@ class DraftModel:
     """A node with its SELECT.
 
     In the trees a table of the datasource is an `exp.Table` with a schema (`db`), another model one
-    without; a variable of the project is an `etl_variable(name, default)` (`etl.planning.sql_trees`).
+    without; a variable of the project is an `etl_variable(name, default)`, see
+    `etl.planning.sql_trees`.
 
     Attributes:
         relation: what is created; the node's name, except for the target.

@@ -124,7 +124,7 @@ class _Needs:
         return found
 
     def unavoidable(self, joined: JoinedSources) -> set[str]:
-        """Return the sources whose joins repeat nothing, so that leaving them out spares nothing."""
+        """Return the sources whose joins repeat nothing: leaving them out spares nothing."""
         single = [name for name in self._joins if not joined.is_repeating(name)]
         reached = [BoundColumn(name, "") for name in single]
         found = {self._base}

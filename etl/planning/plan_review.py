@@ -16,6 +16,7 @@ from etl.meaning.bound import (
     FilterStep,
     MapStep,
     RowTest,
+    Step,
 )
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.planning.draft_model import Draft, DraftModel
@@ -222,21 +223,26 @@ _DAY_TYPES = (
 def _meant_texts(bound: BoundIntent) -> Iterator[str]:
     """Yield the texts of all values that an intent names."""
     for step in bound.steps:
-        if isinstance(step, FilterStep):
-            for test in step.tests:
-                yield from _test_texts(test)
-        elif isinstance(step, MapStep):
-            for pair in step.mapping:
-                yield from (_value_text(value) for value in pair)
-            yield _value_text(step.default)
-        elif isinstance(step, ExpressionStep):
-            yield from (one.name for one in step.expression.find_all(exp.Literal))
-    if bound.aggregate is not None:
-        for measure in bound.aggregate.measures:
-            for test in measure.tests:
-                yield from _test_texts(test)
-            if measure.value is not None:
-                yield from (one.name for one in measure.value.find_all(exp.Literal))
+        yield from _step_texts(step)
+    if bound.aggregate is None:
+        return
+    for measure in bound.aggregate.measures:
+        for test in measure.tests:
+            yield from _test_texts(test)
+        if measure.value is not None:
+            yield from (one.name for one in measure.value.find_all(exp.Literal))
+
+
+def _step_texts(step: Step) -> Iterator[str]:
+    if isinstance(step, FilterStep):
+        for test in step.tests:
+            yield from _test_texts(test)
+    elif isinstance(step, MapStep):
+        for pair in step.mapping:
+            yield from (_value_text(value) for value in pair)
+        yield _value_text(step.default)
+    elif isinstance(step, ExpressionStep):
+        yield from (one.name for one in step.expression.find_all(exp.Literal))
 
 
 def _test_texts(test: RowTest) -> Iterator[str]:

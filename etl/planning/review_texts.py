@@ -115,8 +115,10 @@ _RULES = (
         "error",
         Text("不能建名为 {} 的关系。", "No relation can be named {}."),
         Text(
-            "换一个不含点、斜杠和双引号、不超过 63 字节（含非 ASCII 字符时 51 字节）、不以 pg_ 开头的名称。",
-            "Choose a name without dots, slashes and double quotes, of at most 63 bytes (51 where not all is ASCII), not beginning with pg_.",
+            "换一个不含点、斜杠和双引号、不超过 63 字节（含非 ASCII 字符时 51 字节）、"
+            "不以 pg_ 开头的名称。",
+            "Choose a name without dots, slashes and double quotes, of at most 63 bytes (51 where "
+            "not all is ASCII), not beginning with pg_.",
         ),
     ),
     ReviewRule(

@@ -227,7 +227,8 @@ class _Readme:
 
 _DBT_COMMANDS = (
     "$ pip install 'dbt-core==1.11.*' 'dbt-postgres==1.11.*'",
-    "$ export ETL_HOST=localhost ETL_PORT=5432 ETL_USER=me ETL_PASSWORD= ETL_DBNAME=db ETL_SCHEMA=etl",
+    "$ export ETL_HOST=localhost ETL_PORT=5432 ETL_USER=me ETL_PASSWORD= "
+    "ETL_DBNAME=db ETL_SCHEMA=etl",
     "$ dbt build --profiles-dir .",
 )
 _PSQL_COMMANDS = (

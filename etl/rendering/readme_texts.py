@@ -55,9 +55,10 @@ NOT_RUN = Text("没有运行。", "Not run.")
 WRITTEN = Text("写好的测试：{count} 个。", "Tests that are written: {count}.")
 STATUS = Text("结果：{status}，由 {by} 构建。", "Result: {status}, built by {by}.")
 MUTANTS = Text(
-    "变异测试：改坏模型 {tried} 次，测试发现 {caught} 次，{equivalent} 次不影响结果，{survivors} 次未被发现。",
-    "Mutants: the models were broken {tried} times; the tests noticed {caught}, {equivalent} change "
-    "no result, {survivors} were not noticed.",
+    "变异测试：改坏模型 {tried} 次，测试发现 {caught} 次，{equivalent} 次不影响结果，"
+    "{survivors} 次未被发现。",
+    "Mutants: the models were broken {tried} times; the tests noticed {caught}, {equivalent} "
+    "change no result, {survivors} were not noticed.",
 )
 SURVIVORS = Text("未发现：", "Not noticed:")
 HOW_TO_RUN = Text("如何运行", "How to run it")
@@ -71,7 +72,8 @@ RUN_PLAIN = Text(
     "names are replaced.",
 )
 VARIABLES = Text(
-    "相对日期是变量：dbt 用 `--vars` 设置，psql 用设置 `etl.<名称>`（例如 `PGOPTIONS='-c etl.<名称>=2026-01-31'`）。默认值：",
+    "相对日期是变量：dbt 用 `--vars` 设置，psql 用设置 `etl.<名称>`"
+    "（例如 `PGOPTIONS='-c etl.<名称>=2026-01-31'`）。默认值：",
     "Relative dates are variables: set by `--vars` in dbt, and by the setting `etl.<name>` in psql "
     "(`PGOPTIONS='-c etl.<name>=2026-01-31'`). Defaults:",
 )

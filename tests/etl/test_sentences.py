@@ -83,7 +83,8 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         [
             "join left orders users on orders.user_id=users.id",
             "filter orders.status = paid",
-            "aggregate users.level, month(orders.created_at) | sum(orders.amount)?0, count(*)?0 spine",
+            "aggregate users.level, month(orders.created_at)"
+            " | sum(orders.amount)?0, count(*)?0 spine",
             "into dws_sales_monthly",
         ],
     ),
@@ -141,7 +142,8 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
-        "join orders and users, keep only paid orders, monthly sum of amount by level, save as monthly_sales",
+        "join orders and users, keep only paid orders, monthly sum of amount by level,"
+        " save as monthly_sales",
         [
             "join left orders users",
             "filter orders.status = paid",
@@ -150,7 +152,8 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
-        "orders left join users on user_id, exclude orders with amount less than 10 or status pending,"
+        "orders left join users on user_id,"
+        " exclude orders with amount less than 10 or status pending,"
         " average amount per level, save to level_avg",
         [
             "join left orders users on orders.user_id=users.id",
@@ -164,12 +167,14 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         " and month of created_at, fill missing months with 0, save as city_sales",
         [
             "filter orders.paid_at >= 2024-01-01 and orders.paid_at < 2025-01-01",
-            "aggregate orders.city, month(orders.created_at) | sum(orders.amount)?0, count(*)?0 spine",
+            "aggregate orders.city, month(orders.created_at)"
+            " | sum(orders.amount)?0, count(*)?0 spine",
             "into city_sales",
         ],
     ),
     (
-        "deduplicate orders by user_id keeping the latest by created_at, then save as latest_orders",
+        "deduplicate orders by user_id keeping the latest by created_at,"
+        " then save as latest_orders",
         ["dedup orders by ['user_id'] keep orders.created_at desc", "into latest_orders"],
     ),
     (
@@ -183,7 +188,8 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
-        "exclude orders where status is cancelled, running total of amount by month, write to running",
+        "exclude orders where status is cancelled, running total of amount by month,"
+        " write to running",
         [
             "filter orders.status != cancelled",
             "aggregate month(?) | sum(orders.amount)",
@@ -264,8 +270,8 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
 
 
 _WORDS = """
-订单表 用户表 关联 按 月 汇总 金额 写入 只保留 排除 去重 前 3 的 和 ， 累计 补 0 没有数据 状态 paid join orders
-by month sum of amount top per where into and then exclude 彩虹 2024 最新 城市 每个 环比 not or > 'x
+订单表 用户表 关联 按 月 汇总 金额 写入 只保留 排除 去重 前 3 的 和 ， 累计 补 0 没有数据
+状态 paid join orders by month sum of amount top per where into and then exclude 彩虹 2024 最新 城市 每个 环比 not or > 'x
 """
 
 
