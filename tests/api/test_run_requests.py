@@ -256,6 +256,12 @@ class Stateless:
     def knows(self, flow: str) -> bool:
         return True
 
+    def can_go_on(self, flow: str, version: str | None) -> bool:
+        return True
+
+    def beginning_of(self, question: Question) -> None:
+        return None
+
     async def answer(
         self, question: Question, show: Show, resumed: Resumption | None = None
     ) -> None:
