@@ -271,7 +271,8 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
 
 _WORDS = """
 订单表 用户表 关联 按 月 汇总 金额 写入 只保留 排除 去重 前 3 的 和 ， 累计 补 0 没有数据
-状态 paid join orders by month sum of amount top per where into and then exclude 彩虹 2024 最新 城市 每个 环比 not or > 'x
+状态 paid join orders by month sum of amount top per where into and then exclude 彩虹 2024
+最新 城市 每个 环比 not or > 'x
 """
 
 
