@@ -72,6 +72,34 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert same.status_code == 304
 
 
+def test_values_of_persons_are_hidden_in_the_preview(
+    make_database: Callable[[str], str], scratch_url: str
+) -> None:
+    people = """
+        CREATE TABLE member (id integer PRIMARY KEY, full_name text, phone text, city text);
+        INSERT INTO member VALUES (1, 'Ada Byron', '13800138000', 'Paris'), (2, NULL, NULL, 'Rome');
+    """
+    operations = [
+        {
+            "order": 1,
+            "action": "transform",
+            "parameters": {"as": "shown_as", "expression": "upper(member.full_name)"},
+        }
+    ]
+    intent = {"summary": "x", "data_sources": [{"table_name": "member"}], "operations": operations}
+    settings = Settings(database_url=make_database(people), scratch_database_url=scratch_url)
+    with Asking(settings) as asking:
+        body = {"intent": intent, "options": {"feedback": False, **QUICK}}
+        _, answer = post(asking, body)
+    preview = answer["preview"]
+    rows = [dict(zip(preview["columns"], row, strict=True)) for row in preview["rows"]]
+    assert [row["city"] for row in rows] == ["Paris", "Rome"]
+    assert {name: rows[0][name] for name in ("full_name", "phone", "shown_as")} == dict.fromkeys(
+        ("full_name", "phone", "shown_as"), "•••"
+    )
+    assert rows[1]["full_name"] is None
+
+
 def test_there_is_no_file_but_those_of_the_list(asking: Asking) -> None:
     _, answer = post(asking, {"intent": INTENT, "options": {"feedback": False, **QUICK}})
     files_url = answer["artefact"]["files_url"]

@@ -1,6 +1,7 @@
 """Writes a draft down as files, and keeps them for the user."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,12 @@ from agent.flows.etl.context import EtlContext
 from agent.flows.etl.state import EtlState, Json
 from common.envelope import to_bytes
 from common.errors import StateTooLarge
+from common.values import QueryResult
 from etl.archive import Archive
 from etl.evidence.proof import DraftProof
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
+from etl.planning.personal_columns import personal_columns
 from etl.rendering.artefact import make_artefact, zip_bytes
 from etl.schemas.requirement import AnalysisResult
 from postgres.identifiers import quoted
@@ -20,6 +23,7 @@ from store import KeptArtefact
 
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 400
+_HIDDEN = "•••"
 # What results call the types that a catalogue spells out.
 _SHORT_TYPES = {
     "bigint": "int8",
@@ -47,7 +51,7 @@ async def keep_files(
     if len(archive.data) > _MOST_BYTES or len(archive.files) > _MOST_FILES:
         raise StateTooLarge(_MOST_BYTES)
     question = context.question
-    preview = await _preview(draft, proof, state, context)
+    preview = await _preview(draft, bound, proof, state, context)
     kept = KeptArtefact(archive.data, to_bytes(preview) if preview is not None else b"")
     await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
     address = f"/api/v0/runs/{question.run_id}/artefact"
@@ -78,16 +82,30 @@ def _written(draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlStat
 
 
 async def _preview(
-    draft: Draft, proof: DraftProof, state: EtlState, context: EtlContext
+    draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlState, context: EtlContext
 ) -> dict[str, Any] | None:
+    """Return the target's first rows, with values of persons hidden."""
     if proof.preview is None:
         return None
     catalog = await context.database.catalog()
-    found = replace(proof.preview, column_types=tuple(map(_short, proof.preview.column_types)))
+    found = _without_persons(proof.preview, personal_columns(bound))
+    found = replace(found, column_types=tuple(map(_short, found.column_types)))
     sql = f"SELECT * FROM {quoted(draft.target.relation)}"
     shown: dict[str, Any] = shown_result(sql, found, catalog, state["lang"])
     result: dict[str, Any] = shown["query_result"]
     return result
+
+
+def _without_persons(result: QueryResult, personal: Collection[str]) -> QueryResult:
+    places = [place for place, name in enumerate(result.columns) if name in personal]
+    if not places:
+        return result
+    rows = [list(row) for row in result.rows]
+    for row in rows:
+        for place in places:
+            if row[place] is not None:
+                row[place] = _HIDDEN
+    return replace(result, rows=tuple(rows))
 
 
 def _short(spelled: str) -> str:
