@@ -620,7 +620,8 @@ def test_a_hundred_times_the_same_request_is_one_answer(deployment: Deployment) 
             assert stream.status == 200, stream.next_block()
             return run_of(blocks(stream)[-1])
 
-    with ThreadPoolExecutor(50) as threads:
+    # Fewer at once than one caller's share, whichever worker takes them.
+    with ThreadPoolExecutor(30) as threads:
         runs = set(threads.map(ask, range(100)))
     assert len(runs) == 1
     assert len(deployment.model.requests) == asked + 1
