@@ -78,8 +78,7 @@ function ledger(entries) {
 /** The download, and each file's text when it is wanted. */
 function files({ artefact_id: id, url, files_url: filesUrl, files: all }) {
   const shown = element("div", { class: "draft-file", "aria-live": "polite" });
-  const models = all.filter(({ path }) => path.startsWith("sql/0") || path.startsWith("models/") || path === "README.md");
-  const options = models.map(({ path }) => element("option", { value: path }, path));
+  const options = all.map(({ path }) => element("option", { value: path }, path));
   const choice = element("select", { class: "asked-field" }, ...options);
   const open = element("button", { type: "button", class: "secondary" }, label("draft_show_file"));
   open.addEventListener("click", () => showFile(`${filesUrl}/${choice.value}`, choice.value, shown));

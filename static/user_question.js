@@ -30,6 +30,9 @@ export class UserQuestion {
   close() {
     this.#controls.remove();
     this.#failure.remove();
+    // Only the question that is open is a landmark.
+    this.element.removeAttribute("aria-label");
+    delete this.element.dataset.textAriaLabel;
   }
 
   #controlsFor({ choices, schema }) {

@@ -6,11 +6,18 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+AXE = Path(__file__).parent / "axe" / "axe-4.14.1.min.js"
+_VIOLATIONS = """async () => {
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
+}"""
 RANKING = "查询各服务区的营业收入排行"
 ASK = "**/api/v0/ask_agent_stream"
 EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
@@ -54,6 +61,17 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
     finally:
         context.close()
     assert problems == []
+
+
+def load_axe(page: Page) -> None:
+    """Adds axe-core to the page."""
+    page.evaluate(AXE.read_text())
+
+
+def axe_violations(page: Page) -> list[str]:
+    """What axe-core finds on the page as it is."""
+    found: list[str] = page.evaluate(_VIOLATIONS)
+    return found
 
 
 def ask(page: Page, question: str) -> Locator:

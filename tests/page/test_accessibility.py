@@ -1,45 +1,48 @@
 """axe-core finds nothing that keeps people from using the page, in light and in dark."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.page.browsing import RANKING, answer_with, ask, completed, expect_state, frame, opened
-
-_AXE = Path(__file__).parent / "axe" / "axe-4.14.1.min.js"
-_RUN = """async () => {
-    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
-    return violations.flatMap(({ id, nodes }) =>
-        nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
-}"""
+from tests.page.browsing import (
+    AXE,
+    RANKING,
+    answer_with,
+    ask,
+    axe_violations,
+    completed,
+    expect_state,
+    frame,
+    load_axe,
+    opened,
+)
 
 
 def test_axe_is_the_file_that_its_readme_names() -> None:
-    assert hashlib.sha256(_AXE.read_bytes()).hexdigest() in (_AXE.parent / "README.md").read_text()
+    assert hashlib.sha256(AXE.read_bytes()).hexdigest() in (AXE.parent / "README.md").read_text()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Browser, live_server: str, scheme: str) -> None:
     with opened(browser, live_server, color_scheme=scheme) as page:
-        page.evaluate(_AXE.read_text())
+        load_axe(page)
         page.locator(".example").first.wait_for()
-        found = {"start": page.evaluate(_RUN)}
+        found = {"start": axe_violations(page)}
         expect_state(ask(page, RANKING), "done")
         page.locator("canvas").wait_for()
-        found["answer"] = page.evaluate(_RUN)
+        found["answer"] = axe_violations(page)
         page.locator(".view[data-view=table]").click()
         page.locator(".about summary").click()
         page.locator(".block-tools button").first.click()
         page.locator("button[data-text-title=feedback_wrong]").click()
         page.locator("#settings summary").click()
-        found["opened"] = page.evaluate(_RUN)
+        found["opened"] = axe_violations(page)
         page.keyboard.press("Escape")
         found |= _drawers(page)
         expect_state(ask(page, "DELETE FROM service_area"), "failed")
         _offer(page)
-        found["refused"] = page.evaluate(_RUN)
+        found["refused"] = axe_violations(page)
     assert found == dict.fromkeys(found, [])
 
 
@@ -48,11 +51,11 @@ def _drawers(page: Page) -> dict[str, list[str]]:
     for name, content in (("history", ".chat"), ("schema", ".chat"), ("reviews", ".drawer-note")):
         page.locator(f"#show-{name}").click()
         page.locator(f"#{name} {content}").first.wait_for()
-        found[name] = page.evaluate(_RUN)
+        found[name] = axe_violations(page)
         if name == "schema":
             page.locator("#schema .chat-open").first.click()
             page.locator("#schema .columns").wait_for()
-            found["table"] = page.evaluate(_RUN)
+            found["table"] = axe_violations(page)
         page.keyboard.press("Escape")
     return found
 

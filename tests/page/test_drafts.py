@@ -1,0 +1,64 @@
+"""A drafted transformation on the page: its questions, its evidence and its files."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.page.browsing import ask, axe_violations, load_axe, opened
+
+DEADLINE_MS = 60_000
+
+
+def _waits(turn: Locator) -> None:
+    expect(turn).to_have_attribute("data-state", "waiting", timeout=DEADLINE_MS)
+
+
+def _choose_agent(page: Page) -> None:
+    page.locator("#settings > summary").click()
+    page.locator("#agent").select_option("etl")
+    page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize(
+    ("locale", "width", "scheme"), [("zh-CN", 1280, "light"), ("en-GB", 390, "dark")]
+)
+def test_a_draft_is_asked_about_judged_and_taken_along(
+    browser: Browser, live_server: str, tmp_path: Path, locale: str, width: int, scheme: str
+) -> None:
+    options = {
+        "locale": locale,
+        "color_scheme": scheme,
+        "viewport": {"width": width, "height": 800},
+    }
+    with opened(browser, live_server, **options) as page:
+        load_axe(page)
+        _choose_agent(page)
+        turn = ask(page, "服务区按月统计服务区数，写入 areas_by_month")
+        _waits(turn)
+        expect(turn.locator(".asked-radio")).to_have_count(3)  # two dates, and giving up
+        turn.locator(".asked-radio input").first.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
+        expect(turn.locator(".plan-place, .draft-tests")).not_to_have_count(0, timeout=DEADLINE_MS)
+        _waits(turn)
+        assert axe_violations(page) == []
+        turn.locator(".asked-radio input").first.check()
+        turn.locator(".asked-object button[type=submit]").click()
+        expect(turn).to_have_attribute("data-state", "done", timeout=DEADLINE_MS)
+        expect(turn.locator(".draft-status.proven")).to_be_visible()
+        expect(turn.locator(".plan-box.target")).to_have_count(1)
+        expect(turn.locator(".rows tbody tr")).not_to_have_count(0)
+        turn.locator(".draft-files select").select_option("sql/build.sql")
+        turn.locator(".draft-files button.secondary").click()
+        expect(turn.locator(".draft-file pre")).to_contain_text("areas_by_month")
+        with page.expect_download() as download:
+            turn.locator(".draft-files button.primary").click()
+        download.value.save_as(tmp_path / "draft.zip")
+        assert (tmp_path / "draft.zip").read_bytes().startswith(b"PK")
+        turn.locator(".draft-part").evaluate_all(
+            "parts => parts.forEach((part) => part.open = true)"
+        )
+        assert axe_violations(page) == []
+        beyond = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert beyond <= 0
