@@ -1,5 +1,7 @@
 """`GET /api/v0/runs/{run_id}/artefact`: what a run made, as an archive or file by file."""
 
+from urllib.parse import quote
+
 from flask import Blueprint, Response, request
 
 from agent.services.artefact_service import ArtefactService
@@ -23,7 +25,7 @@ def artefacts_blueprint(service: ArtefactService) -> Blueprint:
         archive = from_store(service.archive(_owner(_reader()), parse_run_id(run_id)))
         response = Response(archive.data, content_type="application/zip")
         name = archive.target.get("relation", run_id)
-        response.headers.set("Content-Disposition", "attachment", filename=f"{name}.zip")
+        response.headers.set("Content-Disposition", "attachment", **_file_names(name, run_id))
         return _tagged(response, archive.sha256)
 
     @blueprint.get("/<run_id>/artefact/files")
@@ -40,6 +42,13 @@ def artefacts_blueprint(service: ArtefactService) -> Blueprint:
         return _tagged(response, file.sha256)
 
     return blueprint
+
+
+def _file_names(name: str, run_id: str) -> dict[str, str]:
+    """Return the parameters of `Content-Disposition`: what headers can't hold goes encoded."""
+    if name.isascii() and name.isprintable():
+        return {"filename": f"{name}.zip"}
+    return {"filename": f"{run_id}.zip", "filename*": f"UTF-8''{quote(name, safe='')}.zip"}
 
 
 def _tagged(response: Response, digest: str) -> Response:

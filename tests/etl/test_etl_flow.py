@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from werkzeug.http import parse_options_header
 from werkzeug.test import TestResponse
 
 from app_config import Settings
@@ -120,7 +121,12 @@ def test_the_sentence_asks_for_the_date_and_then_for_a_rating(asking: Asking) ->
     judged = goes_on(asking, asked, {"date_column": "orders.ordered_on"})
     assert (judged["type"], judged["kind"]) == ("question", "feedback")
     assert judged["evidence"]["status"] == "passed"
-    assert get(asking, judged["artefact"]["url"]).status_code == 200
+    archive = get(asking, judged["artefact"]["url"])
+    disposition = archive.headers["Content-Disposition"]
+    # One file name is for clients that don't know the other, encoded one.
+    run_id, encoded = disposition.removeprefix("attachment; filename=").split(".zip; ")
+    assert (archive.status_code, run_id, encoded.isascii()) == (200, judged["run_id"], True)
+    assert parse_options_header(f"attachment; {encoded}")[1]["filename"] == "销售汇总表.zip"
     answer = goes_on(asking, judged, {"rating": "satisfied", "comment": "好"})
     assert (answer["type"], answer["status"]) == ("completed", "proven")
     assert sorted_rows(answer["preview"]) == MONTHS
