@@ -68,10 +68,10 @@ RUN_DBT = Text(
 )
 RUN_PLAIN = Text(
     "只用 psql：建在 search_path 的第一个模式中；以前构建的同名视图和表会被替换，"
-    "与之同名但种类不同的（视图或表）会使构建停止，什么也不改变。",
+    "与之同名但种类不同的（视图或表）会使构建停止，什么也不改变。测试不返回任何行即为通过。",
     "With psql alone: built into the first schema of search_path; what an earlier build made is "
     "replaced. A view where a table is built, or a table where a view is, stops the build, and "
-    "nothing is changed.",
+    "nothing is changed. A test passes when it returns no rows.",
 )
 VARIABLES = Text(
     "相对日期是变量：dbt 用 `--vars` 设置，psql 用设置 `etl.<名称>`"
