@@ -213,6 +213,9 @@ class ConditionBinding:
         operator = condition.operator
         if operator in (">=", "<"):
             return [BoundCondition(column, operator, values[0])]
+        if date.max in values:
+            zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
+            raise invalid(f"{field}.value", zh, en)
         self._assume_whole_days(column)
         if operator == "<=":
             return [BoundCondition(column, "<", next_day(values[0]))]

@@ -31,6 +31,7 @@ _MODEL_LENGTH = 55
 _NOT_IN_MODEL = re.compile(r"[^a-z0-9_]+")
 _LATIN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BLANKS = re.compile(r"[\s\-]+")
+_RESERVED = "pg_"
 _PATH_SIGNS = ("/", "\\", "..", "~", ":", "\0", "\n")
 
 
@@ -122,6 +123,7 @@ class TargetBinding:
 
     def _check_allowed(self, name: str) -> None:
         """Refuse paths, and schemas: where the target lies is decided where it is built."""
+        self._check_plain(name)
         is_path = any(sign in name for sign in _PATH_SIGNS)
         schema, dot, own_name = name.rpartition(".")
         if not is_path and not dot:
@@ -136,8 +138,20 @@ class TargetBinding:
                 f"{name} can't be written: {schema} is a schema of the datasource, which is only "
                 f"read.",
             )
-        suggestions = [] if is_path else [relation_name(own_name)]
+        suggestion = relation_name(own_name)
+        suggestions = [] if is_path or not suggestion else [suggestion]
         raise self._findings.refuse("sink_refused", reason, suggestions)
+
+    def _check_plain(self, name: str) -> None:
+        """Refuse names that PostgreSQL keeps for itself, or that programs write apart."""
+        if '"' not in name and not relation_name(name).startswith(_RESERVED):
+            return
+        reason = Text(
+            f"不能写入 {name}：表名不能含双引号，也不能以 {_RESERVED} 开头。",
+            f"{name} can't be written: a name has no double quote, and does not begin with "
+            f"{_RESERVED}.",
+        )
+        raise self._findings.refuse("sink_refused", reason, [])
 
     def _default_name(self, layer: Layer) -> str:
         grain = [key.name for key in self._keys()]

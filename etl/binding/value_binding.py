@@ -57,7 +57,7 @@ def _boolean(value: object, type_: str, field: str) -> bool:
 
 def _day(value: object, type_: str, field: str, today: date) -> date | datetime | RelativeDay:
     if isinstance(value, dict):
-        return _relative_day(read_model(RelativeDayValue, value, field), today)
+        return _relative_day(read_model(RelativeDayValue, value, field), today, field)
     if not isinstance(value, str):
         raise _wrong_type(type_, field)
     try:
@@ -68,9 +68,13 @@ def _day(value: object, type_: str, field: str, today: date) -> date | datetime 
     return moment.date() if is_day else moment
 
 
-def _relative_day(given: RelativeDayValue, today: date) -> RelativeDay:
+def _relative_day(given: RelativeDayValue, today: date, field: str) -> RelativeDay:
     period = period_of(today, given.unit, "UTC")
-    day = shifted(period, given.unit, given.offset)
+    try:
+        day = shifted(period, given.unit, given.offset)
+    except (ValueError, OverflowError) as error:
+        zh, en = "超出了日历的范围。", "it is beyond the calendar."
+        raise invalid(f"{field}.offset", zh, en) from error
     return RelativeDay(_variable(given), day)
 
 

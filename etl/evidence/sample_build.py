@@ -1,9 +1,9 @@
 """The draft built over the samples: rows of models, tests, totals, and what the rows mean."""
 
 import asyncio
+import math
 import time
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from etl.rendering.plain_tests import failing_rows
 from etl.schemas.evidence import BuiltModel, EvidenceTest, MeasureTotal
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, load_samples
+from etl.scratch.scratch_values import as_text
 from etl.scratch.source_sampling import Samples
 from postgres.identifiers import quoted
 
@@ -200,7 +201,12 @@ class SampleBuild:
         order = ", ".join(quoted(name) for name in target.node.grain)
         sorting = f"ORDER BY {order} " if order else ""
         query = f"SELECT * FROM {relation} {sorting}LIMIT {most_rows + 1}"
-        found = await self._build.rows(query)
+        try:
+            found = await self._build.rows(query)
+        except psycopg.DataError:  # moments that Python's calendar lacks: infinity, 44 BC
+            texts = ", ".join(f"{quoted(one.name)}::text" for one in target.node.columns)
+            query = f"SELECT {texts} FROM {relation} {sorting}LIMIT {most_rows + 1}"
+            found = await self._build.rows(query)
         rows = tuple([_shown(value) for value in row] for row in found.rows[:most_rows])
         types = tuple(one.type for one in target.node.columns)
         return QueryResult(found.columns, types, rows, len(found.rows) > most_rows)
@@ -243,4 +249,9 @@ def _without_modifier(type_: str) -> str:
 
 
 def _shown(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, date | datetime) else value
+    """Return a value as results have it: a number where it is finite, else text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | Decimal) and math.isfinite(value):
+        return value
+    return as_text(value)

@@ -6,6 +6,7 @@ period, a map or a rate, so that rows with them show whether a model is right th
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -369,11 +370,20 @@ def _beside(value: Any, type_: str) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, datetime):
-        return [value - _TICK, value + _TICK]
+        return _days_beside(value, _TICK)
     if isinstance(value, date):
-        return [value - timedelta(days=1), value + timedelta(days=1)]
+        return _days_beside(value, timedelta(days=1))
     step = _smallest_step(value, type_)
     return [value - step, value + step]
+
+
+def _days_beside(day: date, step: timedelta) -> list[date]:
+    """Return the day or moment before and after, without what lies beyond the calendar."""
+    beside = []
+    for move in (-step, step):
+        with suppress(OverflowError):
+            beside.append(day + move)
+    return beside
 
 
 def _smallest_step(value: Any, type_: str) -> Any:

@@ -28,7 +28,7 @@ from etl.meaning.bound import (
 )
 from etl.meaning.calendar_periods import period_of, periods_between
 from etl.meaning.conditions import Values, expression_lookup, holds_all
-from etl.meaning.evaluation import evaluate_expression, multiply, same_value
+from etl.meaning.evaluation import NotComputable, evaluate_expression, multiply, same_value
 from etl.meaning.figures import figure, hashable
 from etl.meaning.windows import Direction, Row, add_window, sorted_rows
 from etl.schemas.evidence import LedgerEntry
@@ -55,9 +55,13 @@ def evaluate(intent: BoundIntent, tables: Tables) -> Meaning:
         tables: the rows of each source, by its name, as dicts of Python values.
 
     Raises:
-        NotComputable: PostgreSQL would end the query with an error.
+        NotComputable: PostgreSQL would end the query with an error, or a value is beyond Python's
+            numbers and calendar.
     """
-    return _Interpreter(intent, tables).meaning()
+    try:
+        return _Interpreter(intent, tables).meaning()
+    except (ArithmeticError, ValueError) as error:
+        raise NotComputable(str(error)) from error
 
 
 @dataclass(eq=False)

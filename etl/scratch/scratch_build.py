@@ -7,6 +7,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
+from psycopg.types.multirange import MultirangeInfo
+from psycopg.types.range import RangeInfo
+from psycopg.types.string import TextLoader
 
 from etl.planning.draft_test import TypedRows
 from etl.scratch.scratch_errors import translated
@@ -26,9 +29,13 @@ WHERE nspname ~ '^etl_[0-9a-f]{16}(_src[0-9]*)?$' AND nspowner = current_user::r
 """
 
 
+# Drafts only hand on values of these types, and text is what all of them can be given back as.
+_READ_AS_TEXT = ("bytea", "json", "jsonb")
+
+
 @dataclass(frozen=True)
 class ResultRows:
-    """Rows of a statement, with Python values as psycopg gives them."""
+    """Rows of a statement, with Python values as psycopg gives them; arrays and ranges as text."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
@@ -158,10 +165,20 @@ async def sweep(url: str, options: ScratchOptions) -> int:
     return len(left)
 
 
+def _read_as_text(connection: Connection) -> None:
+    """Have values that drafts only hand on given as PostgreSQL writes them."""
+    for known in connection.adapters.types:
+        if known.name in _READ_AS_TEXT or isinstance(known, RangeInfo | MultirangeInfo):
+            connection.adapters.register_loader(known.oid, TextLoader)
+        if known.array_oid:
+            connection.adapters.register_loader(known.array_oid, TextLoader)
+
+
 async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection:
     connection = await psycopg.AsyncConnection.connect(
         url, autocommit=True, connect_timeout=10, application_name="citu", row_factory=tuple_row
     )
+    _read_as_text(connection)
     settings = {
         "search_path": f'"{schema}"',
         "statement_timeout": f"{int(options.statement_timeout_s * 1000)}",

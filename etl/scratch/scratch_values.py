@@ -1,5 +1,6 @@
 """Values of Python as PostgreSQL reads them."""
 
+import math
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,4 +23,6 @@ def as_text(value: Any) -> str:
         return value.isoformat()
     if isinstance(value, Decimal):
         return format(value, "f") if value.is_finite() else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(Decimal(value))
     return str(value)

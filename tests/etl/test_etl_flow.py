@@ -233,3 +233,74 @@ def test_what_is_wrong_in_a_request_is_named(
 ) -> None:
     status, error = post(asking, body)
     assert (status, error["error_type"], error["field"]) == (400, "invalid_request", field)
+
+
+STRANGE_VALUES = """
+    CREATE TABLE strange (
+        id integer PRIMARY KEY, u uuid, i interval, t time, e inet, b bytea, j jsonb, a integer[],
+        r int4range, ts timestamp, n numeric, d date
+    );
+    INSERT INTO strange VALUES
+        (1, 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '1 day 2 hours', '10:00', '10.0.0.1', '\\xde',
+         '{"a": 1}', '{1,2}', '[1,3)', 'infinity', 'NaN', '9999-12-31'),
+        (2, NULL, NULL, NULL, NULL, NULL, '[]', '{}', 'empty', '0044-03-15 BC', 1.5, '2026-01-01');
+"""
+
+
+@pytest.fixture(scope="module")
+def strange(make_database: Callable[[str], str], scratch_url: str) -> Iterator[Asking]:
+    database = make_database(STRANGE_VALUES)
+    with Asking(Settings(database_url=database, scratch_database_url=scratch_url)) as asking:
+        yield asking
+
+
+def of_strange(*operations: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "intent": {
+            "summary": "strange",
+            "data_sources": [{"table_name": "strange"}],
+            "data_target": {"table_name": "strange_rows"},
+            "operations": [
+                {"order": order, "action": action, "parameters": parameters}
+                for order, (action, parameters) in enumerate(operations)
+            ],
+        },
+        "options": {"interactive": False, "mutants": False},
+    }
+
+
+def test_values_of_all_types_are_handed_on_and_shown(strange: Asking) -> None:
+    status, answer = post(strange, of_strange(("dedup", {"table": "strange", "keys": ["id"]})))
+    assert (status, answer["status"]) == (200, "proven"), answer
+    shown = dict(zip(answer["preview"]["columns"], answer["preview"]["rows"][0], strict=True))
+    assert shown["u"] == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    assert (shown["a"], shown["ts"], shown["n"]) == ("{1,2}", "infinity", "NaN")
+
+
+@pytest.mark.parametrize("column", ["u", "i", "t", "e", "b", "j", "a", "r", "ts", "n", "d"])
+def test_groups_of_values_of_all_types_are_proven(strange: Asking, column: str) -> None:
+    grouping = {"group_by": [{"column": column}], "measures": [{"function": "count", "as": "rows"}]}
+    status, answer = post(strange, of_strange(("aggregate", grouping)))
+    assert (status, answer["status"]) == (200, "proven"), answer
+
+
+@pytest.mark.parametrize(
+    ("column", "operator", "value", "expected"),
+    [
+        ("d", "=", "9999-12-31", 200),
+        ("d", ">=", "0001-01-01", 200),
+        ("ts", "<=", "9999-12-31", 400),
+        ("d", ">", {"unit": "year", "offset": -10_000}, 400),
+    ],
+)
+def test_days_at_the_ends_of_the_calendar_are_taken_or_refused(
+    strange: Asking, column: str, operator: str, value: Any, expected: int
+) -> None:
+    condition = {"column": column, "operator": operator, "value": value}
+    columns = ("sink", {"columns": ["id", "d"]})
+    status, answer = post(strange, of_strange(("filter", {"conditions": [condition]}), columns))
+    assert status == expected, answer
+    if status == 200:
+        assert answer["status"] == "proven", answer
+    else:
+        assert answer["field"].startswith("intent.operations[0].parameters.conditions[0].value")

@@ -317,6 +317,17 @@ def test_targets_are_called_as_said(given: str, relation: str, model: str | None
         assert bound.target.model == model
 
 
+@pytest.mark.parametrize(
+    "name", ['sales"', "pg_sales", "PG_Sales", "../sales", "public.orders", "."]
+)
+def test_targets_that_can_not_be_written_are_refused_before_they_are_drafted(name: str) -> None:
+    result = bind(request(by("status"), target={"table_name": name}))
+    assert result.bound is None
+    (refused,) = result.analysis.impossible
+    assert refused.kind == "sink_refused"
+    assert "" not in refused.suggestions
+
+
 @given(st.text(min_size=1, max_size=70))
 def test_any_name_of_a_target_is_refused_or_can_be_taken(name: str) -> None:
     try:

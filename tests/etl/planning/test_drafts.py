@@ -7,13 +7,16 @@ import psycopg
 import pytest
 from hypothesis import given
 
+from common.errors import StatementRejected
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
 from etl.planning.drafting import make_draft
 from etl.planning.plan_review import review
+from etl.planning.user_sql import with_user_sql
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import model_statement, source_view
 from postgres.identifiers import quoted
+from tests.support.bound_intents import intent
 from tests.support.databases import as_admin
 from tests.support.drawn_intents import drawn_intents
 from tests.support.shop_rows import Rows, counted, fill_shop, shop_ddl, shop_rows
@@ -57,3 +60,38 @@ def test_a_draft_passes_its_review(bound: BoundIntent) -> None:
     reviewed = review(make_draft(bound), bound)
     assert [issue.message for issue in reviewed.issues if issue.severity == "error"] == []
     assert reviewed.verdict == "pass"
+
+
+STATUSES = intent(sources=("orders",), columns=("status",), outputs=[("status", "orders.status")])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT pg_read_file('/etc/passwd') AS status FROM ods_orders",
+        "SELECT lo_create(0)::text AS status FROM ods_orders",
+        "SELECT status FROM ods_orders, pg_sleep(60)",
+        "SELECT query_to_xml('SELECT 1', true, true, '')::text AS status FROM ods_orders",
+        "SELECT set_config('role', 'none', false) AS status FROM ods_orders",
+        "SELECT public.anything() AS status FROM ods_orders",
+        "SELECT status FROM ods_orders FOR UPDATE",
+        "SELECT status INTO kept FROM ods_orders",
+        "SELECT status FROM ods_orders; DROP SCHEMA public",
+        "WITH gone AS (DELETE FROM ods_orders RETURNING status) SELECT status FROM gone",
+        "SELECT '{{ 1 }}' AS status FROM ods_orders",
+        "SELECT status FROM pg_authid",
+    ],
+)
+def test_sql_of_users_may_only_read_its_inputs(sql: str) -> None:
+    draft = make_draft(STATUSES)
+    with pytest.raises(StatementRejected):
+        with_user_sql(draft, {draft.target.name: sql})
+
+
+def test_sql_of_users_replaces_a_models() -> None:
+    draft = make_draft(STATUSES)
+    sql = "SELECT upper(status) AS status FROM ods_orders WHERE length(status) > 1"
+    changed = with_user_sql(draft, {draft.target.name: sql})
+    assert changed.target.select.sql("postgres") == sql.replace("upper", "UPPER").replace(
+        "length", "LENGTH"
+    )
