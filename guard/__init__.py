@@ -21,7 +21,7 @@ harmless is refused.
 10. `lengths` bounds how long the values get that the query builds, and how long that takes; its
     docstring lists its modules.
 11. What uses a name of step 6 is written anew with `pg_catalog` before it, and amounts that step 10
-    can't bound are made smallints by `amounts`; `sqltree.writing` proves that the text is that
+    can't bound are limited by `amounts`; `sqltree.writing` proves that the text is that
     tree. Any other statement is sent as it was written.
 
 With the check of forbidden objects off, only steps 1 to 3, 8 and 9 are made. Row rules

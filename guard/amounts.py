@@ -2,18 +2,31 @@
 
 `repeat(name, n)` builds as much as the stored `n` says. In the statement that is sent, `n` is read
 as a smallint, so that PostgreSQL refuses larger ones before it builds anything.
+
+What `factorial(n)` multiplies and how many rows `generate_series(m, n)` has is proven to be smaller
+still: `n` is sent as `n - 0 * ((n - m)::numeric * 32)::smallint`, which is `n`, of the same type.
 """
 
 from collections.abc import Collection
+from copy import deepcopy
 from typing import Any
 
+from common.word_files import words
+from guard.walk import strings
 from sqltree.parsing import Node
 
+AMOUNT_FUNCTIONS = words("repeat lpad rpad")
+"""Functions whose second argument is how long their result gets."""
+MOST_COUNT = 1_023
+"""The largest count that PostgreSQL lets pass; of rows, about as many as its plans take a series
+to have."""
+_SCALE = 32  # by which that gets as large as a smallint
 _AMOUNT_AT = 1  # among the arguments
+_SUMS = frozenset(("+", "-"))
 
 
 def limit_amounts(select: Node, places: Collection[int]) -> bool:
-    """Cast the amounts of the calls at `places` in the text; return whether there are any."""
+    """Limit the amounts of the calls at `places` in the text; return whether there are any."""
     pending: list[Any] = [select]
     while pending:
         value = pending.pop()
@@ -27,12 +40,77 @@ def limit_amounts(select: Node, places: Collection[int]) -> bool:
     return bool(places)
 
 
-def _limit(call: Node) -> None:
+def is_countable(call: Node) -> bool:
+    """Tell whether PostgreSQL can prove the count of a `factorial` or a `generate_series`.
+
+    Its arguments are written twice, so they have to be plain: columns, constants, and their sums.
+    """
     arguments = call.get("args", ())
-    if len(arguments) > _AMOUNT_AT:
-        arguments[_AMOUNT_AT] = _smallint(arguments[_AMOUNT_AT])
+    if not all(map(_is_plain, arguments[:2])):
+        return False
+    if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
+        return _is_whole_step(arguments[2])
+    return True
 
 
-def _smallint(value: Node) -> Node:
-    names = [{"String": {"sval": "pg_catalog"}}, {"String": {"sval": "int2"}}]
+def _is_plain(value: Node) -> bool:
+    """Tell whether the value is made of columns and constants, by sums at most."""
+    pending = [value]
+    while pending:
+        ((kind, node),) = pending.pop().items()
+        if kind == "A_Expr":
+            pending += _summands(node)
+        elif kind not in ("ColumnRef", "A_Const"):
+            return False
+    return True
+
+
+def _summands(node: Node) -> list[Node]:
+    """Return both sides of a sum; what else is computed is not plain."""
+    is_operator = node.get("kind", "AEXPR_OP") == "AEXPR_OP"
+    is_sum = is_operator and strings(node["name"])[-1] in _SUMS
+    has_two_sides = "lexpr" in node
+    if is_sum and has_two_sides:
+        return [node["lexpr"], node["rexpr"]]
+    return [{"": node}]
+
+
+def _is_whole_step(step: Node) -> bool:
+    """Tell whether a step is a written number of at least 1."""
+    number: int = step.get("A_Const", {}).get("ival", {}).get("ival", 0)
+    return number > 0
+
+
+def _limit(call: Node) -> None:
+    name = strings(call.get("funcname", ()))[-1]
+    arguments = call.get("args", ())
+    if name == "factorial":
+        arguments[0] = _counted(arguments[0], arguments[0])
+    elif name == "generate_series":
+        arguments[1] = _counted(arguments[1], _operation("-", arguments[1], arguments[0]))
+    elif name in AMOUNT_FUNCTIONS:
+        arguments[_AMOUNT_AT] = _cast(arguments[_AMOUNT_AT], "int2")
+
+
+def _counted(value: Node, count: Node) -> Node:
+    """Return an expression that is `value`, and an error where `count` is large."""
+    scaled = _operation("*", _cast(deepcopy(count), "numeric"), _whole(_SCALE))
+    nothing = _operation("*", _whole(0), _cast(scaled, "int2"))
+    return _operation("-", value, nothing)
+
+
+def _operation(symbol: str, left: Node, right: Node) -> Node:
+    name = [{"String": {"sval": "pg_catalog"}}, {"String": {"sval": symbol}}]
+    return {"A_Expr": {"kind": "AEXPR_OP", "name": name, "lexpr": left, "rexpr": right}}
+
+
+def _whole(number: int) -> Node:
+    value = {}
+    if number:
+        value = {"ival": number}
+    return {"A_Const": {"ival": value}}
+
+
+def _cast(value: Node, name: str) -> Node:
+    names = [{"String": {"sval": "pg_catalog"}}, {"String": {"sval": name}}]
     return {"TypeCast": {"arg": value, "typeName": {"names": names, "typemod": -1}}}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from common.word_files import words
+from guard.amounts import AMOUNT_FUNCTIONS, MOST_COUNT, is_countable
 from guard.builtin_costs import LINEAR_TYPES, NUMBERS_OF, TRUTH_OPERATORS, call_ns, operator_ns
 from guard.document_paths import (
     JSON_PATH_FUNCTIONS,
@@ -51,8 +52,6 @@ from sqltree.parsing import Node
 
 _LENGTHS = frozenset((name,) for name in NUMBERS_OF["length"])
 _MINUTE = 1 / 24 / 60  # in days
-AMOUNT_FUNCTIONS = words("repeat lpad rpad")
-"""Functions whose second argument is how long their result gets."""
 MAX_LENGTH = 10_000_000
 """Most characters or array elements of one value that a statement builds of its own constants."""
 _MAX_BUILT = 40_000_000  # of all of them together
@@ -84,13 +83,20 @@ class Expressions(ABC):
         added_chars: that the statement adds to each row whose values are gathered; None while none
             are.
         amounts: where in the text the calls are whose amount PostgreSQL must prove to be small.
+        has_counts: whether there are counts that PostgreSQL could prove to be small.
 
     Args:
         builtins: names of the built-in functions.
+        proves_counts: whether PostgreSQL shall prove stored counts: of what `factorial` multiplies,
+            and of the rows of `generate_series`.
     """
 
-    def __init__(self, visits: int, builtins: Collection[str]) -> None:
+    def __init__(
+        self, visits: int, builtins: Collection[str], *, proves_counts: bool = False
+    ) -> None:
         self.visits = visits
+        self.has_counts = False
+        self._proves_counts = proves_counts
         self.added_chars: float | None = None
         self.amounts: set[int] = set()
         self._builtins = builtins
@@ -439,8 +445,10 @@ class Expressions(ABC):
         has_amount = name in AMOUNT_FUNCTIONS and len(sizes) > 1
         if has_amount:
             sizes[1] = self._amount(node, sizes)
+        if name == "factorial":
+            sizes = self._multiplied(node, sizes)
         if name == "generate_series":
-            place.series = max(place.series, self.series(arguments, sizes, place))
+            place.series = max(place.series, self.series(node, sizes, place))
         has_dimensions = name == "array_fill" and len(sizes) > 1
         if has_dimensions:
             cells = self._cells(arguments[1], sizes[1], place)
@@ -462,14 +470,33 @@ class Expressions(ABC):
         self.amounts.add(node.get("location", 0))
         return replace(amount, low=-MOST_AMOUNT, high=MOST_AMOUNT)
 
-    def series(self, arguments: Sequence[Node], sizes: Sequence[Size], place: Place) -> float:
+    def _multiplied(self, node: Node, sizes: list[Size]) -> list[Size]:
+        """Return the bound of what `factorial` is given."""
+        is_of_stored = len(sizes) == 1 and sizes[0].is_stored
+        if is_of_stored and self._is_proven(node):
+            return [replace(sizes[0], low=-MOST_COUNT, high=MOST_COUNT)]
+        return sizes
+
+    def _is_proven(self, node: Node) -> bool:
+        """Tell whether PostgreSQL has to prove that a call's count is small."""
+        if not is_countable(node):
+            return False
+        self.has_counts = True
+        if self._proves_counts:
+            self.amounts.add(node.get("location", 0))
+        return self._proves_counts
+
+    def series(self, node: Node, sizes: Sequence[Size], place: Place) -> float:
         """Return how many rows `generate_series` gives; 1 for as many as there are stored days."""
+        arguments = node.get("args", ())
         rows = series_rows(sizes)
         is_of_stored = any(size.is_stored for size in sizes)
         if math.isfinite(rows):
             return rows
         if not is_of_stored:
             return rows
+        if self._is_proven(node):
+            return MOST_COUNT + 1.0
         if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
             if _is_long_span(arguments[2]):
                 return 1.0

@@ -129,8 +129,10 @@ TOO_LONG = Text(
 )
 
 AMOUNT_TOO_LARGE = Text(
-    "repeat、lpad 或 rpad 的长度超过 32767。请限制它，例如 least(n, 1000)。",
-    "an amount of repeat, lpad or rpad is above 32,767: limit it, with least(n, 1000) for example",
+    "repeat、lpad 或 rpad 的长度超过 32767，或 factorial 的参数、generate_series 的行数超过 1023。"
+    "请限制它，例如 least(n, 1000)。",
+    "an amount of repeat, lpad or rpad is above 32,767, or one of factorial, or the rows of a "
+    "generate_series, above 1,023: limit it, with least(n, 1000) for example",
 )
 
 
