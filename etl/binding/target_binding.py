@@ -170,7 +170,9 @@ class TargetBinding:
     def _columns(self) -> tuple[str, ...]:
         result = self._scope.result or {}
         if self._sink.columns is None:
-            repeated = repeated_keys(self._steps)
+            # What an aggregate groups by tells its rows apart, also where a join went by it.
+            is_grouped = any(isinstance(step, AggregateStep) for step in self._steps)
+            repeated = frozenset() if is_grouped else repeated_keys(self._steps)
             return tuple(name for name, one in result.items() if one.column not in repeated)
         order = self._order or 0
         names = [self._scope.result_name(text, order) for text in self._sink.columns]

@@ -33,7 +33,7 @@ class Clause:
     tokens: tuple[Token, ...]
 
 
-_FIGURES = ("sum", "avg", "max", "min", "median", "count", "distinct")
+_FIGURES = ("sum", "avg", "max", "min", "median", "count", "distinct", "rows")
 _GROUPS = ("by", "bucket", "each")
 _COMPUTING = ("aggregate", "running", "previous", "dedup", "top", *_FIGURES)
 # Words that begin a clause wherever they stand.

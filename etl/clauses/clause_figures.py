@@ -98,14 +98,34 @@ class FigureReader:
             self._take(index, token)
         self._close_date()
         self._close_period()
+        self._close_count()
         return self._reading
+
+    def _close_count(self) -> None:
+        """Count the base's rows for "number of rows"; a count of nothing is named."""
+        if self._function != "count":
+            return
+        self._function = None
+        if any(token.arg == "rows" for token in self._tokens):
+            self._count_base()
+        else:
+            counts = [token.text for token in self._tokens if token.means("count")]
+            self._reading.uncovered += counts[-1:]
+
+    def _count_base(self) -> None:
+        if self._names.sources:
+            self._add_count(self._names.of(self._names.sources[0]))
 
     # --------------------------------------------------------------------------
     # word by word
 
     def _take(self, index: int, token: Token) -> None:
         if token.means("by", "each"):
+            self._close_count()
             self._is_key = True
+            return
+        if token.means("rows"):
+            self._count_base()
             return
         if token.means("bucket", "date_part") and self._is_period(index, token):
             self._begin_period(token.arg)

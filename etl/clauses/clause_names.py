@@ -16,6 +16,7 @@ from rules.schema.links import Link
 _EXACT = 0.93
 _NEAR = 0.05
 _LEAST_COLUMN = 0.6
+_LEAST_MEANT = 0.7  # of a name by another word, which the answer says
 _MOST_CHOICES = 12
 
 Accepts = Callable[[Table, Column], bool]
@@ -176,7 +177,9 @@ class Names:
         exact = written or exact
         if len(exact) == 1:
             return exact[0]
-        rest = exact or [found for _, found in candidates]
+        rest = exact or [found for quality, found in candidates if quality >= _LEAST_MEANT]
+        if not rest:
+            return None
         if len(rest) == 1:
             self._assume_meant(token.text, rest[0], order)
             return rest[0]

@@ -77,7 +77,9 @@ class Token:
 
 
 def _marked(word: str, identifiers: Collection[str]) -> str:
-    return f"`{word}`" if word.lower() in identifiers else word
+    """Return the word so that it is read as one: a stored name, or one that could be one."""
+    is_one = word.lower() in identifiers or "_" in word.strip("_")
+    return f"`{word}`" if is_one else word
 
 
 def tokens_of(

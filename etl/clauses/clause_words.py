@@ -9,6 +9,7 @@ running previous                  computes over the periods of the result
 fill empty                        fill what has no data
 sink                              comes before the name of what is built
 then                              stands between clauses
+rows                              counts the rows of the base
 each within table skipped         mean nothing by themselves
 impossible                        asks for something that is no transformation
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from rapidfuzz import process
@@ -183,7 +184,17 @@ class _SentenceReader:
     # --------------------------------------------------------------------------
     # clauses
 
+    def _name_unknown_tables(self, clause: Clause) -> None:
+        """Name what is called a table and is none: 工资表, where no table is called so."""
+        if clause.kind == "sink":
+            return
+        for token, after in pairwise(clause.tokens):
+            is_called_table = after.means("table") and not after.is_apart
+            if is_called_table and token.table is None:
+                self._uncovered(f"{token.text}{after.text}")
+
     def _take(self, clause: Clause) -> None:
+        self._name_unknown_tables(clause)
         if clause.kind != "source":
             self._is_built = True
         take = self._readers.get(clause.kind)
@@ -203,7 +214,9 @@ class _SentenceReader:
             is_unknown = token.mark.is_unknown and not token.mark.is_skippable
             is_dated = token.mark.date is not None
             is_named = token.names and token.table is None
-            if is_unknown or is_dated or is_named or token.means(*_SAYING):
+            is_quoted = token.mark.literal is not None and token.table is None
+            is_left = is_unknown or is_dated or is_named or is_quoted
+            if is_left or token.means(*_SAYING):
                 self._uncovered(token.text)
 
     def _uncovered(self, word: str) -> None:
@@ -628,7 +641,7 @@ class _SentenceReader:
         if first.mark.literal is not None:
             self._target = first.mark.literal
             return
-        written = self._text[first.start : named[-1].end].strip()
+        written = self._text[first.start : named[-1].end].strip().strip("`")
         if written.isascii():
             written = written.removesuffix(" table").replace(" ", "_").lower()
         self._target = written

@@ -172,6 +172,11 @@ _SENTENCES: list[tuple[str, list[str]]] = [
             "into city_sales",
         ],
     ),
+    ("从订单表统计记录数，写入 n", ["aggregate  | count(*)", "into n"]),
+    (
+        "orders: number of rows by city into n",
+        ["aggregate orders.city | count(*)", "into n"],
+    ),
     (
         "deduplicate orders by user_id keeping the latest by created_at,"
         " then save as latest_orders",
@@ -260,6 +265,8 @@ def test_a_value_that_is_not_stored_is_asked_among_those_that_are() -> None:
         ("join orders and warehouses, sum of amount by city", "unknown_name", "warehouses"),
         ("订单表，按城市汇总订单金额，再按城市拆开", "unknown_name", "拆开"),
         ("make monthly amount from orders joined with users", "unknown_name", "monthly"),
+        ("统计工资表的记录数", "unknown_name", "工资表"),
+        ("from secret_salary: number of rows by city", "unknown_name", "secret_salary"),
     ],
 )
 def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> None:
