@@ -74,6 +74,18 @@ def axe_violations(page: Page) -> list[str]:
     return found
 
 
+def wait_until(page: Page, expression: str) -> None:
+    """Waits until a script's expression is true.
+
+    The page's content security policy keeps `wait_for_function` from looking more than once.
+    """
+    for _ in range(300):
+        if page.evaluate(f"async () => Boolean(await ({expression}))"):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"it never came true: {expression}")
+
+
 def ask(page: Page, question: str) -> Locator:
     """Asks and returns the turn, which may still be running."""
     page.locator("#question").fill(question)

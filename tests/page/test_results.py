@@ -8,7 +8,15 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.page.browsing import answer_with, ask, completed, expect_state, frame, opened
+from tests.page.browsing import (
+    answer_with,
+    ask,
+    completed,
+    expect_state,
+    frame,
+    opened,
+    wait_until,
+)
 
 MONTHS = "每个月的营业收入"
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
@@ -54,7 +62,7 @@ def test_a_line_goes_forward_in_time_whatever_the_order_of_rows(page: Page) -> N
     _answer(page, _bars(type="line"), columns=["c", "n"], rows=rows)
     turn = ask(page, "?")
     expect(turn.locator("canvas")).to_be_visible()
-    page.wait_for_function("globalThis.Chart?.getChart(document.querySelector('canvas'))")
+    wait_until(page, "globalThis.Chart?.getChart(document.querySelector('canvas'))")
     data = "Chart.getChart(document.querySelector('canvas')).data"
     assert page.evaluate(f"{data}.labels") == ["2026-01", "2026-02", "2026-03"]
     assert page.evaluate(f"{data}.datasets[0].data") == [7, 5, 9]
@@ -123,9 +131,7 @@ def test_a_table_can_be_copied(browser: Browser, live_server: str) -> None:
         expect(turn.locator(".result-tools")).to_contain_text("已复制")
         assert page.evaluate("navigator.clipboard.readText()") == "类|别\t数量\na b\t10\nc d\t"
         turn.get_by_role("button", name="复制为 Markdown").click()
-        page.wait_for_function(
-            "navigator.clipboard.readText().then((text) => text.startsWith('|'))"
-        )
+        wait_until(page, "navigator.clipboard.readText().then((text) => text.startsWith('|'))")
         copied = page.evaluate("navigator.clipboard.readText()")
         assert copied == "| 类\\|别 | 数量 |\n| --- | --- |\n| a\tb | 10 |\n| c d |  |"
 
@@ -180,7 +186,7 @@ def test_an_answer_can_be_rated_and_corrected(page: Page) -> None:
     expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
     expect(turn.locator(".correction")).to_have_count(0)
     turn.get_by_role("button", name="对", exact=True).click()
-    page.wait_for_function("document.querySelectorAll('.rate[aria-pressed=true]').length === 1")
+    wait_until(page, "document.querySelectorAll('.rate[aria-pressed=true]').length === 1")
     expect(turn.locator(".feedback-status")).to_have_text("感谢反馈。")
     assert [one["rating"] for one in said] == [
         "need_modification",
