@@ -12,6 +12,8 @@ T = TypeVar("T")
 QuestionType = Literal["DATABASE", "CHAT"]
 TurnType = Literal["DATABASE", "CHAT", "ETL"]
 """What a turn of a conversation was: a question of one kind, or a draft of a transformation."""
+PeriodUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
+"""What times are cut to."""
 
 # ------------------------------------------------------------------------------
 # a database and its tables

@@ -11,17 +11,16 @@ from itertools import chain
 from typing import Literal, get_args
 
 from common.errors import StatementRejected
-from common.values import Catalog, Column, Table
+from common.values import Catalog, Column, PeriodUnit, Table
 from sqltree.parsing import Node, parse
 from sqltree.references import relation_parts, table_named
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _MAX_DEPTH = 20  # of queries in queries
 
-Unit = Literal["year", "quarter", "month", "week", "day", "hour"]
 Part = Literal["year", "quarter", "month", "week", "day", "hour", "dow", "isodow"]
 Aggregate = Literal["count", "sum", "avg", "min", "max", "stddev", "percentile_cont", "mode"]
-_UNITS: Mapping[str, Unit] = {one: one for one in get_args(Unit)}
+_UNITS: Mapping[str, PeriodUnit] = {one: one for one in get_args(PeriodUnit)}
 _PARTS: Mapping[str, Part] = {one: one for one in get_args(Part)}
 _AGGREGATES: Mapping[str, Aggregate] = {
     **{one: one for one in get_args(Aggregate)},
@@ -45,7 +44,7 @@ _PASSING = frozenset(
         "greatest",
     )
 )
-_FORMATS: Mapping[str, Unit] = {
+_FORMATS: Mapping[str, PeriodUnit] = {
     "YYYY": "year",
     "YYYY-MM": "month",
     "YYYYMM": "month",
@@ -89,7 +88,7 @@ class OutputColumn:
     column: Column | None = None
     function: Aggregate | None = None
     counted: tuple[Table, ...] = ()
-    period: Unit | None = None
+    period: PeriodUnit | None = None
     part: Part | None = None
     is_share: bool = False
     is_percent: bool = False
@@ -391,7 +390,7 @@ def _first_function(columns: Iterable[OutputColumn]) -> Aggregate | None:
     return None
 
 
-def _written_period(form: str, cut_to: Unit | None) -> Unit | None:
+def _written_period(form: str, cut_to: PeriodUnit | None) -> PeriodUnit | None:
     """Return the unit of times that `to_char` writes.
 
     None where the texts, such as `2025 June`, are in no order of time.

@@ -21,7 +21,6 @@ from agent.analysis.series_periods import (
     ALIGNED,
     Point,
     Series,
-    Unit,
     fitting_unit,
     parsed,
     series_of,
@@ -30,7 +29,7 @@ from agent.analysis.series_periods import (
 from agent.analysis.subject import Subject, SubjectColumn, described_columns, subject_of
 from common.ports import Database
 from common.text import Lang, Text
-from common.values import ANALYSIS_KINDS, AnalysisKind
+from common.values import ANALYSIS_KINDS, AnalysisKind, PeriodUnit
 from knowledge.results.result_columns import result_columns
 
 What = AnalysisKind
@@ -236,7 +235,7 @@ class _Work:
             if "forecast" in whats and number == 0:
                 await self._predict(measure, series, forecasts)
 
-    async def _unit(self, time: SubjectColumn) -> Unit | None:
+    async def _unit(self, time: SubjectColumn) -> PeriodUnit | None:
         """The unit that the times are counted by; None when there are too many periods, or no
         times.
         """
@@ -253,7 +252,7 @@ class _Work:
         return fitting_unit(begins, ends, aligned, MOST_PERIODS)
 
     async def _series(
-        self, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None, sql: str
+        self, measure: SubjectColumn, time: SubjectColumn, unit: PeriodUnit | None, sql: str
     ) -> Series | Text:
         """Return the measure's figures over time; a notice when they make no series."""
         none = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
@@ -273,7 +272,7 @@ class _Work:
         return filled(_SPARSE, name=time.label) if is_sparse else series
 
     async def _contribute(
-        self, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None, series: Series
+        self, measure: SubjectColumn, time: SubjectColumn, unit: PeriodUnit | None, series: Series
     ) -> None:
         """Where the last change lies, if the result says who had a part in it."""
         step = series_changes.last_step(series)
@@ -310,7 +309,7 @@ class _Work:
         self.findings.append(finding)
 
 
-def _points(rows: Sequence[Sequence[Any]], unit: Unit) -> list[Point]:
+def _points(rows: Sequence[Sequence[Any]], unit: PeriodUnit) -> list[Point]:
     """Return a point for each period with figures; none at all if a period can't be read."""
     points = []
     for written, _, figures, value, _ in rows:

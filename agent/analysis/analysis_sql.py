@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.analysis.analysis_limits import MOST_NAME_CHARS, MOST_NAMED
-from agent.analysis.series_periods import ALIGNED, Unit
+from agent.analysis.series_periods import ALIGNED
 from agent.analysis.subject import SubjectColumn
+from common.values import PeriodUnit
 
 PARETO = "0.8"
 """The part of the total that the Pareto count reaches."""
@@ -122,7 +123,7 @@ def grain(rows: AnalysedRows, time: SubjectColumn) -> str:
     )
 
 
-def period(time: SubjectColumn, unit: Unit | None) -> str:
+def period(time: SubjectColumn, unit: PeriodUnit | None) -> str:
     """The period that a row belongs to."""
     if time.is_timestamp:
         return f"date_trunc('{unit}', c{time.number}::timestamp)"
@@ -130,7 +131,7 @@ def period(time: SubjectColumn, unit: Unit | None) -> str:
 
 
 def series(
-    rows: AnalysedRows, measure: SubjectColumn, time: SubjectColumn, unit: Unit | None
+    rows: AnalysedRows, measure: SubjectColumn, time: SubjectColumn, unit: PeriodUnit | None
 ) -> str:
     """Return a row per period: its time, rows, figures and their sum; and the server's clock."""
     when = f"isfinite(c{time.number})" if time.is_timestamp else f"c{time.number} IS NOT NULL"

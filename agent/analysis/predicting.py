@@ -8,11 +8,19 @@ from typing import Any
 from agent.analysis.analysis_limits import FORECAST_S, MOST_FITTED, MOST_HORIZON
 from agent.analysis.findings import Finding, figure, filled
 from agent.analysis.forecasting import LEVELS, CannotForecast, Forecast, forecast
-from agent.analysis.series_periods import SEASONS, UNIT_NAMES, Series, Unit, later, named
+from agent.analysis.series_periods import SEASONS, UNIT_NAMES, Series, later, named
 from agent.analysis.subject import SubjectColumn
 from common.text import Lang, Text
+from common.values import PeriodUnit
 
-_HORIZONS: dict[Unit, int] = {"hour": 24, "day": 7, "week": 4, "month": 3, "quarter": 2, "year": 2}
+_HORIZONS: dict[PeriodUnit, int] = {
+    "hour": 24,
+    "day": 7,
+    "week": 4,
+    "month": 3,
+    "quarter": 2,
+    "year": 2,
+}
 _GAPS = Text(
     "有 {gaps:,} 个周期没有数据，序列不连续，不能预测。",
     "Periods without a figure: {gaps:,}. A series with gaps is not forecast.",

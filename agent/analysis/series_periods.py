@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import get_args
 
 from common.text import Text
+from common.values import PeriodUnit
 from knowledge.results.result_columns import as_period
 
-Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
-ALIGNED: tuple[Unit, ...] = ("year", "quarter", "month", "week", "day", "hour")
+ALIGNED: tuple[PeriodUnit, ...] = ("year", "quarter", "month", "week", "day", "hour")
 """The units, the longest first."""
 
-UNIT_NAMES: dict[Unit, Text] = {
+UNIT_NAMES: dict[PeriodUnit, Text] = {
     "hour": Text("小时", "hour"),
     "day": Text("日", "day"),
     "week": Text("周", "week"),
@@ -23,13 +23,20 @@ UNIT_NAMES: dict[Unit, Text] = {
     "quarter": Text("季度", "quarter"),
     "year": Text("年", "year"),
 }
-SEASONS: dict[Unit, int] = {"hour": 24, "day": 7, "week": 52, "month": 12, "quarter": 4, "year": 1}
+SEASONS: dict[PeriodUnit, int] = {
+    "hour": 24,
+    "day": 7,
+    "week": 52,
+    "month": 12,
+    "quarter": 4,
+    "year": 1,
+}
 """How many periods a season has: a day of hours, a week of days, else a year."""
 
 _DELTAS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _DAY_SPAN = timedelta(days=2)  # times within it, that begin no common period, are counted by hours
-_WRITTEN: tuple[tuple[Unit, re.Pattern[str]], ...] = (
+_WRITTEN: tuple[tuple[PeriodUnit, re.Pattern[str]], ...] = (
     ("year", re.compile(r"(?P<year>\d{4})")),
     ("quarter", re.compile(r"(?P<year>\d{4})-?Q(?P<quarter>[1-4])")),
     ("month", re.compile(r"(?P<year>\d{4})-?(?P<month>\d{2})")),
@@ -61,13 +68,13 @@ class Series:
         gaps: how many periods between the first and the last of `points` have no figure.
     """
 
-    unit: Unit
+    unit: PeriodUnit
     points: tuple[Point, ...]
     unfinished: tuple[Point, ...] = ()
     gaps: int = 0
 
 
-def series_of(unit: Unit, points: Sequence[Point], now: datetime) -> Series:
+def series_of(unit: PeriodUnit, points: Sequence[Point], now: datetime) -> Series:
     """Return the series of these points, whatever their order; `now` is the database's clock."""
     ordered = sorted(points, key=lambda point: point.start)
     over = tuple(point for point in ordered if later(point.start, unit) <= now)
@@ -78,7 +85,7 @@ def series_of(unit: Unit, points: Sequence[Point], now: datetime) -> Series:
     return Series(unit, over, unfinished, gaps=periods - len(over))
 
 
-def later(start: datetime, unit: Unit, count: int = 1) -> datetime:
+def later(start: datetime, unit: PeriodUnit, count: int = 1) -> datetime:
     """Return when the period begins that is `count` after the one beginning at `start`.
 
     A negative `count` gives one before it.
@@ -95,7 +102,7 @@ def later(start: datetime, unit: Unit, count: int = 1) -> datetime:
         raise OverflowError from exc
 
 
-def year_before(start: datetime, unit: Unit) -> datetime | None:
+def year_before(start: datetime, unit: PeriodUnit) -> datetime | None:
     """Return when the same period of the year before begins; of weeks the one 52 before.
 
     None when there is none.
@@ -110,14 +117,14 @@ def year_before(start: datetime, unit: Unit) -> datetime | None:
         return None
 
 
-def distance(first: datetime, last: datetime, unit: Unit) -> int:
+def distance(first: datetime, last: datetime, unit: PeriodUnit) -> int:
     """Return how many periods `last` begins after `first`."""
     if unit in _DELTAS:
         return (last - first) // _DELTAS[unit]
     return ((last.year - first.year) * 12 + last.month - first.month) // _MONTHS[unit]
 
 
-def written_unit(texts: Sequence[str]) -> Unit | None:
+def written_unit(texts: Sequence[str]) -> PeriodUnit | None:
     """Return the unit of periods written as text, such as 2026-10; None if they share none."""
     if not texts:
         return None
@@ -127,7 +134,7 @@ def written_unit(texts: Sequence[str]) -> Unit | None:
     return None
 
 
-def parsed(text: str, unit: Unit) -> datetime | None:
+def parsed(text: str, unit: PeriodUnit) -> datetime | None:
     """Return when a timestamp or a written period begins; None when it can't be told."""
     try:
         start = _start(text, unit)
@@ -138,7 +145,7 @@ def parsed(text: str, unit: Unit) -> datetime | None:
     return start if is_within_calendar else None
 
 
-def _start(text: str, unit: Unit) -> datetime:
+def _start(text: str, unit: PeriodUnit) -> datetime:
     pattern = dict(_WRITTEN).get(unit)
     match = pattern.fullmatch(text) if pattern else None
     if match is None:
@@ -150,7 +157,7 @@ def _start(text: str, unit: Unit) -> datetime:
 
 def fitting_unit(
     first: datetime, last: datetime, aligned: Sequence[bool], most: int
-) -> Unit | None:
+) -> PeriodUnit | None:
     """Return the longest unit that all times begin; a longer one where there would be `most`.
 
     Args:
@@ -174,14 +181,14 @@ def _longest_aligned(aligned: Sequence[bool]) -> int | None:
     return None
 
 
-def named(start: datetime, unit: Unit) -> str:
+def named(start: datetime, unit: PeriodUnit) -> str:
     """Return the period as people write it: 2026-10, 2026-Q4."""
     if unit == "hour":
         return start.isoformat(" ", "minutes")
     return str(as_period(start.isoformat(), unit))
 
 
-def neighbours(points: Sequence[Point], unit: Unit) -> list[tuple[Point, Point]]:
+def neighbours(points: Sequence[Point], unit: PeriodUnit) -> list[tuple[Point, Point]]:
     """Return the pairs of points that directly follow each other."""
     pairs = []
     for one, following in pairwise(points):
@@ -190,4 +197,4 @@ def neighbours(points: Sequence[Point], unit: Unit) -> list[tuple[Point, Point]]
     return pairs
 
 
-assert set(ALIGNED) == set(get_args(Unit))
+assert set(ALIGNED) == set(get_args(PeriodUnit))

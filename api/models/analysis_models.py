@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.models.model_base import ReplyModel, Sometimes
+from common.values import PeriodUnit
 
 
 class AnalyzedColumnModel(ReplyModel):
@@ -59,7 +60,7 @@ class ForecastBacktestModel(ReplyModel):
 
 class ForecastModel(ReplyModel):
     measure: str
-    unit: Literal["hour", "day", "week", "month", "quarter", "year"]
+    unit: PeriodUnit
     points: list[ForecastPointModel]
     model: str
     method: str

@@ -4,8 +4,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from agent.answers.requested_chart import ChartType
 from api.models.analysis_models import FindingModel
 from api.models.model_base import Envelope, ReplyModel, Sometimes, Timestamp
+from common.values import PeriodUnit
 
 
 class AnswerExportModel(ReplyModel):
@@ -57,12 +59,10 @@ class QueryResultModel(ReplyModel):
         description="In what the columns' numbers are measured; null when they have no unit or "
         "it isn't known",
     )
-    periods: Sometimes[list[Literal["year", "quarter", "month", "week", "day", "hour"] | None]] = (
-        Field(
-            None,
-            description="The unit that a column's times are cut to: with `month`, 2026-10-01 "
-            "means October 2026",
-        )
+    periods: Sometimes[list[PeriodUnit | None]] = Field(
+        None,
+        description="The unit that a column's times are cut to: with `month`, 2026-10-01 "
+        "means October 2026",
     )
     formats: Sometimes[list[Literal["money", "number", "percent", "plain"] | None]] = Field(
         None,
@@ -88,7 +88,7 @@ class QueryResultModel(ReplyModel):
 class ChartModel(ReplyModel):
     """A chart that shows the result better than its table. Absent when a table is best"""
 
-    type: Literal["number", "line", "bar", "pie", "scatter"]
+    type: ChartType
     x: str | None = Field(
         description="The column along the horizontal axis, or of a pie's slices; null for a number"
     )

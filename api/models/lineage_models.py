@@ -1,10 +1,10 @@
 """Where tables come from, and what depends on them."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from api.models.model_base import ReplyModel
+from etl.lineage.impact import DependentKind
+from etl.schemas.context import LineageKind, LineageOrigin
 
 
 class LineageEdgeModel(ReplyModel):
@@ -16,8 +16,8 @@ class LineageEdgeModel(ReplyModel):
     target_columns: list[str] = Field(
         description="What each of source_columns becomes; empty where that is not known"
     )
-    kind: Literal["view", "matview", "artefact"]
-    origin: Literal["pg_depend", "sqlglot", "artefact"]
+    kind: LineageKind
+    origin: LineageOrigin
     confidence: float
 
 
@@ -28,7 +28,7 @@ class LineageModel(ReplyModel):
 
 
 class DependentModel(ReplyModel):
-    kind: Literal["view", "matview", "foreign_key", "metric", "report", "artefact"]
+    kind: DependentKind
     name: str
     why: str
     confidence: float = Field(description="1 where the server says so")

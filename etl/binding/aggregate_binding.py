@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.text import Text
+from common.values import PeriodUnit
 from etl.binding.binding_findings import NotBound, choice
 from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
@@ -18,7 +19,6 @@ from etl.meaning.bound import (
     BoundKey,
     FilterStep,
     RateStep,
-    Unit,
 )
 from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
 from etl.schemas.parameters import AggregateParameters, GroupingItem
@@ -118,7 +118,7 @@ class AggregateBinding:
         self._names.add(name)
         return BoundKey(name, column, grouping.unit)
 
-    def _key_name(self, column: BoundColumn, unit: Unit | None) -> str:
+    def _key_name(self, column: BoundColumn, unit: PeriodUnit | None) -> str:
         """Return what a key without a name of its own is called."""
         plain = unit or column.name
         if plain not in self._names:

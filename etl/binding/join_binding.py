@@ -17,8 +17,8 @@ from etl.binding.join_links import (
     likely_links,
 )
 from etl.binding.scope import IntentScope
-from etl.meaning.bound import BoundColumn, BoundSource, How, JoinSourceStep
-from etl.schemas.parameters import JoinParameters
+from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
+from etl.schemas.parameters import JoinHow, JoinParameters
 
 Pairs = tuple[tuple[BoundColumn, BoundColumn], ...]
 
@@ -30,7 +30,7 @@ class PlannedJoin:
     order: int
     left: str
     right: str
-    how: How
+    how: JoinHow
     on: Pairs
 
 
@@ -139,7 +139,7 @@ class JoinPlanner:
         order, given = operation.order, operation.field
         left = self._scope.source_named(parameters.left, order).name
         right = self._scope.source_named(parameters.right, order).name
-        how: How = parameters.how or "left"
+        how: JoinHow = parameters.how or "left"
         is_symmetric = parameters.how in (None, "inner")
         if is_symmetric and right in self._joined and left not in self._joined:
             left, right = right, left
@@ -211,7 +211,7 @@ class JoinPlanner:
 
     # found columns
 
-    def _found(self, left: str, right: str, how: How, order: int) -> list[PlannedJoin]:
+    def _found(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
         left_source, right_source = self._scope.sources[left], self._scope.sources[right]
         direct = self._links.between(left_source.table.key, right_source.table.key)
         direct = [link for link in direct if left_source.table.key != right_source.table.key]
@@ -279,7 +279,9 @@ class JoinPlanner:
         topic = f"{left.name} {right.name}"
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
-    def _along(self, way: Way, left: str, right: str, how: How, order: int) -> list[PlannedJoin]:
+    def _along(
+        self, way: Way, left: str, right: str, how: JoinHow, order: int
+    ) -> list[PlannedJoin]:
         """Return the joins along a way, but those that are there already."""
         if len(way) > 1 and how in ("semi", "anti"):
             raise self._findings.refuse(

@@ -14,7 +14,7 @@ from etl.binding.condition_binding import ConditionBinding
 from etl.binding.intent_checks import fitting_name, invalid
 from etl.binding.join_binding import JoinTree
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
-from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, MeasureFunction, RowTest
+from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
 from etl.meaning.row_expressions import (
     DIALECT,
     ExpressionRefused,
@@ -24,7 +24,7 @@ from etl.meaning.row_expressions import (
     with_time_zone,
 )
 from etl.meaning.value_kinds import NUMBERS, bare_type, kind_of_type
-from etl.schemas.parameters import MeasureItem
+from etl.schemas.parameters import MeasureFunction, MeasureItem
 
 _NUMERIC_FUNCTIONS = ("sum", "avg", "median")
 _COUNTS = ("count", "count_distinct")

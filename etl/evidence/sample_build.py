@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from typing import Any
 
 import psycopg
 
@@ -21,7 +21,7 @@ from etl.meaning.interpreter import Meaning, evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows
 from etl.rendering.plain_tests import failing_rows
-from etl.schemas.evidence import BuiltModel, EvidenceTest, MeasureTotal
+from etl.schemas.evidence import BuiltModel, EvidenceTest, MeasureTotal, TestStatus
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, load_samples
 from etl.scratch.scratch_values import as_text
@@ -35,7 +35,6 @@ WHERE a.attrelid = {relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
 _MEANT = "etl meant rows"
-TestStatus = Literal["pass", "fail", "skipped"]
 
 
 class SampleBuild:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from common.values import Column, Table
+from common.values import Column, PeriodUnit, Table
 from etl.meaning.bound import (
     AggregateStep,
     AnyOf,
@@ -30,7 +30,6 @@ from etl.meaning.bound import (
     RateStep,
     RelativeDay,
     RowTest,
-    Unit,
     WindowStep,
 )
 from etl.meaning.calendar_periods import period_of, shifted
@@ -67,7 +66,7 @@ class TellingColumn:
     plain: int = 0
     is_amount: bool = False
     is_divisor: bool = False
-    units: set[Unit] = field(default_factory=set)
+    units: set[PeriodUnit] = field(default_factory=set)
     tests: list[BoundCondition] = field(default_factory=list)
 
     def add(self, values: Iterable[Any]) -> None:

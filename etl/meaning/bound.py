@@ -20,39 +20,24 @@ from typing import Literal
 
 from sqlglot import exp
 
-from common.values import Table
+from common.values import PeriodUnit, Table
+from etl.schemas.parameters import (
+    ConditionOperator,
+    JoinHow,
+    MeasureFunction,
+    SinkMode,
+    SortDirection,
+    WindowFunction,
+)
 from etl.schemas.requirement import Layer, Materialization
 
 Scalar = str | int | Decimal | bool | date | datetime
-Unit = Literal["hour", "day", "week", "month", "quarter", "year"]
-How = Literal["left", "inner", "semi", "anti"]
 Stage = Literal["table", "rows", "result"]
 """Where a step works: on one source, on combinations of joined rows, on the result's rows.
 
 A column made at the stage `table` belongs to its source's row, so that it is NULL where a left join
 finds no row.
 """
-MeasureFunction = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
-WindowFunction = Literal["row_number", "rank", "dense_rank", "lag", "lead", "sum", "avg", "share"]
-ConditionOperator = Literal[
-    "=",
-    "!=",
-    ">",
-    ">=",
-    "<",
-    "<=",
-    "in",
-    "not_in",
-    "between",
-    "is_null",
-    "not_null",
-    "contains",
-    "prefix",
-    "suffix",
-    "is_true",
-    "is_false",
-    "column=",
-]
 
 
 @dataclass(frozen=True)
@@ -130,7 +115,7 @@ class JoinSourceStep:
 
     order: int
     right: str
-    how: How
+    how: JoinHow
     on: tuple[tuple[BoundColumn, BoundColumn], ...]
     is_multiple: bool
 
@@ -200,7 +185,7 @@ class BoundKey:
 
     name: str
     column: BoundColumn
-    unit: Unit | None = None
+    unit: PeriodUnit | None = None
 
 
 @dataclass(frozen=True)
@@ -254,7 +239,7 @@ class WindowStep:
     function: WindowFunction
     column: str | None
     partition: tuple[str, ...]
-    sorting: tuple[tuple[str, Literal["asc", "desc"]], ...]
+    sorting: tuple[tuple[str, SortDirection], ...]
     offset: int = 1
     rows: int | None = None
 
@@ -271,7 +256,7 @@ class DedupStep:
     order: int
     source: str
     keys: tuple[str, ...]
-    sorting: tuple[tuple[str, Literal["asc", "desc"]], ...]
+    sorting: tuple[tuple[str, SortDirection], ...]
     stage: Stage = "table"
 
 
@@ -306,7 +291,7 @@ class BoundTarget:
     model: str
     layer: Layer
     materialization: Materialization
-    mode: Literal["replace", "merge", "append"]
+    mode: SinkMode
     columns: tuple[str, ...]
     unique_key: tuple[str, ...] = ()
     watermark: Watermark | None = None

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from etl.meaning.bound import Unit
+from common.values import PeriodUnit
 
-_MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "year": 12}
+_MONTHS: dict[PeriodUnit, int] = {"month": 1, "quarter": 3, "year": 12}
 
 
 def local_time(moment: datetime, time_zone: str) -> datetime:
@@ -16,7 +16,7 @@ def local_time(moment: datetime, time_zone: str) -> datetime:
     return moment.astimezone(ZoneInfo(time_zone)).replace(tzinfo=None)
 
 
-def period_of(day: date, unit: Unit, time_zone: str) -> date:
+def period_of(day: date, unit: PeriodUnit, time_zone: str) -> date:
     """Return the first day of the period of `unit` around a day or moment; for `hour` the hour.
 
     Weeks begin on Monday.
@@ -39,7 +39,7 @@ def _hour(day: date, time_zone: str) -> datetime:
     return local_time(day, time_zone).replace(minute=0, second=0, microsecond=0)
 
 
-def shifted(period: date, unit: Unit, count: int) -> date:
+def shifted(period: date, unit: PeriodUnit, count: int) -> date:
     """Return the beginning of the period that is `count` periods later."""
     if unit == "hour":
         return period + timedelta(hours=count)
@@ -51,7 +51,7 @@ def shifted(period: date, unit: Unit, count: int) -> date:
     return period.replace(year=period.year + month // 12, month=month % 12 + 1)
 
 
-def periods_between(first: date, last: date, unit: Unit) -> Iterator[date]:
+def periods_between(first: date, last: date, unit: PeriodUnit) -> Iterator[date]:
     """Yield the beginnings of all periods from `first` to `last`, which are beginnings too."""
     while first <= last:
         yield first

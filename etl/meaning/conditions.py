@@ -7,12 +7,12 @@ from etl.meaning.bound import (
     AnyOf,
     BoundColumn,
     BoundCondition,
-    ConditionOperator,
     ExpressionTest,
     RelativeDay,
     RowTest,
 )
 from etl.meaning.evaluation import Lookup, comparable, evaluate_expression, same_value
+from etl.schemas.parameters import ConditionOperator
 
 Values = Callable[[BoundColumn], Any]
 """Gives the value that a column has in the row."""

@@ -5,8 +5,8 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any
 
-from etl.meaning.bound import MeasureFunction
 from etl.meaning.evaluation import add, divide
+from etl.schemas.parameters import MeasureFunction
 
 
 def figure(function: MeasureFunction, values: Sequence[Any]) -> Any:

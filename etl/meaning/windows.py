@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, Literal
 
-from etl.meaning.bound import WindowFunction, WindowStep
+from etl.meaning.bound import WindowStep
 from etl.meaning.evaluation import divide
 from etl.meaning.figures import average, hashable, total
+from etl.schemas.parameters import WindowFunction
 
 Row = dict[str, Any]
 Direction = Literal["asc", "desc"]

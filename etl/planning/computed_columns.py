@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from etl.meaning.bound import BoundColumn, MapStep, RateStep, WindowFunction, WindowStep
+from etl.meaning.bound import BoundColumn, MapStep, RateStep, WindowStep
 from etl.meaning.row_expressions import common_type
 from etl.meaning.value_kinds import bare_type, kind_of_type
 from etl.planning.group_query import aggregate_type
@@ -16,6 +16,7 @@ from etl.planning.typed_values import (
     literal_type,
     local_moment,
 )
+from etl.schemas.parameters import WindowFunction
 
 
 def mapped_value(step: MapStep, resolve: Resolve) -> TypedValue:

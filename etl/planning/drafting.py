@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sqlglot import exp
 
@@ -33,11 +32,9 @@ from etl.planning.source_types import draft_type
 from etl.planning.sql_trees import cast, column, selection, table
 from etl.planning.target_columns import TargetColumns
 from etl.planning.typed_values import TypedValue, bound_column, computed_value
-from etl.schemas.plan import ArchitecturePlan, EtlNode, NodeColumn
+from etl.schemas.plan import ArchitecturePlan, ColumnRole, EtlNode, NodeColumn, PlanPattern
 from etl.schemas.requirement import Layer, Materialization
 
-Pattern = Literal["simple_etl", "star_schema", "wide_table", "incremental_merge"]
-Role = Literal["key", "measure", "attribute", "period", "meta"]
 Outputs = Sequence[tuple[str, BoundColumn]]
 _MOST_NAMED_SOURCES = 4
 
@@ -73,7 +70,7 @@ class _Drafting:
         )
         return Draft(plan, tuple(self._models))
 
-    def _pattern(self) -> Pattern:
+    def _pattern(self) -> PlanPattern:
         joins = len(self._joined.names) - 1
         if self._bound.target.mode == "merge":
             return "incremental_merge"
@@ -101,7 +98,7 @@ class _Drafting:
             output = names.column(readable_name(name), source.name)
             outputs.append((output, value))
             known[BoundColumn(source.name, name)] = (output, type_)
-            role: Role = "key" if name in source.table.primary_key else "attribute"
+            role: ColumnRole = "key" if name in source.table.primary_key else "attribute"
             described = stored[name].comment
             columns.append(NodeColumn(name=output, type=type_, role=role, description=described))
         node = EtlNode(
@@ -375,7 +372,7 @@ class _Drafting:
         aggregate = self._bound.aggregate
         periods = [key.name for key in aggregate.keys if key.unit] if aggregate else []
         measures = [measure.name for measure in aggregate.measures] if aggregate else []
-        role: Role = "attribute"
+        role: ColumnRole = "attribute"
         if name.startswith("etl_"):
             role = "meta"
         elif not bound.source and name in periods:

@@ -6,14 +6,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from etl.meaning.bound import (
-    AggregateStep,
-    BoundColumn,
-    BoundMeasure,
-    MeasureFunction,
-    RowTest,
-    Unit,
-)
+from common.values import PeriodUnit
+from etl.meaning.bound import AggregateStep, BoundColumn, BoundMeasure, RowTest
 from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import bare_type, kind_of_type
 from etl.planning.row_query import InputRows, RowQuery
@@ -37,8 +31,9 @@ from etl.planning.typed_values import (
     conditions,
     period,
 )
+from etl.schemas.parameters import MeasureFunction
 
-_STEPS: dict[Unit, tuple[int, str]] = {
+_STEPS: dict[PeriodUnit, tuple[int, str]] = {
     "hour": (1, "hour"),
     "day": (1, "day"),
     "week": (7, "day"),
@@ -352,7 +347,7 @@ def _groups_only(
     return rows.distinct(copy=False)
 
 
-def _periods(name: str, unit: Unit) -> exp.Select:
+def _periods(name: str, unit: PeriodUnit) -> exp.Select:
     count, part = _STEPS[unit]
     first = cast(call("min", column(name, _STACK)), "timestamp")
     last = cast(call("max", column(name, _STACK)), "timestamp")

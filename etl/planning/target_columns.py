@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from etl.meaning.bound import BoundColumn, BoundIntent, Unit
+from common.values import PeriodUnit
+from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.planning.row_query import RowQuery
 from etl.planning.sql_trees import any_of, call, cast, column, is_null, selection, table
 from etl.planning.typed_values import TypedValue, period
@@ -81,7 +82,7 @@ class TargetColumns:
         again = exp.GTE(this=value.tree(), expression=self._or_ever(first, last))
         return any_of([again, is_null(column(name))])
 
-    def _looked_back(self, last: TypedValue, unit: Unit | None, days: int) -> TypedValue:
+    def _looked_back(self, last: TypedValue, unit: PeriodUnit | None, days: int) -> TypedValue:
         interval = exp.Interval(this=exp.Literal.string(str(days)), unit=exp.var("DAY"))
         moment = exp.Sub(this=cast(last.tree(), "timestamp"), expression=interval)
         typed = TypedValue(moment, "timestamp without time zone")
@@ -94,12 +95,12 @@ class TargetColumns:
         ever = cast(exp.Literal.string("-infinity"), kind)
         return exp.Coalesce(this=exp.Subquery(this=there), expressions=[ever])
 
-    def _cut(self, value: TypedValue, unit: Unit | None) -> TypedValue:
+    def _cut(self, value: TypedValue, unit: PeriodUnit | None) -> TypedValue:
         """Return the period of a column: of one that is no period of the grain, its day."""
         is_cut = unit is not None
         return value if is_cut else period(value, "day", self._bound.time_zone)
 
-    def _find_period(self) -> tuple[str, Unit | None] | None:
+    def _find_period(self) -> tuple[str, PeriodUnit | None] | None:
         """Return the column of the target that says a row's period, and its unit if it is cut."""
         watermark = self._target.watermark
         aggregate = self._bound.aggregate

@@ -6,6 +6,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
+from common.values import PeriodUnit
 from etl.meaning.bound import (
     AnyOf,
     BoundColumn,
@@ -14,7 +15,6 @@ from etl.meaning.bound import (
     RelativeDay,
     RowTest,
     Scalar,
-    Unit,
 )
 from etl.meaning.row_expressions import columns_of, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, kind_of_type
@@ -211,7 +211,7 @@ def local_moment(value: TypedValue, time_zone: str) -> exp.Expr:
     return exp.AtTimeZone(this=value.tree(), zone=exp.Literal.string(time_zone))
 
 
-def period(value: TypedValue, unit: Unit, time_zone: str) -> TypedValue:
+def period(value: TypedValue, unit: PeriodUnit, time_zone: str) -> TypedValue:
     """Return the first day of the value's period, for `hour` the hour."""
     if kind_of_type(value.type) not in DAYS:
         raise ValueError(f"{value.type} has no periods")

@@ -7,6 +7,9 @@ from pydantic import Field
 from etl.schemas.requirement import Layer
 from etl.schemas.strict import StrictModel
 
+LineageKind = Literal["view", "matview", "artefact"]
+LineageOrigin = Literal["pg_depend", "sqlglot", "artefact"]
+
 
 class ColumnInfo(StrictModel):
     """A column of a source; `type` as PostgreSQL spells it."""
@@ -44,8 +47,8 @@ class TableLineage(StrictModel):
     target: str
     source_columns: list[str] = Field(default_factory=list)
     target_columns: list[str] = Field(default_factory=list)
-    kind: Literal["view", "matview", "artefact"]
-    origin: Literal["pg_depend", "sqlglot", "artefact"]
+    kind: LineageKind
+    origin: LineageOrigin
     confidence: float
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from etl.schemas.strict import StrictModel
 
+TestStatus = Literal["pass", "fail", "skipped"]
 TestKind = Literal[
     "unit",
     "grain",
@@ -51,7 +52,7 @@ class EvidenceTest(StrictModel):
     id: str
     kind: TestKind
     node: str
-    status: Literal["pass", "fail", "skipped"]
+    status: TestStatus
     failures: int = 0
     detail: str | None = None
     is_warning: bool = False

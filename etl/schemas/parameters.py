@@ -5,14 +5,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from common.values import PeriodUnit
 from etl.schemas.requirement import Action
 from etl.schemas.strict import StrictModel
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Names = list[Name]
-PeriodUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
-MeasureName = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
-Operator = Literal[
+JoinHow = Literal["left", "inner", "semi", "anti"]
+SinkMode = Literal["replace", "merge", "append"]
+SortDirection = Literal["asc", "desc"]
+MeasureFunction = Literal["sum", "avg", "min", "max", "count", "count_distinct", "median"]
+ConditionOperator = Literal[
     "=",
     "!=",
     ">",
@@ -31,7 +34,7 @@ Operator = Literal[
     "is_false",
     "column=",
 ]
-WindowName = Literal[
+WindowFunction = Literal[
     "row_number",
     "rank",
     "dense_rank",
@@ -57,7 +60,7 @@ class ComparisonCondition(StrictModel):
     """
 
     column: Name
-    operator: Operator
+    operator: ConditionOperator
     value: Any = None
 
 
@@ -65,7 +68,7 @@ class FilterCondition(StrictModel):
     """A comparison, or `any`: comparisons of which one holds."""
 
     column: Name | None = None
-    operator: Operator | None = None
+    operator: ConditionOperator | None = None
     value: Any = None
     any: list[ComparisonCondition] | None = Field(default=None, min_length=1, max_length=100)
 
@@ -74,7 +77,7 @@ class SortingItem(StrictModel):
     """A column to sort by."""
 
     column: Name
-    direction: Literal["asc", "desc"] = "asc"
+    direction: SortDirection = "asc"
 
 
 class JoinParameters(StrictModel):
@@ -82,7 +85,7 @@ class JoinParameters(StrictModel):
 
     left: Name
     right: Name
-    how: Literal["left", "inner", "semi", "anti"] | None = None
+    how: JoinHow | None = None
     on: list[Annotated[Names, Field(min_length=2, max_length=2)]] | None = Field(
         default=None, min_length=1, max_length=16
     )
@@ -129,7 +132,7 @@ class GroupingItem(StrictModel):
 class MeasureItem(StrictModel):
     """A figure; of `count`, a column may be missing: then it counts the base's rows."""
 
-    function: MeasureName
+    function: MeasureFunction
     column: Name | None = None
     expression: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
     as_: Name | None = Field(default=None, alias="as")
@@ -148,7 +151,7 @@ class AggregateParameters(StrictModel):
 class WindowParameters(StrictModel):
     """A column over the rows of the result."""
 
-    function: WindowName
+    function: WindowFunction
     column: Name | None = None
     partition_by: Names = Field(default_factory=list, max_length=60)
     order_by: list[SortingItem] = Field(default_factory=list, max_length=60)
@@ -176,7 +179,7 @@ class WatermarkItem(StrictModel):
 class SinkParameters(StrictModel):
     """How the target is written, and which columns it has."""
 
-    mode: Literal["replace", "merge", "append"] = "replace"
+    mode: SinkMode = "replace"
     unique_key: Names | None = Field(default=None, min_length=1, max_length=60)
     watermark: WatermarkItem | None = None
     surrogate_key: bool = False

@@ -27,6 +27,8 @@ ReviewCode = Literal[
     "target_exists",
 ]
 Severity = Literal["error", "warning"]
+ColumnRole = Literal["key", "measure", "attribute", "period", "meta"]
+PlanPattern = Literal["simple_etl", "star_schema", "wide_table", "incremental_merge"]
 
 
 class NodeColumn(StrictModel):
@@ -35,7 +37,7 @@ class NodeColumn(StrictModel):
     name: str
     type: str
     description: str | None = None
-    role: Literal["key", "measure", "attribute", "period", "meta"] = "attribute"
+    role: ColumnRole = "attribute"
 
 
 class EtlNode(StrictModel):
@@ -61,7 +63,7 @@ class Risk(StrictModel):
 class ArchitecturePlan(StrictModel):
     """The nodes in topological order; `target` names the last one."""
 
-    pattern: Literal["simple_etl", "star_schema", "wide_table", "incremental_merge"]
+    pattern: PlanPattern
     nodes: list[EtlNode]
     target: str
     risks: list[Risk] = Field(default_factory=list)

@@ -1,13 +1,12 @@
 """What the user says of a draft."""
 
-from typing import Literal
-
+from common.learning import Rating
 from etl.schemas.strict import StrictModel
 
 
 class DraftFeedback(StrictModel):
     """The user's rating; `modified_sql` maps nodes to SQL that is tested before it counts."""
 
-    rating: Literal["satisfied", "unsatisfied", "need_modification", "skip"]
+    rating: Rating
     comment: str | None = None
     modified_sql: dict[str, str] | None = None

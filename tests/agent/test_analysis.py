@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from agent.analysis import forecasting
 from agent.analysis.analysis_limits import MOST_FITTED
-from agent.analysis.series_periods import ALIGNED, Unit, distance, later, named, parsed
+from agent.analysis.series_periods import ALIGNED, distance, later, named, parsed
 from app_config import Settings
+from common.values import PeriodUnit
 from tests.support.asking import Asking
 from tests.support.memory import peak_growth
 from tests.support.openai_server import OpenAiServer, Reply
@@ -473,7 +474,7 @@ def test_many_rows_take_no_memory(asking: Asking) -> None:
     st.integers(-500, 500),
 )
 def test_periods_are_counted_as_they_follow_each_other(
-    when: datetime, unit: Unit, count: int
+    when: datetime, unit: PeriodUnit, count: int
 ) -> None:
     day = when.replace(hour=0, minute=0, second=0, microsecond=0)
     months = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}

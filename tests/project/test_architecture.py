@@ -260,6 +260,20 @@ def test_public_classes_have_names_of_their_own() -> None:
     assert {name: twice[name] for name in twice.keys() - CLASSES_TWICE} == {}
 
 
+def test_enumerations_stand_in_one_order() -> None:
+    """`typing` keeps `list[Literal["a", "b"]]` also for a list of ["b", "a"], because they are
+    equal: which of both the OpenAPI document shows would depend on what was imported first.
+    """
+    orders: dict[frozenset[object], set[tuple[object, ...]]] = defaultdict(set)
+    for path in PATHS.values():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Literal":
+                words = ast.literal_eval(node.slice)
+                listed = words if isinstance(words, tuple) else (words,)
+                orders[frozenset(listed)].add(listed)
+    assert [order for order in orders.values() if len(order) > 1] == []
+
+
 def test_rules_stay_on_few_floors() -> None:
     needed = {
         module: {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from common.values import Column, ForeignKey, Table
+from common.values import Column, ForeignKey, PeriodUnit, Table
 from etl.meaning.bound import (
     AggregateStep,
     BoundColumn,
@@ -18,14 +18,13 @@ from etl.meaning.bound import (
     FilterStep,
     JoinSourceStep,
     MapStep,
-    MeasureFunction,
     RateStep,
     RowTest,
     Step,
-    Unit,
     WindowStep,
 )
 from etl.meaning.row_expressions import parse_expression
+from etl.schemas.parameters import MeasureFunction
 
 ORDERS = Table(
     "public",
@@ -126,7 +125,7 @@ def keep(*tests: RowTest, source: str | None = None, stage: Any = None) -> Filte
     return FilterStep(2, stage or ("table" if source else "rows"), tests, source)
 
 
-def key(text: str, name: str = "key", unit: Unit | None = None) -> BoundKey:
+def key(text: str, name: str = "key", unit: PeriodUnit | None = None) -> BoundKey:
     return BoundKey(name, column(text), unit)
 
 
