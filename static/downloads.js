@@ -31,7 +31,8 @@ async function download(format, runId, more) {
   }
 }
 
-function offer(blob, name) {
+/** Has the browser save `blob` as a file of that name. */
+export function offer(blob, name) {
   const address = URL.createObjectURL(blob);
   element("a", { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 60_000);

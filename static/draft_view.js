@@ -2,6 +2,7 @@
 
 import { send } from "./api.js";
 import { element, glyph } from "./dom.js";
+import { offer } from "./downloads.js";
 import { planPicture } from "./plan_picture.js";
 import { resultView } from "./result_view.js";
 import { highlighted } from "./sql_highlight.js";
@@ -93,9 +94,7 @@ function downloadButton(url, name) {
   button.addEventListener("click", async () => {
     const response = await fetched(url);
     if (!response) return setLabel(text, "download_failed", { format: "zip" });
-    const address = URL.createObjectURL(await response.blob());
-    element("a", { href: address, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    offer(await response.blob(), name);
   });
   return button;
 }

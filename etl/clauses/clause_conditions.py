@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import Any
 
 from common.text import Text
@@ -47,6 +48,11 @@ _KEEPS_NULL = ("!=", "not_in", "is_null")
 _FIGURES = ("sum", "avg", "max", "min", "median", "count")
 _NUMERIC_CMP = (">", ">=", "<", "<=", "=", "!=")
 _MOST_CHOICES = 12
+_SEVERAL_EXCLUSIONS = Text(
+    "一次排除写了几个条件，可能指满足任一条件的行，也可能指同时满足的行：请分成几个“排除”，或用“或”连接。",
+    "One exclusion has several conditions: rows with any of them may be meant, or rows with all. "
+    "Write an exclusion for each, or join them by “or”.",
+)
 
 Json = dict[str, Any]
 
@@ -129,12 +135,17 @@ class ConditionReader:
 
     def _take_condition(self, token: Token, joint: str, *, is_negated: bool) -> None:
         conditions = self._condition(token)
-        if conditions is None:
-            return
-        if is_negated:
-            conditions = [_negated(one) for one in conditions]
+        if conditions is not None and is_negated:
+            conditions = self._turned(conditions, keeps_null=False)
         if conditions:
             self._found.append(_Found(conditions, joint))
+
+    def _turned(self, conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
+        """Return what holds when not all of the conditions do; None where it can't be written."""
+        turned = _none_of(conditions, keeps_null=keeps_null)
+        if turned is None:
+            self._uncovered.append(str(conditions[0]["value"]))
+        return turned
 
     def _condition(self, token: Token) -> list[Json] | None:
         """Return the condition that begins here and move behind it; None where there is none."""
@@ -186,17 +197,23 @@ class ConditionReader:
     def _about_figure(self, name: str) -> list[Json] | None:
         """Return the comparison of a figure with the number that follows."""
         is_negated = self._skip_negations()
-        token = self._token()
-        if token is not None and token.means("cmp") and self._token(1) is not None:
-            number = self._tokens[self._at + 1]
-            if number.mark.number is not None:
-                self._at += 2
-                condition = _condition(name, token.arg, _number(number))
-                return [_signed(condition, is_negated=is_negated)]
-        if token is not None and token.mark.number is not None:
-            return self._number_first(name, is_negated=is_negated)
-        self._uncovered.append(name)
-        return None
+        conditions = self._figure_comparison(name)
+        if conditions is None:
+            self._uncovered.append(name)
+            return None
+        return self._turned(conditions, keeps_null=False) if is_negated else conditions
+
+    def _figure_comparison(self, name: str) -> list[Json] | None:
+        token, after = self._token(), self._token(1)
+        if token is None:
+            return None
+        if token.mark.number is not None:
+            return self._number_first(name)
+        operator = _operator(token)
+        if operator is None or after is None or after.mark.number is None:
+            return None
+        self._at += 2
+        return [_condition(name, operator, _number(after))]
 
     def _unknown_value(self) -> list[Json] | None:
         """Return the condition for a word that is no stored value: which one is meant is asked."""
@@ -222,15 +239,22 @@ class ConditionReader:
 
     def _about(self, named: NamedColumn) -> list[Json] | None:
         """Return the condition whose column was named just before."""
-        column = self._names.reference(named.table, named.column.name)
         is_negated = self._skip_negations()
+        conditions = self._comparison(named)
+        if conditions is None or not is_negated:
+            return conditions
+        return self._turned(conditions, keeps_null=False)
+
+    def _comparison(self, named: NamedColumn) -> list[Json] | None:
+        """Return what is said of the column, without the negation before it."""
+        column = self._names.reference(named.table, named.column.name)
         token = self._token()
         if token is None:
-            return self._flag(named, column, is_negated=is_negated)
+            return self._flag(named, column)
         if token.means("null", "notnull"):
             self._at += 1
             operator = "is_null" if token.means("null") else "not_null"
-            return [_signed({"column": column, "operator": operator}, is_negated=is_negated)]
+            return [{"column": column, "operator": operator}]
         if token.means("between"):
             self._at += 1
             return self._between(column)
@@ -238,28 +262,42 @@ class ConditionReader:
             self._at += 1
             return self._texts(column, token.arg)
         if token.means("cmp"):
-            self._at += 1
-            operator = token.arg if token.arg in _NUMERIC_CMP else "="
-            return self._compared(named, column, operator, is_negated=is_negated)
+            return self._behind_comparison(named, column, token)
+        return self._without_comparison(named, column, token)
+
+    def _behind_comparison(
+        self, named: NamedColumn, column: str, token: Token
+    ) -> list[Json] | None:
+        operator = _operator(token)
+        if operator is None:
+            self._uncovered.append(token.text)
+            return None
+        self._at += 1
+        if operator != "!=":
+            return self._compared(named, column, operator)
+        conditions = self._compared(named, column, "=")
+        return conditions and self._turned(conditions, keeps_null=False)
+
+    def _without_comparison(
+        self, named: NamedColumn, column: str, token: Token
+    ) -> list[Json] | None:
+        """Return the condition where no word compares: "status paid", "paid_at in 2024", a flag."""
         if token.means("range") or period_of(token) is not None:
             return self._dated(named)
         if token.mark.number is not None:
-            return self._number_first(column, is_negated=is_negated)
+            return self._number_first(column)
         has_operand = self._value_link(token) is not None or token.mark.literal is not None
         if has_operand or self._is_text(token):
-            return self._compared(named, column, "=", is_negated=is_negated)
-        return self._flag(named, column, is_negated=is_negated)
+            return self._compared(named, column, "=")
+        return self._flag(named, column)
 
-    def _flag(self, named: NamedColumn, column: str, *, is_negated: bool) -> list[Json] | None:
+    def _flag(self, named: NamedColumn, column: str) -> list[Json] | None:
         if named.column.type != "boolean":
             self._uncovered.append(named.column.name)
             return None
-        operator = "is_false" if is_negated else "is_true"
-        return [{"column": column, "operator": operator}]
+        return [{"column": column, "operator": "is_true"}]
 
-    def _compared(
-        self, named: NamedColumn, column: str, operator: str, *, is_negated: bool
-    ) -> list[Json] | None:
+    def _compared(self, named: NamedColumn, column: str, operator: str) -> list[Json] | None:
         """Return the comparison with the operand that follows."""
         self._skip_noise()
         token = self._token()
@@ -268,23 +306,19 @@ class ConditionReader:
             return None
         if token.mark.number is not None and not is_date(named.table, named.column):
             self._at += 1
-            value = _number(token)
-            return [_signed(_condition(column, operator, value), is_negated=is_negated)]
+            return [_condition(column, operator, _number(token))]
         if period_of(token) is not None:
-            if operator in ("=", "!="):
-                return self._dated(named)
-            bound = {">": "after", ">=": "since", "<": "before", "<=": "until"}[operator]
+            bound = {">": "after", ">=": "since", "<": "before", "<=": "until"}.get(operator, "")
             return self._dated(named, bound)
         if token.means("null"):
             self._at += 1
-            return [_signed({"column": column, "operator": "is_null"}, is_negated=is_negated)]
+            return [{"column": column, "operator": "is_null"}]
         values = self._listed_values(named)
         if values is None:
             return None
         if len(values) == 1:
-            return [_signed(_condition(column, operator, values[0]), is_negated=is_negated)]
-        is_out = (operator == "!=") != is_negated
-        return [_condition(column, "not_in" if is_out else "in", values)]
+            return [_condition(column, operator, values[0])]
+        return [_condition(column, "in", values)]
 
     def _listed_values(self, named: NamedColumn) -> list[str] | None:
         """Return the values that are listed here; None where one has to be asked or is missing."""
@@ -392,17 +426,20 @@ class ConditionReader:
     # --------------------------------------------------------------------------
     # numbers, texts and days
 
-    def _number_first(self, column: str, *, is_negated: bool) -> list[Json]:
+    def _number_first(self, column: str) -> list[Json] | None:
         """Return the condition of "100以上": the comparison stands behind its number."""
         token = self._tokens[self._at]
         self._at += 1
-        operator = "="
         self._skip_noise("unit")
         after = self._token()
-        if after is not None and after.means("cmp"):
-            operator = after.arg
-            self._at += 1
-        return [_signed(_condition(column, operator, _number(token)), is_negated=is_negated)]
+        if after is None or not after.means("cmp"):
+            return [_condition(column, "=", _number(token))]
+        operator = _operator(after)
+        self._at += 1
+        if operator is None:
+            self._uncovered.append(after.text)
+            return None
+        return [_condition(column, operator, _number(token))]
 
     def _between(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
@@ -522,6 +559,9 @@ class ConditionReader:
                 groups[-1].append(found.conditions)
             else:
                 groups.append([found.conditions])
+        if excludes and len(groups) > 1:
+            self._doubts.refuse("unsupported", _SEVERAL_EXCLUSIONS)
+            return []
         joined: list[Json] = []
         for group in groups:
             joined += self._kept(group, excludes=excludes)
@@ -534,42 +574,57 @@ class ConditionReader:
             return self._any([one for every in alternatives for one in every], alternatives)
         kept: list[Json] = []
         for conditions in alternatives:  # each alternative goes
-            kept += _none_of(conditions)
+            kept += self._turned(conditions, keeps_null=True) or ()
         return kept
 
     def _any(self, conditions: list[Json], alternatives: list[list[Json]]) -> list[Json]:
         if any(len(every) > 1 for every in alternatives):
             self._uncovered.append("or")
             return []
-        return [{"any": conditions}]
+        flat = [part for one in conditions for part in one.get("any", [one])]
+        return [{"any": flat}]
 
 
 def _condition(column: str, operator: str, value: Any) -> Json:
     return {"column": column, "operator": operator, "value": value}
 
 
-def _signed(condition: Json, *, is_negated: bool) -> Json:
-    return _negated(condition) if is_negated else condition
+def _operator(token: Token) -> str | None:
+    """Return the comparison that the word means; None where it is no plain one."""
+    if not token.means("cmp"):
+        return None
+    operator = token.arg.rstrip(ascii_lowercase)  # `>price` of "dearer than"
+    return operator if operator in _NUMERIC_CMP else None
 
 
-def _negated(condition: Json) -> Json:
-    opposite = _OPPOSITE.get(condition.get("operator", ""))
-    if opposite is None:
-        return condition
-    return {**condition, "operator": opposite}
+def _opposites(condition: Json) -> list[Json] | None:
+    """Return alternatives of which one holds for a value that does not fulfil the condition."""
+    column, operator = condition["column"], condition["operator"]
+    if operator == "between":
+        low, high = condition["value"]
+        return [_condition(column, "<", low), _condition(column, ">", high)]
+    opposite = _OPPOSITE.get(operator)
+    return None if opposite is None else [{**condition, "operator": opposite}]
 
 
-def _none_of(conditions: list[Json]) -> list[Json]:
+def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
     """Return what the rows fulfil that stay when those with all of `conditions` go.
 
-    Rows whose value is NULL stay: an exclusion names what goes.
+    Args:
+        keeps_null: whether rows without a value stay, as an exclusion wants it: it names what goes.
     """
     alternatives: list[Json] = []
+    without_value: dict[str, Json] = {}
     for condition in conditions:
-        opposite = _negated(condition)
-        alternatives.append(opposite)
-        if opposite["operator"] not in _KEEPS_NULL:
-            alternatives.append({"column": condition["column"], "operator": "is_null"})
+        opposites = _opposites(condition)
+        if opposites is None:
+            return None
+        alternatives += opposites
+        has_null = any(one["operator"] in _KEEPS_NULL for one in opposites)
+        if keeps_null and not has_null:
+            column = condition["column"]
+            without_value[column] = {"column": column, "operator": "is_null"}
+    alternatives += without_value.values()
     if len(alternatives) == 1:
         return alternatives
     return [{"any": alternatives}]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import Token, says
 
 ClauseKind = Literal[
     "source",
@@ -107,9 +107,9 @@ def _begins_clause(tokens: Sequence[Token], index: int, part: Sequence[Token]) -
     if part[0].means("sink"):
         return _ends_target(tokens, index, part)
     if token.means(*_OPENERS):
-        return not (token.means("fill") and any(one.means("empty") for one in part))
-    has_verb = any(one.means(*_VERBS) for one in part)
-    if token.means("keep") and any(one.means("aggregate", *_FIGURES) for one in part):
+        return not (token.means("fill") and says(part, "empty"))
+    has_verb = says(part, *_VERBS)
+    if token.means("keep") and says(part, "aggregate", *_FIGURES):
         return True
     if not has_verb:
         return False
@@ -120,15 +120,16 @@ def _begins_clause(tokens: Sequence[Token], index: int, part: Sequence[Token]) -
 
 def _goes_on(part: Sequence[Token], token: Token) -> bool:
     """Tell whether the word belongs to the clause: "where" behind "exclude", 去重 in 去重用户数."""
-    if token.means("keep"):
-        return part[-1].names and any(one.means("exclude") for one in part[:2])
+    if token.means("keep"):  # "keep only orders where …" has said no condition yet
+        is_begun = says(part, "keep", "exclude")
+        return is_begun and all(one.table or not one.names for one in part)
     if token.means("dedup", "aggregate", "running"):
-        return any(one.means("aggregate", "running") for one in part)
-    return token.means("join") and any(one.means("left", "inner") for one in part)
+        return says(part, "aggregate", "running")
+    return token.means("join") and says(part, "left", "inner")
 
 
 def _is_verb_done(part: Sequence[Token]) -> bool:
-    return any(one.means("join", "left", "inner", "keep", "exclude") for one in part)
+    return says(part, "join", "left", "inner", "keep", "exclude")
 
 
 def _computes(tokens: Sequence[Token], index: int) -> bool:
@@ -161,36 +162,36 @@ def _without_edges(part: list[Token]) -> list[Token]:
 
 
 def _kind(part: Sequence[Token], previous: Clause | None) -> ClauseKind:
-    is_dedup_before = previous is not None and previous.kind == "dedup"
-    if is_dedup_before and any(token.means("super") for token in part):
+    before = previous.kind if previous is not None else None
+    if before == "dedup" and says(part, "super"):
         return "newest"
     for word, kind in _KINDS:
-        if any(token.means(word) for token in part):
+        if says(part, word):
             return kind
     if _is_dedup(part):
         return "dedup"
-    if _is_condition(part) and previous is not None and previous.kind in ("filter", "exclude"):
-        return "unread"
-    if any(token.means("aggregate", *_FIGURES) for token in part):
+    if before in ("filter", "exclude") and _is_condition(part):
+        return "unread"  # it goes on with the conditions
+    return _kind_without_verb(part, before)
+
+
+def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> ClauseKind:
+    """Return the kind of a part that has no verb of its own, by its figures, groups and tables."""
+    if says(part, "aggregate", *_FIGURES):
         return "aggregate"
-    has_groups = any(token.means("bucket", "by") for token in part)
-    if has_groups and previous is not None and previous.kind != "aggregate":
+    if before not in (None, "aggregate") and says(part, "bucket", "by"):
         return "aggregate"
-    if previous is None and any(token.table for token in part):
+    if before is None and any(token.table for token in part):
         return "source"
     return "unread"
 
 
 def _is_condition(part: Sequence[Token]) -> bool:
     """Tell whether something is compared and nothing computed."""
-    compares = any(token.means("cmp", "null", "notnull", "like", "between") for token in part)
-    return compares and not any(token.means("aggregate", "by", "bucket") for token in part)
+    compares = says(part, "cmp", "null", "notnull", "like", "between")
+    return compares and not says(part, "aggregate", "by", "bucket")
 
 
 def _is_dedup(part: Sequence[Token]) -> bool:
     """Tell whether rows are left out, and not only counted once: 去重用户数."""
-    places = [index for index, token in enumerate(part) if token.means("dedup")]
-    if not places:
-        return False
-    counts = any(token.means("count", "aggregate") for token in part)
-    return not counts
+    return says(part, "dedup") and not says(part, "count", "aggregate")

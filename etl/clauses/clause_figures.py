@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 
 from common.text import Text
 from common.values import Table
-from etl.clauses.clause_names import NamedColumn, Names, is_date, is_number
+from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
 from etl.clauses.clause_tokens import Token
 from etl.clauses.doubts import Doubts
 from rules.schema.lexicon import Lexicon
@@ -57,16 +57,11 @@ Json = dict[str, Any]
 
 @dataclass
 class FigureReading:
-    """Keys and measures of a clause as an intent writes them, and words that neither covers.
-
-    Attributes:
-        is_open: whether a name in it has to be asked first.
-    """
+    """Keys and measures of a clause as an intent writes them, and words that neither covers."""
 
     keys: list[Json] = field(default_factory=list)
     measures: list[Json] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
-    is_open: bool = False
 
 
 class FigureReader:
@@ -396,7 +391,7 @@ class FigureReader:
             else:
                 self._add_count_of(named)
             return
-        accepts = self._names.is_measure if function in (None, "sum", "avg", "median") else is_any
+        accepts = self._names.is_measure if function in (None, "sum", "avg", "median") else anything
         named = self._names.column(token, self._order, accepts, "measure")
         if named is None and function in (None, "sum", "avg", "median"):
             named = self._names.column(token, self._order, is_number, "measure")
@@ -420,10 +415,8 @@ class FigureReader:
 
     def _miss(self, token: Token) -> None:
         """Note that the word names nothing here, unless it is asked about."""
-        if any(token.text in one.prompt for one in self._doubts.ambiguities):
-            self._reading.is_open = True
-            return
-        self._reading.uncovered.append(token.text)
+        if token.text not in self._names.asked:
+            self._reading.uncovered.append(token.text)
 
     # --------------------------------------------------------------------------
     # metrics
@@ -438,11 +431,6 @@ class FigureReader:
                     self._names.add(link.table)
                     return _measure_of(metric.name, metric.expression, self._names, link.table)
         return None
-
-
-def is_any(_table: Table, _column: Any) -> bool:
-    """Accept every column."""
-    return True
 
 
 def _with_function(measure: Json, function: str) -> Json:

@@ -80,6 +80,9 @@ class Names:
 
     Args:
         sources: keys of the tables that the request names, in order; columns of these come first.
+
+    Attributes:
+        asked: words of which the user is asked what they name.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Names:
         self._lexicon = lexicon
         self._sources = list(sources)
         self._doubts = doubts
+        self.asked: set[str] = set()
 
     @property
     def sources(self) -> tuple[TableKey, ...]:
@@ -142,6 +146,8 @@ class Names:
             return self.of(keys[0])
         choices = [self._table_choice(key) for key in keys[:_MOST_CHOICES]]
         chosen = self._doubts.choose("table", _prompt("table", token.text), choices, order)
+        if chosen is None:
+            self.asked.add(token.text)
         for key in keys:
             if chosen == self._table_choice(key).value:
                 return self.of(key)
@@ -203,7 +209,10 @@ class Names:
         for value, one in list(offered.items())[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=self.label(one.table, one.column)))
         chosen = self._doubts.choose(kind, _prompt(kind, said), choices, order)
-        return offered[chosen] if chosen is not None else None
+        if chosen is None:
+            self.asked.add(said)
+            return None
+        return offered[chosen]
 
     def column_called(self, said: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""

@@ -1,7 +1,7 @@
 """A request as tokens: the marks of the question rules, with the meaning of words in clauses."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from common.meanings import TableKey
@@ -74,6 +74,11 @@ class Token:
     def names(self) -> bool:
         """Tell whether it names something of the database."""
         return bool(self.mark.links)
+
+
+def says(tokens: Iterable[Token], *kinds: str) -> bool:
+    """Tell whether any of the words is of one of these kinds."""
+    return any(token.means(*kinds) for token in tokens)
 
 
 def _marked(word: str, identifiers: Collection[str]) -> str:

@@ -14,8 +14,8 @@ from common.values import Catalog, Table
 from etl.clauses.clause_conditions import ConditionReader
 from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_figures import FigureReader, FigureReading
-from etl.clauses.clause_names import NamedColumn, Names, is_date
-from etl.clauses.clause_tokens import Token, tokens_of
+from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_tokens import Token, says, tokens_of
 from etl.clauses.doubts import Doubts
 from etl.schemas.requirement import (
     Ambiguity,
@@ -157,7 +157,7 @@ class _SentenceReader:
                 missing.append(table)
         for table in reversed(missing):
             name = self._names.name_of(table)
-            left = self._left_of(table, self._names.sources)
+            left = self._left_of(table)
             self._operations.insert(0, ("join", {"left": left, "right": name, "how": "left"}))
             text = Text(
                 f"为取得 {name} 的字段，左连接了 {name}。",
@@ -170,10 +170,10 @@ class _SentenceReader:
             return ""
         return self._names.name_of(self._names.of(self._names.sources[0]))
 
-    def _left_of(self, right: Table, before: Sequence[TableKey]) -> str:
-        """Return the earlier table that a foreign key ties to this one; else the base."""
+    def _left_of(self, right: Table) -> str:
+        """Return the table of the request that a foreign key ties to this one; else the base."""
         tied = []
-        for key in before:
+        for key in self._names.sources:
             left = self._names.of(key)
             if left.key != right.key and _are_tied(left, right):
                 tied.append(left)
@@ -239,36 +239,35 @@ class _SentenceReader:
     # joins
 
     def _take_join(self, clause: Clause) -> None:
-        tables: list[Table] = []
-        for token in clause.tokens:
-            table = self._names.table(token, self._order) if token.table else None
-            if table is not None and table not in tables:
-                tables.append(table)
         keys = self._join_keys(clause)
-        how = "inner" if any(token.means("inner") for token in clause.tokens) else "left"
+        how = "inner" if says(clause.tokens, "inner") else "left"
         self._cover([token for token in clause.tokens if token not in keys])
-        used: set[Token] = set()
-        known = [self._names.of(key) for key in self._names.sources]
-        for table in tables:
+        unused = set(keys)
+        for table in self._tables_of(clause):
             if table.key == self._names.sources[0]:
                 continue
-            before = [one.key for one in known if one.key != table.key]
             parameters: Json = {
-                "left": self._left_of(table, before),
+                "left": self._left_of(table),
                 "right": self._names.name_of(table),
                 "how": how,
             }
-            pairs = []
-            for token, named in keys.items():
-                pair = self._pair(named, table)
-                if pair is not None:
-                    pairs.append(pair)
-                    used.add(token)
-            if pairs:
-                parameters["on"] = pairs
-                parameters["left"] = pairs[0][0].partition(".")[0]
+            pairs = {token: self._pair(named, table) for token, named in keys.items()}
+            found = {token: pair for token, pair in pairs.items() if pair is not None}
+            if found:
+                parameters["on"] = list(found.values())
+                parameters["left"] = parameters["on"][0][0].partition(".")[0]
+            unused -= found.keys()
             self._operations.append(("join", parameters))
-        self._cover([token for token in keys if token not in used])
+        self._cover([token for token in keys if token in unused])
+
+    def _tables_of(self, clause: Clause) -> list[Table]:
+        """Return the tables that the clause names, each once."""
+        tables: dict[TableKey, Table] = {}
+        for token in clause.tokens:
+            table = self._names.table(token, self._order) if token.table else None
+            if table is not None:
+                tables.setdefault(table.key, table)
+        return list(tables.values())
 
     def _join_keys(self, clause: Clause) -> dict[Token, NamedColumn]:
         """Return the columns behind `by` or `on`, by which the tables are joined."""
@@ -312,7 +311,7 @@ class _SentenceReader:
     # filters
 
     def _take_filter(self, clause: Clause) -> None:
-        if any(token.means("having") for token in clause.tokens):
+        if says(clause.tokens, "having"):
             self._take_having(clause)
             return
         excludes = clause.kind == "exclude"
@@ -331,14 +330,9 @@ class _SentenceReader:
 
     def _take_having(self, clause: Clause) -> None:
         """Join the last table of "only orders that have users" by an inner join."""
-        tables = []
-        for token in clause.tokens:
-            table = self._names.table(token, self._order) if token.table else None
-            if table is not None:
-                tables.append(table)
-        for table in tables[1:]:
+        for table in self._tables_of(clause)[1:]:
             self._names.add(table.key)
-            left = self._left_of(table, self._names.sources)
+            left = self._left_of(table)
             name = self._names.name_of(table)
             self._operations.append(("join", {"left": left, "right": name, "how": "inner"}))
 
@@ -601,29 +595,30 @@ class _SentenceReader:
                 return
 
     def _newest(self, tokens: Sequence[Token]) -> list[Json]:
-        direction = "desc"
-        said = ""
-        for token in tokens:
-            if token.means("super"):
-                direction = _DIRECTIONS.get(token.arg[:1], "desc")
-                said = token.text
+        """Return the order whose first row stays; nothing when a date has to be asked first."""
+        word = next(token for token in tokens if token.means("super"))
+        named = self._named_column(tokens) or self._only_date(word.text)
+        if named is None:
+            return []
+        column = self._names.reference(named.table, named.column.name)
+        return [{"column": column, "direction": _DIRECTIONS.get(word.arg[:1], "desc")}]
+
+    def _named_column(self, tokens: Sequence[Token]) -> NamedColumn | None:
         for token in tokens:
             if token.links("column") and not token.means("super"):
                 named = self._names.column(token, self._order)
                 if named is not None:
-                    column = self._names.reference(named.table, named.column.name)
-                    return [{"column": column, "direction": direction}]
-        dates = [named for named in self._names.dates() if is_date(named.table, named.column)]
-        base = self._names.sources[:1]
-        dates = [named for named in dates if named.table.key in base] or dates
+                    return named
+        return None
+
+    def _only_date(self, said: str) -> NamedColumn | None:
+        """Return the date of the base, else of any table; of several the user is asked."""
+        dates = self._names.dates()
+        own = [named for named in dates if named.table.key == self._names.sources[0]]
         if not dates:
             self._uncovered(said)
-            return []
-        chosen = self._names.only("date_column", said, dates, self._order)
-        if chosen is None:
-            return []
-        column = self._names.reference(chosen.table, chosen.column.name)
-        return [{"column": column, "direction": direction}]
+            return None
+        return self._names.only("date_column", said, own or dates, self._order)
 
     # --------------------------------------------------------------------------
     # targets and what can't be done

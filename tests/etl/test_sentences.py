@@ -212,6 +212,40 @@ def test_a_sentence_says_what_is_built(question: str, expected: list[str]) -> No
     assert _said(_read(question)) == expected
 
 
+_YEAR = "orders.paid_at < 2024-01-01 or orders.paid_at >= 2025-01-01"
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("keep only orders where status is not paid", "orders.status != paid"),
+        ("keep only orders with amount not over 100", "orders.amount <= 100"),
+        ("only those where paid_at is not in 2024", _YEAR),
+        ("exclude those where paid_at is in 2024", f"{_YEAR} or orders.paid_at is_null"),
+        (
+            "exclude orders with amount between 10 and 20",
+            "orders.amount < 10 or orders.amount > 20 or orders.amount is_null",
+        ),
+        ("keep only orders with amount dearer than 100", None),
+        ("only amount more expensive than 100", "orders.amount > 100"),
+        ("只保留状态包含 pa 的", "orders.status contains pa"),
+        ("排除状态包含 pa 的", None),  # no operator says it
+        ("排除已支付订单里状态为 paid 且金额小于10的", None),  # any of them, or all?
+        (
+            "排除状态为 paid 或金额小于10的",
+            "orders.status != paid and orders.amount >= 10 or orders.amount is_null",
+        ),
+    ],
+)
+def test_conditions_are_turned_round_or_named(clause: str, expected: str | None) -> None:
+    reading = _read(f"orders, {clause}, sum of amount by city, into x")
+    if expected is None:
+        assert reading.intent is None
+        assert reading.impossible
+    else:
+        assert _said(reading)[0] == f"filter {expected}"
+
+
 @pytest.mark.parametrize(
     ("question", "kind", "choices"),
     [

@@ -206,6 +206,13 @@ def test_tables_and_columns_are_called_as_their_comments_say() -> None:
     assert bound.target.columns == ("city", "m0")
 
 
+def test_a_group_keeps_the_key_that_a_join_went_by() -> None:
+    operations = [join("orders", "users"), by("users.id", "users.city")]
+    bound = bind(request(*operations, sources=("orders", "users"))).bound
+    assert bound is not None
+    assert bound.target.columns == ("id", "city", "m0")
+
+
 def test_a_source_that_nothing_uses_is_not_joined() -> None:
     result = bind(request(by("status"), sources=("users", "addresses", "orders")))
     assert result.bound is not None
