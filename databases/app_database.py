@@ -4,12 +4,8 @@ It belongs to a role that may write there and nowhere else. The role that questi
 can't connect to it.
 """
 
-from contextlib import closing
-
-import psycopg2
-from psycopg2 import sql
-
 from databases.demo.loader import DemoServer
+from databases.owned_database import owned_database
 
 DATABASE = "citu_app"
 ROLE = "citu_app"
@@ -25,22 +21,6 @@ def ensure_app_database(server: DemoServer, database: str = DATABASE) -> str:
     Raises:
         psycopg2.Error: the server went away, or its disk is full.
     """
-    names = {"database": sql.Identifier(database), "role": sql.Identifier(ROLE)}
-    with closing(psycopg2.connect(server.admin_url)) as admin, admin.cursor() as cursor:
-        admin.autocommit = True
-        cursor.execute(
-            "SELECT pg_advisory_lock(%s)", [_LOCK]
-        )  # released when the connection closes
-        cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [ROLE])
-        if cursor.fetchone() is None:
-            cursor.execute(sql.SQL("CREATE ROLE {role} LOGIN").format(**names))
-        attributes = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
-        cursor.execute(sql.SQL(f"ALTER ROLE {{role}} {attributes}").format(**names))
-        cursor.execute("SELECT FROM pg_database WHERE datname = %s", [database])
-        if cursor.fetchone() is None:
-            template = "TEMPLATE template0 ENCODING 'UTF8'"
-            cursor.execute(
-                sql.SQL(f"CREATE DATABASE {{database}} OWNER {{role}} {template}").format(**names)
-            )
-        cursor.execute(sql.SQL("REVOKE ALL ON DATABASE {database} FROM PUBLIC").format(**names))
+    with owned_database(server, database, ROLE, lock=_LOCK):
+        pass
     return server.url(database, ROLE)
