@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from common.text import Text
 from common.values import PeriodUnit
-from etl.binding.binding_findings import NotBound, choice
 from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
 from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
+from etl.binding.request_findings import NotBound, choice
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (

@@ -6,9 +6,9 @@ from datetime import date
 
 from common.text import Text
 from common.values import Catalog
-from etl.binding.binding_findings import BindingFindings
 from etl.binding.condition_binding import ConditionBinding
 from etl.binding.join_binding import JoinTree
+from etl.binding.request_findings import RequestFindings
 from etl.binding.scope import IntentScope
 from etl.binding.step_columns import columns_of_tests
 from etl.meaning.bound import (
@@ -34,7 +34,7 @@ class BindingState:
     """
 
     catalog: Catalog
-    findings: BindingFindings
+    findings: RequestFindings
     scope: IntentScope
     tree: JoinTree
     today: date

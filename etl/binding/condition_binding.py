@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column
-from etl.binding.binding_findings import BindingFindings, NotBound, choice
 from etl.binding.intent_checks import comparison_of, invalid
 from etl.binding.join_links import are_comparable
+from etl.binding.request_findings import NotBound, RequestFindings, choice
 from etl.binding.scope import IntentScope, shown, tree_column
 from etl.binding.value_binding import bind_value, is_day, next_day
 from etl.meaning.bound import (
@@ -41,7 +41,7 @@ class ConditionBinding:
     """Binds the conditions of one operation."""
 
     scope: IntentScope
-    findings: BindingFindings
+    findings: RequestFindings
     today: date
     time_zone: str
     operation: int

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from common.text import Text
 from common.values import Catalog, Column, Table
-from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.column_words import is_currency, is_rate
 from etl.binding.join_binding import JoinTree
+from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.scope import IntentScope, shown
 from etl.meaning.bound import BoundColumn
 from etl.meaning.value_kinds import DAYS, kind_of_type
@@ -61,7 +61,7 @@ class CurrencyQuestions:
     def __init__(
         self,
         scope: IntentScope,
-        findings: BindingFindings,
+        findings: RequestFindings,
         catalog: Catalog,
         fixed: set[BoundColumn],
     ) -> None:

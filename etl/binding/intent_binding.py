@@ -10,11 +10,11 @@ from sqlglot import exp
 
 from common.text import Lang, Text
 from common.values import Catalog, Table
-from etl.binding.binding_findings import BindingFindings, NotBound
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
+from etl.binding.request_findings import NotBound, RequestFindings
 from etl.binding.scope import IntentScope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
@@ -74,7 +74,11 @@ class BindingResult:
 
 
 def bind_intent(
-    intent: UserIntent, catalog: Catalog, answers: Mapping[str, str], options: BindingOptions
+    intent: UserIntent,
+    catalog: Catalog,
+    answers: Mapping[str, str],
+    options: BindingOptions,
+    findings: RequestFindings | None = None,
 ) -> BindingResult:
     """Bind an intent to the catalogue that its user sees.
 
@@ -83,11 +87,13 @@ def bind_intent(
         catalog: what is not in it does not exist.
         answers: the values of choices, by the ids of ambiguities asked before.
         options: what decides beside the intent.
+        findings: of the sentence that the intent was read from; they are added to.
 
     Raises:
         InvalidRequest: the intent is wrong, whatever is answered; `field` names the part.
     """
-    return _IntentBinding(intent, catalog, answers, options).result()
+    found = RequestFindings(answers, options.lang) if findings is None else findings
+    return _IntentBinding(intent, catalog, found, options).result()
 
 
 class _IntentBinding:
@@ -95,27 +101,21 @@ class _IntentBinding:
         self,
         intent: UserIntent,
         catalog: Catalog,
-        answers: Mapping[str, str],
+        findings: RequestFindings,
         options: BindingOptions,
     ) -> None:
         self._intent = intent
         self._catalog = catalog
         self._options = options
         self._operations = check_intent(intent)
-        self._findings = BindingFindings(answers, options.lang)
+        self._findings = findings
         self._scope = IntentScope(self._findings)
         self._unused: list[str] = []
         _check_zone(options.time_zone)
 
     def result(self) -> BindingResult:
         bound = self._bound()
-        analysis = AnalysisResult(
-            intent=self._intent,
-            ambiguities=self._findings.ambiguities,
-            assumptions=self._findings.assumptions,
-            impossible=self._findings.impossible,
-            method="given",
-        )
+        analysis = self._findings.analysis(self._intent, "given")
         return BindingResult(bound if self._findings.is_clear else None, analysis)
 
     def _bound(self) -> BoundIntent | None:

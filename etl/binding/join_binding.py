@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.intent_checks import CheckedOperation, invalid
 from etl.binding.join_links import (
     JOIN_LINKS,
@@ -16,6 +15,7 @@ from etl.binding.join_links import (
     leads_over_parent,
     likely_links,
 )
+from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
 from etl.schemas.parameters import JoinHow, JoinParameters
@@ -106,7 +106,7 @@ class JoinPlanner:
     It goes through the joins in their order, before anything else is bound.
     """
 
-    def __init__(self, catalog: Catalog, findings: BindingFindings, scope: IntentScope) -> None:
+    def __init__(self, catalog: Catalog, findings: RequestFindings, scope: IntentScope) -> None:
         self._catalog = catalog
         self._findings = findings
         self._scope = scope

@@ -9,10 +9,10 @@ from common.errors import InvalidRequest
 from common.meanings import Metric
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.condition_binding import ConditionBinding
 from etl.binding.intent_checks import fitting_name, invalid
 from etl.binding.join_binding import JoinTree
+from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
 from etl.meaning.row_expressions import (
@@ -76,7 +76,7 @@ class MeasureBinding:
     def __init__(
         self,
         scope: IntentScope,
-        findings: BindingFindings,
+        findings: RequestFindings,
         catalog: Catalog,
         tree: JoinTree,
         conditions: ConditionBinding,

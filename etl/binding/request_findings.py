@@ -1,16 +1,19 @@
-"""What binding an intent found out: questions, assumptions, and what is not possible."""
+"""What reading and binding a request found out: questions, assumptions, what is not possible."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from common.text import Lang, Text
 from etl.schemas.requirement import (
     Ambiguity,
     AmbiguityKind,
+    AnalysisResult,
     Assumption,
     Choice,
     Impossible,
     ImpossibleKind,
+    UserIntent,
 )
 
 CANCEL = "__cancel__"
@@ -20,8 +23,11 @@ class NotBound(Exception):
     """A part of the intent can't be bound; why has been noted."""
 
 
-class BindingFindings:
+class RequestFindings:
     """Collects what is found; questions that were answered are not asked again.
+
+    A sentence is read first, and its intent bound then, with one object for both: the ids of
+    questions, numbered by kind, are those of one sequence.
 
     Args:
         answers: the values of choices, by the ids of ambiguities.
@@ -41,6 +47,18 @@ class BindingFindings:
     def is_clear(self) -> bool:
         """Tell whether nothing is open and nothing impossible."""
         return not self.ambiguities and not self.impossible
+
+    def analysis(
+        self, intent: UserIntent | None, method: Literal["rules", "given"]
+    ) -> AnalysisResult:
+        """Return all that was found, with the intent that it was found for."""
+        return AnalysisResult(
+            intent=intent,
+            ambiguities=self.ambiguities,
+            assumptions=self.assumptions,
+            impossible=self.impossible,
+            method=method,
+        )
 
     def shown(self, text: Text) -> str:
         """Return a text in the language of the answer."""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from common.text import Text
-from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.intent_checks import MOST_NAME_BYTES
 from etl.binding.join_binding import JoinTree
+from etl.binding.request_findings import RequestFindings, choice
 from etl.binding.scope import IntentScope, ResultName
 from etl.binding.step_columns import columns_of_step
 from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
@@ -16,7 +16,7 @@ from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceSt
 class ResultBinding:
     """Makes the result of joined rows: asks for its grain, and names its columns."""
 
-    def __init__(self, scope: IntentScope, findings: BindingFindings, tree: JoinTree) -> None:
+    def __init__(self, scope: IntentScope, findings: RequestFindings, tree: JoinTree) -> None:
         self._scope = scope
         self._findings = findings
         self._tree = tree

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from common.text import Text
 from common.values import Column, Table
-from etl.binding.binding_findings import BindingFindings, choice
 from etl.binding.column_words import is_money
+from etl.binding.request_findings import RequestFindings, choice
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
 from etl.meaning.row_expressions import columns_of
 from etl.schemas.requirement import AmbiguityKind
@@ -58,7 +58,7 @@ class IntentScope:
         result: the columns of the result, once there is one.
     """
 
-    findings: BindingFindings
+    findings: RequestFindings
     sources: dict[str, BoundSource] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     visible: list[str] = field(default_factory=list)

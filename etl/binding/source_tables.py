@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.binding_findings import BindingFindings, NotBound, choice
 from etl.binding.intent_checks import invalid
+from etl.binding.request_findings import NotBound, RequestFindings, choice
 from etl.binding.scope import IntentScope, near, said_table_names
 from etl.meaning.bound import BoundSource
 from etl.schemas.requirement import IntentSource
@@ -31,7 +31,7 @@ SAID_TABLES = IndexPart(
 
 
 def bind_sources(
-    sources: Sequence[IntentSource], catalog: Catalog, findings: BindingFindings, scope: IntentScope
+    sources: Sequence[IntentSource], catalog: Catalog, findings: RequestFindings, scope: IntentScope
 ) -> None:
     """Put the tables of an intent into the scope.
 
@@ -67,7 +67,7 @@ def _spellings(source: IntentSource, table: Table) -> Iterable[str]:
     return (source.table_name, table.name, f"{table.schema}.{table.name}", *said_table_names(table))
 
 
-def _table_of(source: IntentSource, catalog: Catalog, findings: BindingFindings) -> Table:
+def _table_of(source: IntentSource, catalog: Catalog, findings: RequestFindings) -> Table:
     """Return the one table that is called so.
 
     Raises:

@@ -7,10 +7,10 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Column, Table
-from etl.binding.binding_findings import choice
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_currency
 from etl.binding.intent_checks import CheckedOperation, invalid
+from etl.binding.request_findings import choice
 from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown
 from etl.binding.source_tables import tables_named
 from etl.binding.value_binding import bind_value

@@ -6,9 +6,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from common.text import Text
+from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
 from etl.clauses.clause_tokens import Token
-from etl.clauses.doubts import Doubts
 from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
@@ -84,14 +84,14 @@ class ConditionReader:
         self,
         tokens: Sequence[Token],
         names: Names,
-        doubts: Doubts,
+        findings: RequestFindings,
         order: int,
         measures: Sequence[Json] = (),
     ) -> None:
         self._measures = measures
         self._tokens = tokens
         self._names = names
-        self._doubts = doubts
+        self._findings = findings
         self._order = order
         self._at = 0
         self._found: list[_Found] = []
@@ -366,7 +366,7 @@ class ConditionReader:
             f"“{said}”指 {self._names.label(named.table, named.column)} 的哪个值？",
             f"Which value of {self._names.label(named.table, named.column)} is “{said}”?",
         )
-        return self._doubts.choose("filter_value", prompt, choices, self._order)
+        return self._names.ask("filter_value", said, prompt, choices, self._order)
 
     def _text_run(self) -> str:
         """Return the text that stands here as an operand and move behind it."""
@@ -560,7 +560,7 @@ class ConditionReader:
             else:
                 groups.append([found.conditions])
         if excludes and len(groups) > 1:
-            self._doubts.refuse("unsupported", _SEVERAL_EXCLUSIONS)
+            self._findings.refuse("unsupported", _SEVERAL_EXCLUSIONS)
             return []
         joined: list[Json] = []
         for group in groups:

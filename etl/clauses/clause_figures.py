@@ -9,9 +9,9 @@ from sqlglot.errors import SqlglotError
 
 from common.text import Text
 from common.values import Table
+from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
 from etl.clauses.clause_tokens import Token
-from etl.clauses.doubts import Doubts
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import METRIC
 
@@ -72,13 +72,13 @@ class FigureReader:
         tokens: Sequence[Token],
         names: Names,
         lexicon: Lexicon,
-        doubts: Doubts,
+        findings: RequestFindings,
         order: int,
     ) -> None:
         self._tokens = tokens
         self._names = names
         self._lexicon = lexicon
-        self._doubts = doubts
+        self._findings = findings
         self._order = order
         self._reading = FigureReading()
         self._function: str | None = None  # of the figure that comes next
@@ -279,7 +279,7 @@ class FigureReader:
             f"{table.name} 没有主键，无法按行计数。",
             f"{table.name} has no primary key, so that its rows can't be counted.",
         )
-        self._doubts.refuse("unsupported", text)
+        self._findings.refuse("unsupported", text)
 
     def _add_count_of(self, named: NamedColumn) -> None:
         function = "count_distinct" if self._is_distinct else "count"

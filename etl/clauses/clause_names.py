@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
+from etl.binding.request_findings import NotBound, RequestFindings
 from etl.clauses.clause_tokens import Token
-from etl.clauses.doubts import Doubts
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
@@ -76,22 +76,17 @@ def _is_written(said: str, column: Column) -> bool:
 
 
 class Names:
-    """The names of one request.
-
-    Args:
-        sources: keys of the tables that the request names, in order; columns of these come first.
+    """The names of one request; columns of its tables come before all others.
 
     Attributes:
         asked: words of which the user is asked what they name.
     """
 
-    def __init__(
-        self, catalog: Catalog, lexicon: Lexicon, sources: Sequence[TableKey], doubts: Doubts
-    ) -> None:
+    def __init__(self, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings) -> None:
         self._catalog = catalog
         self._lexicon = lexicon
-        self._sources = list(sources)
-        self._doubts = doubts
+        self._sources: list[TableKey] = []
+        self._findings = findings
         self.asked: set[str] = set()
 
     @property
@@ -145,9 +140,7 @@ class Names:
         if len(keys) == 1:
             return self.of(keys[0])
         choices = [self._table_choice(key) for key in keys[:_MOST_CHOICES]]
-        chosen = self._doubts.choose("table", _prompt("table", token.text), choices, order)
-        if chosen is None:
-            self.asked.add(token.text)
+        chosen = self.ask("table", token.text, _prompt("table", token.text), choices, order)
         for key in keys:
             if chosen == self._table_choice(key).value:
                 return self.of(key)
@@ -208,11 +201,19 @@ class Names:
         choices = []
         for value, one in list(offered.items())[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=self.label(one.table, one.column)))
-        chosen = self._doubts.choose(kind, _prompt(kind, said), choices, order)
-        if chosen is None:
+        chosen = self.ask(kind, said, _prompt(kind, said), choices, order)
+        return None if chosen is None else offered[chosen]
+
+    def ask(
+        self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
+    ) -> str | None:
+        """Return the value that was chosen for the word; None when it is asked first."""
+        values = ", ".join(choice.value for choice in choices)
+        try:
+            return self._findings.choose(kind, f"{said}: {values}", prompt, choices, order)
+        except NotBound:
             self.asked.add(said)
             return None
-        return offered[chosen]
 
     def column_called(self, said: str) -> NamedColumn | None:
         """Return the one column of the request's tables with exactly this name or comment."""
@@ -275,4 +276,4 @@ class Names:
     def _assume_meant(self, said: str, found: NamedColumn, order: int) -> None:
         label = self.label(found.table, found.column)
         text = Text(f"“{said}”理解为 {label}。", f"“{said}” is taken as {label}.")
-        self._doubts.assume(f"meant_{found.table.name}_{found.column.name}", text, order)
+        self._findings.assume(f"meant_{found.table.name}_{found.column.name}", text, order)

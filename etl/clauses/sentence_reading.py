@@ -9,18 +9,15 @@ from rapidfuzz import process
 
 from common.cpu_clock import check
 from common.meanings import TableKey
-from common.text import Lang, Text
+from common.text import Text
 from common.values import Catalog, Table
+from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_conditions import ConditionReader
 from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_figures import FigureReader, FigureReading
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_tokens import Token, says, tokens_of
-from etl.clauses.doubts import Doubts
 from etl.schemas.requirement import (
-    Ambiguity,
-    Assumption,
-    Impossible,
     IntentOperation,
     IntentSource,
     IntentTarget,
@@ -42,50 +39,29 @@ _MOST_SUGGESTIONS = 3
 _LIKE = 75
 
 
-@dataclass(frozen=True)
-class SentenceReading:
-    """What a request in words says.
-
-    Attributes:
-        intent: None while something is open or not possible.
-        used: ids of the answers that the reading needed.
-    """
-
-    intent: UserIntent | None
-    ambiguities: tuple[Ambiguity, ...]
-    assumptions: tuple[Assumption, ...]
-    impossible: tuple[Impossible, ...]
-    used: frozenset[str]
-
-
 def read_sentence(
-    question: str, lang: Lang, catalog: Catalog, lexicon: Lexicon, answers: Mapping[str, str]
-) -> SentenceReading:
-    """Read a request in words.
+    question: str, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings
+) -> UserIntent | None:
+    """Return the intent of a request in words; None while anything is open or not possible.
 
     Args:
         catalog: as the caller sees it; `lexicon` is its own.
-        answers: values chosen for earlier questions, by their ids.
+        findings: has the answers that were given; questions and refusals are added to it.
     """
-    return _SentenceReader(question, lang, catalog, lexicon, answers).read()
+    return _SentenceReader(question, catalog, lexicon, findings).read()
 
 
 class _SentenceReader:
     def __init__(
-        self,
-        question: str,
-        lang: Lang,
-        catalog: Catalog,
-        lexicon: Lexicon,
-        answers: Mapping[str, str],
+        self, question: str, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings
     ) -> None:
         self._question = question
         self._catalog = catalog
         self._lexicon = lexicon
-        self._doubts = Doubts(lang, answers)
+        self._findings = findings
         self._text, tokens = tokens_of(question, lexicon, _IDENTIFIERS.of(catalog))
         self._clauses = clauses_of(tokens)
-        self._names = Names(catalog, lexicon, (), self._doubts)
+        self._names = Names(catalog, lexicon, findings)
         self._operations: list[tuple[str, Json]] = []
         self._aggregate: Json | None = None
         self._target: str | None = None
@@ -106,34 +82,26 @@ class _SentenceReader:
             "impossible": self._take_impossible,
         }
 
-    def read(self) -> SentenceReading:
-        """Return the reading of all clauses."""
+    def read(self) -> UserIntent | None:
+        """Return the intent of all clauses."""
         self._name_sources()
         for clause in self._clauses:
             check()
             self._take(clause)
         self._check_whole()
         self._join_others()
-        doubts = self._doubts
-        is_open = bool(doubts.ambiguities or doubts.impossible)
-        return SentenceReading(
-            intent=None if is_open else self._intent(),
-            ambiguities=tuple(doubts.ambiguities),
-            assumptions=tuple(doubts.assumptions),
-            impossible=tuple(doubts.impossible),
-            used=frozenset(doubts.used),
-        )
+        return self._intent() if self._findings.is_clear else None
 
     # --------------------------------------------------------------------------
     # tables
 
     def _name_sources(self) -> None:
-        """Find the tables that the clauses are about; the first one is the base."""
-        for kinds in (("source", "join"), ("dedup",), ("filter", "exclude"), ("top",)):
+        """Find the tables that the request is about; the first one is the base."""
+        for kinds in (("source", "join", "dedup"), ("filter", "exclude"), ("top",)):
             for clause in self._clauses:
                 if clause.kind in kinds:
                     self._add_tables(clause)
-            if self._names.sources and kinds != ("source", "join"):
+            if self._names.sources:
                 return
 
     def _add_tables(self, clause: Clause) -> None:
@@ -163,7 +131,7 @@ class _SentenceReader:
                 f"为取得 {name} 的字段，左连接了 {name}。",
                 f"{name} is joined (left) for its columns.",
             )
-            self._doubts.assume(f"joined_{name}", text, 1)
+            self._findings.assume(f"joined_{name}", text, 1)
 
     def _base_name(self) -> str:
         if not self._names.sources:
@@ -225,7 +193,7 @@ class _SentenceReader:
             f"“{word}”在这里没有对应的表、字段或操作，没有被采用。",
             f"“{word}” is no table, column or step that is known here: nothing was done with it.",
         )
-        self._doubts.refuse("unknown_name", text, suggestions)
+        self._findings.refuse("unknown_name", text, suggestions)
 
     def _near(self, word: str) -> list[str]:
         """Return names of tables and columns that are spelled like the word."""
@@ -316,7 +284,7 @@ class _SentenceReader:
             return
         excludes = clause.kind == "exclude"
         measures = self._aggregate["measures"] if self._aggregate else ()
-        reader = ConditionReader(clause.tokens, self._names, self._doubts, self._order, measures)
+        reader = ConditionReader(clause.tokens, self._names, self._findings, self._order, measures)
         reading = reader.read(excludes=excludes)
         for word in reading.uncovered:
             self._uncovered(word)
@@ -325,7 +293,7 @@ class _SentenceReader:
         if reading.conditions:
             conditions = [self._of_result(one) for one in reading.conditions]
             self._operations.append(("filter", {"conditions": conditions}))
-        elif not reading.uncovered and not self._doubts.ambiguities:
+        elif not reading.uncovered and not self._findings.ambiguities:
             self._uncovered(_said(clause.tokens))
 
     def _take_having(self, clause: Clause) -> None:
@@ -361,7 +329,7 @@ class _SentenceReader:
     # figures
 
     def _figures(self, tokens: Sequence[Token]) -> FigureReading:
-        reader = FigureReader(tokens, self._names, self._lexicon, self._doubts, self._order)
+        reader = FigureReader(tokens, self._names, self._lexicon, self._findings, self._order)
         reading = reader.read()
         for word in reading.uncovered:
             self._uncovered(word)
@@ -416,7 +384,7 @@ class _SentenceReader:
             names = [measure["as"] for measure in aggregate["measures"]]
         sorting = self._period_key() or _first_key(aggregate)
         if sorting is None or not names:
-            if not self._doubts.ambiguities:
+            if not self._findings.ambiguities:
                 self._uncovered(_said(clause.tokens))
             return
         others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
@@ -437,7 +405,7 @@ class _SentenceReader:
         parts = _top_parts(clause.tokens)
         measure = self._ranked_measure(parts)
         if parts.count is None or measure is None:
-            if not self._doubts.ambiguities:
+            if not self._findings.ambiguities:
                 self._uncovered(_said(clause.tokens))
             return
         thing = self._thing(parts.things)
@@ -548,7 +516,7 @@ class _SentenceReader:
         text = Text(
             "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
         )
-        self._doubts.assume("ties_stay", text, len(self._operations))
+        self._findings.assume("ties_stay", text, len(self._operations))
 
     # --------------------------------------------------------------------------
     # deduplication
@@ -569,7 +537,7 @@ class _SentenceReader:
         if table is None and self._names.sources:
             table = self._names.of(self._names.sources[0])
         if table is None or not keys:
-            if not self._doubts.ambiguities:
+            if not self._findings.ambiguities:
                 self._uncovered(_said(clause.tokens))
             return
         sorting = self._newest(newest) if newest else []
@@ -647,22 +615,21 @@ class _SentenceReader:
             f"“{said}”不是对数据的转换，这里只生成可检查的数据表。",
             f"“{said}” is no transformation of data; tables are built here, nothing else.",
         )
-        self._doubts.refuse("not_a_transformation", text)
+        self._findings.refuse("not_a_transformation", text)
 
     def _check_whole(self) -> None:
         """Refuse a request without a table or without anything to do."""
-        doubts = self._doubts
-        if doubts.impossible or doubts.ambiguities:
+        if not self._findings.is_clear:
             return
         if not self._names.sources:
             text = Text("没有认出任何数据表。", "No table was recognised in the request.")
-            doubts.refuse("unknown_name", text)
+            self._findings.refuse("unknown_name", text)
         elif not self._is_built:
             text = Text(
                 "请说明要怎样加工这些数据，例如按什么汇总、写入哪张表。",
                 "Say what to make of the data: what to group by, which table to write.",
             )
-            doubts.refuse("not_a_transformation", text)
+            self._findings.refuse("not_a_transformation", text)
         elif self._aggregate is not None and not self._aggregate["measures"]:
             self._ask_measure(self._aggregate)
 
@@ -679,9 +646,9 @@ class _SentenceReader:
                 "没有认出要计算的指标，请说明要汇总哪个字段。",
                 "No figure was recognised: say which column to sum or count.",
             )
-            self._doubts.refuse("unknown_name", text)
+            self._findings.refuse("unknown_name", text)
             return
-        said = Text("汇总", "the figure").to(self._doubts.lang)
+        said = self._findings.shown(Text("汇总", "the figure"))
         named = self._names.only("measure", said, columns, self._order)
         if named is None:
             return
