@@ -192,7 +192,7 @@ class _Proving:
         meaning = await self._sample_build.meaning()
         if meaning is not None:
             self._found.ledger = meaning.ledger
-            results.append(await self._sample_build.compare(meaning))
+        results.append(await self._sample_build.compare(meaning))
         self._preview = await self._sample_build.preview(self._options.preview_rows)
 
     async def _test_units(self) -> None:

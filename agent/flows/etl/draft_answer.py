@@ -10,6 +10,7 @@ from agent.flows.etl.etl_texts import (
     SAMPLED,
     SEPARATOR,
     STATUS,
+    SURVIVORS,
     TESTS,
     TESTS_FAILED,
 )
@@ -109,6 +110,8 @@ def _tested(tests: Json, lang: Lang) -> list[str]:
     mutants = tests.get("mutants")
     if mutants and mutants["tried"]:
         sentences.append(MUTANTS.to(lang).format(**mutants))
+        if mutants["survivors"]:
+            sentences.append(SURVIVORS.to(lang).format(count=len(mutants["survivors"])))
     return sentences
 
 

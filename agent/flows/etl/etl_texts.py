@@ -31,4 +31,8 @@ MUTANTS = Text(
     "对模型做了 {tried} 处破坏，测试发现 {caught} 处，{equivalent} 处等价。",
     "Of {tried} broken models the tests noticed {caught}; {equivalent} are equivalent.",
 )
+SURVIVORS = Text(
+    "{count} 处破坏没有被测试发现，见 evidence.mutants.survivors。",
+    "{count} broken models went unnoticed: see evidence.mutants.survivors.",
+)
 ASSUMED = Text("假设：{texts}", "Assumed: {texts}")
