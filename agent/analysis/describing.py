@@ -48,8 +48,8 @@ _TOO_FEW = Text(
 
 
 def facts_of(cells: Sequence[Any]) -> dict[str, Any]:
-    """What `described` gives of one measure, by name, with how many of its values are NULL, and no
-    figures.
+    """Return what `described` gives of one measure, by name, with the number of its NULLs and of
+    its values that are no figures.
     """
     facts = dict(zip(FACTS, cells, strict=True))
     return facts | {"not_finite": facts["stored"] - facts["count"]}

@@ -136,7 +136,7 @@ class Forecast:
 
 
 def is_installed() -> bool:
-    """Whether the optional part is there."""
+    """Tell whether the optional packages are installed."""
     return importlib.util.find_spec("statsmodels") is not None
 
 

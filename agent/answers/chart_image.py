@@ -36,7 +36,7 @@ _FONTS = (
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Tell whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 

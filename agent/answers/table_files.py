@@ -240,7 +240,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def _is_number_of_excel(value: Any) -> bool:
-    """Whether Excel keeps all digits of the number."""
+    """Tell whether Excel keeps all digits of the number."""
     if isinstance(value, float):
         return True
     if isinstance(value, int):

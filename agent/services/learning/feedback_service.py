@@ -303,7 +303,7 @@ class FeedbackService:
         return shown_result(given.modified_sql, result, catalog, given.lang)
 
     async def _shown(self, learnt: Example | Lesson | None) -> dict[str, Any] | None:
-        """What is kept of it: when the same is shared or rejected already, that one."""
+        """Return what the store has of it; of one that is shared or rejected already, that one."""
         item = await self._learned.find(self._datasource, item_id(learnt)) if learnt else None
         return shown(item) if item else None
 

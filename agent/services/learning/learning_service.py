@@ -159,7 +159,7 @@ class LearningService:
         return item
 
     async def take(self, lines: str, actor: Actor, lang: Lang) -> dict[str, Any]:
-        """What became of each line of an import; the examples are the actor's own.
+        """Take in the lines of an import as the actor's own, and return what became of each.
 
         Raises:
             QueryTimeout: it took too long; nothing was added.

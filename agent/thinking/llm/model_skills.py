@@ -268,6 +268,6 @@ def _say(text: str, emit: Emit | None) -> None:
 
 
 def _computed(inquiry: Inquiry) -> str:
-    """What was computed of the last result, as the history has it; empty when nothing was."""
+    """Return what was computed of the last result, as the history has it; else an empty text."""
     lines = "\n".join(f"- {block(finding, _MAX_FINDING)}" for finding in inquiry.findings)
     return f"Computed from all rows of the last result:\n{lines}" if lines else ""
