@@ -66,6 +66,11 @@ _TOO_LONG = Text(
 )
 
 
+async def as_it_is(question: Question) -> Question:
+    """Return the question, where there is but one database."""
+    return question
+
+
 Show = Callable[[Event], None]
 """Takes each event when it happens; called on the event loop."""
 
@@ -78,6 +83,7 @@ class Runner:
         default: the name of the flow for requests that name none.
         workflow: answers the questions that it claims, whatever flow they name.
         hooks: are told when a question begins and ends.
+        choose: decides which database a question is about.
     """
 
     def __init__(
@@ -88,12 +94,14 @@ class Runner:
         workflow: WorkflowFlow | None = None,
         hooks: Sequence[LifecycleHook] = (),
         observer: ObservabilityProvider = UNOBSERVED,
+        choose: Callable[[Question], Awaitable[Question]] = as_it_is,
     ) -> None:
         self._flows = flows
         self._default = default
         self._workflow = workflow
         self._hooks = tuple(hooks)
         self._observer = observer
+        self._choose = choose
 
     def keeps_state(self, question: Question) -> bool:
         """Tell whether the question's graph keeps its state in the store while it runs."""
@@ -157,6 +165,10 @@ class Runner:
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s):
+                chosen = await self._choose(question)
+                if chosen is not question:
+                    question = chosen
+                    run = _Run(self._flow_of(question), question, show, end, timings_ms)
                 await self._observed(run, question, resumed)
         # A client must always get its last event.
         except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
@@ -319,10 +331,13 @@ class _Run:
             **self._ids(),
             "agent": self._flow.name,
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
+            **self._database(),
             "timings_ms": self._all_timings(),
             "timestamp": timestamps.now(),
         }
         turn = self._flow.turn(self._question, self._state, ending)
+        if turn is not None:
+            turn = replace(turn, database=self._question.database)
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
     def _all_timings(self) -> dict[str, float]:
@@ -346,10 +361,12 @@ class _Run:
                 "current_step": self._current_step,
                 **self._flow.summary(self._state),
             },
+            **self._database(),
             "timestamp": timestamps.now(),
         }
         question, message = self._question, error.title.to(self._lang)
         turn = failed_turn(question.run_id, question.question, question.asked_at, message, data)
+        turn = replace(turn, database=question.database)
         return Event("error", message, lambda: data, error.code, turn=turn)
 
     async def _asked(
@@ -474,6 +491,13 @@ class _Run:
             "timestamp": timestamps.now(),
         }
         return Event("result", _FOUND.to(self._lang), lambda: data)
+
+    def _database(self) -> dict[str, Any]:
+        """Return which database was asked and why; nothing where there is but one."""
+        question = self._question
+        if question.database_choice is None:
+            return {}
+        return {"database": {"name": question.database, "source": question.database_choice}}
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
