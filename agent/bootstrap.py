@@ -74,6 +74,7 @@ from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
 from knowledge.semantic.layer import SemanticLayer
+from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES
 from knowledge.tables.schema_service import SchemaService
 from knowledge.tables.table_vectors import Nearest, TableVectors
 from knowledge.values.value_search import ValueSearch
@@ -326,7 +327,14 @@ class _Adapters:
         self.analyst = Analyst()
         self._reuses_examples = settings.reuse_examples
         self._experiences: dict[str, ExperienceService] = {}
-        self.chooser = DatabaseChooser(self.asked, self._latest_database)
+        ranking = RANKING if settings.schema_samples else RANKING_WITHOUT_VALUES
+        self.chooser = DatabaseChooser(
+            self.asked,
+            self._latest_database,
+            ranking.ready,
+            self._examples_of,
+            self.rules,
+        )
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools,
@@ -386,6 +394,10 @@ class _Adapters:
         """Return what answered similar questions, as the question's actor may see it."""
         experience = self.experience_of(question.database)
         return await experience.examples(words, question.actor)
+
+    async def _examples_of(self, database: str, question: Question) -> Sequence[Example]:
+        """Return what answered questions like this one in a database."""
+        return await self.experience_of(database).examples(question.question, question.actor)
 
     def _recollection_of(self, actor: Actor, name: str | None) -> Recollection:
         own = OwnRecollection(self.experience_of(name), actor, self.rules.is_complete)

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
+from agent.database_choice import DatabaseDoubt
 from agent.extensions.points import (
     HOOK_S,
     UNOBSERVED,
@@ -59,6 +60,7 @@ _WHOLE = "__root__"  # LangGraph's name for a state that is one channel
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _FOUND = Text("中间结果", "Rows on the way")
+_WHICH_DATABASE = "database"  # stands for a graph's interrupt where none has begun
 _WAITING = Text("等待您的回答", "Waiting for your answer")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
@@ -66,7 +68,11 @@ _TOO_LONG = Text(
 )
 
 
-async def as_it_is(question: Question) -> Question:
+ChooseDatabase = Callable[[Question], Awaitable[Question | DatabaseDoubt]]
+"""Gives the question with the database that it is about, or what has to be asked about that."""
+
+
+async def as_it_is(question: Question) -> Question | DatabaseDoubt:
     """Return the question, where there is but one database."""
     return question
 
@@ -94,7 +100,7 @@ class Runner:
         workflow: WorkflowFlow | None = None,
         hooks: Sequence[LifecycleHook] = (),
         observer: ObservabilityProvider = UNOBSERVED,
-        choose: Callable[[Question], Awaitable[Question]] = as_it_is,
+        choose: ChooseDatabase = as_it_is,
     ) -> None:
         self._flows = flows
         self._default = default
@@ -161,14 +167,25 @@ class Runner:
 
         flow = self._flow_of(question)
         timings_ms = resumed.pause.timings_ms if isinstance(resumed, Resumption) else {}
+        is_new = resumed is None
+        if isinstance(resumed, Resumption) and resumed.pause.graph_interrupt == _WHICH_DATABASE:
+            question = replace(question, database=resumed.answer, database_choice="user")
+            # Its graph had not begun; it has if another worker died after the answer.
+            resumed = Beginning(question, graph_version(flow))
         run = _Run(flow, question, show, end, timings_ms)
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s):
+                if is_new:
+                    await self._tell_hooks(question)
                 chosen = await self._choose(question)
+                if isinstance(chosen, DatabaseDoubt):
+                    await end(run.asked_for_database(chosen))
+                    return
                 if chosen is not question:
                     question = chosen
-                    run = _Run(self._flow_of(question), question, show, end, timings_ms)
+                    flow = self._flow_of(question)
+                    run = _Run(flow, question, show, end, timings_ms)
                 await self._observed(run, question, resumed)
         # A client must always get its last event.
         except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
@@ -179,12 +196,14 @@ class Runner:
     async def _observed(
         self, run: "_Run", question: Question, resumed: Resumption | Beginning | None
     ) -> None:
-        """Run the flow within a span, with the hooks before it."""
+        """Run the flow within a span."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
-            if resumed is None:
-                for hook in self._hooks:
-                    await hook.before_question(question)
             await run.go(resumed)
+
+    async def _tell_hooks(self, question: Question) -> None:
+        """Tell hooks of the question before anything is done for it; they may stop it."""
+        for hook in self._hooks:
+            await hook.before_question(question)
 
     async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
         """Tell hooks that the question has ended; their errors change nothing any more."""
@@ -389,6 +408,27 @@ class _Run:
             **asked.value,
             "interrupt_id": pause.interrupt_id,
             "node": self._askers.get(asked.id, self.node),
+            **self._ids(),
+            "timestamp": timestamps.now(),
+            "state_summary": {
+                "current_step": self._current_step,
+                **self._flow.summary(self._state),
+            },
+        }
+        return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
+
+    def asked_for_database(self, doubt: DatabaseDoubt) -> Event:
+        """Return the last event of a run that waits to hear which database is meant."""
+        question = replace(self._question, agent=self._flow.name)
+        pause = Pause(
+            question, _WHICH_DATABASE, 0, "", self._all_timings(), graph_version(self._flow)
+        )
+        data = {
+            "kind": "database",
+            "prompt": doubt.prompt.to(self._lang),
+            "choices": list(doubt.names),
+            "interrupt_id": pause.interrupt_id,
+            "node": None,
             **self._ids(),
             "timestamp": timestamps.now(),
             "state_summary": {

@@ -100,9 +100,12 @@ class ChartModel(ReplyModel):
 
 class ChosenDatabaseModel(ReplyModel):
     name: str
-    source: Literal["request", "conversation", "only", "default"] = Field(
-        description="Why that one: the request named it, the conversation was about it, the caller "
-        "may ask no other, or it is the default"
+    source: Literal[
+        "request", "only", "conversation", "name", "words", "model", "user", "default"
+    ] = Field(
+        description="Why that one: the request named it, the caller may ask no other, the "
+        "conversation was about it, the question calls it by its name, it knows the question's "
+        "words best, a model or the user chose it, or it is the default"
     )
 
 
