@@ -162,6 +162,7 @@ class Services:
         runs: starts runs of the flows, finds, resumes and cancels them.
         flows: names of the flows.
         asked: the databases that may be asked.
+        chooser: tells which of them a question is about.
         databases: what endpoints offer of each database.
         tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
@@ -176,6 +177,7 @@ class Services:
     flows: tuple[str, ...]
     store: Store
     asked: AskedDatabases
+    chooser: DatabaseChooser
     databases: ServedDatabases
     exports: ExportService
     artefacts: ArtefactService
@@ -246,6 +248,7 @@ def bootstrap(settings: Settings) -> Services:
         flows=tuple(flows),
         store=adapters.store,
         asked=adapters.asked,
+        chooser=adapters.chooser,
         databases=databases,
         exports=ExportService(answers, adapters.open_database, max_rows=settings.export_max_rows),
         artefacts=ArtefactService(adapters.store.artefacts),

@@ -7,7 +7,7 @@ the actor may not ask are left out before anything is compared.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -18,7 +18,12 @@ from common.inquiry import Inquiry
 from common.learning import Example, same_question
 from common.text import Text
 from common.values import Catalog
-from knowledge.tables.question_coverage import QuestionCoverage, coverage_of, scores
+from knowledge.tables.question_coverage import (
+    QuestionCoverage,
+    coverage_of,
+    scores,
+    telling_words,
+)
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import SchemaSearch
 
@@ -27,6 +32,8 @@ _WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Se
 _MOST_TABLES = 8  # of one database that are compared
 _LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
 _NEAR = 0.8  # of the best score; what reaches it may be meant as well
+_CERTAIN = 0.5  # how well a database says a word at least that tells for certain
+_AS_WELL = 0.7  # of how well the best one says it
 _MOST_READ = 6  # databases in which the rules read the question
 _READING_S = 1.0  # that a question waits for catalogues that are not read yet
 _MOST_CHOICES = 6
@@ -44,7 +51,7 @@ ExamplesOf = Callable[[str, Question], Awaitable[Sequence[Example]]]
 Ranking = Callable[[Catalog], Awaitable[TableIndex]]
 
 
-class Reading(Protocol):
+class QuestionReader(Protocol):
     """Tells in which databases a question can be answered."""
 
     async def can_answer(self, inquiry: Inquiry) -> bool:
@@ -83,10 +90,6 @@ class _Candidate:
     catalog: Catalog
     coverage: QuestionCoverage
 
-    def with_words(self, words: Collection[str]) -> "_Candidate":
-        """Return it as if it said no other words of the question than these."""
-        return replace(self, coverage=self.coverage.among(words))
-
 
 class DatabaseChooser:
     """Chooses the database of a question.
@@ -105,7 +108,7 @@ class DatabaseChooser:
         latest: LatestDatabase,
         ranking: Ranking,
         examples: ExamplesOf,
-        reading: Reading,
+        reading: QuestionReader,
         picker: DatabasePicker | None = None,
     ) -> None:
         self._asked = asked
@@ -157,17 +160,15 @@ class DatabaseChooser:
         taught = [one for one in candidates if await self._is_taught(question, one)]
         if len(taught) == 1:
             return _about(question, taught[0].database.name, "words")
-        likely = _ranked(candidates, _LIKELY)[:_MOST_READ]
-        if not likely:
+        likely = _ranked(candidates, _LIKELY)
+        read = (likely or candidates)[:_MOST_READ]
+        readable = [one for one in read if await self._is_readable(question, one)]
+        if not likely and not readable:
             return _about(question, self._default_of(databases), "default")
-        readable = [one for one in likely if await self._is_readable(question, one)]
-        if readable:
-            fitting = _ranked([one.with_words(_shared_words(readable)) for one in readable], _NEAR)
-        else:
-            fitting = _without_contained(_ranked(likely, _NEAR))
+        fitting = _fitting(readable or likely) or readable
         if len(fitting) == 1:
             return _about(question, fitting[0].database.name, "words")
-        return await self._doubted(question, fitting or readable)
+        return await self._doubted(question, fitting)
 
     def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
         names = [one.name for one in databases]
@@ -235,7 +236,7 @@ class DatabaseChooser:
         search = SchemaSearch(await self._ranking(catalog))
         matches = await asyncio.to_thread(search.matches, question.question, _MOST_TABLES)
         named = [name for name in _names(database) if _occurs(name, question.question)]
-        return coverage_of(matches, named)
+        return coverage_of(telling_words(question.question), matches, named)
 
     async def _is_taught(self, question: Question, candidate: _Candidate) -> bool:
         """Tell whether an example of the database asks the same."""
@@ -265,26 +266,24 @@ def _ranked(candidates: Sequence[_Candidate], least: float) -> list[_Candidate]:
     return [one for one in ranked if score[one.database.name] >= least * best]
 
 
-def _shared_words(readable: Sequence[_Candidate]) -> Collection[str]:
-    """Return the words that all of these databases know.
-
-    The rules can read the question in each of them, so the other words are of the language: a
-    total, a month.
-    """
-    first, *others = (set(one.coverage.anywhere) for one in readable)
-    return first.intersection(*others)
-
-
-def _without_contained(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Leave out those that know fewer of the question's words than the first, and no other."""
-    first = candidates[0]
-    return [first, *(one for one in candidates[1:] if not _says_less(one, first))]
+def _fitting(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the best candidate, and those that may be meant as well."""
+    ranked = _ranked(candidates, _LIKELY)
+    if not ranked:
+        return []
+    near = {one.database.name for one in _ranked(candidates, _NEAR)}
+    best, *others = ranked
+    return [
+        best,
+        *(one for one in others if one.database.name in near or _says_the_same(one, best)),
+    ]
 
 
-def _says_less(candidate: _Candidate, best: _Candidate) -> bool:
-    words, best_words = candidate.coverage.anywhere, best.coverage.anywhere
-    is_contained = all(best_words.get(word, 0) >= well for word, well in words.items())
-    return is_contained and len(words) < len(best_words)
+def _says_the_same(candidate: _Candidate, best: _Candidate) -> bool:
+    """Tell whether the candidate says what the best one says for certain about as well."""
+    certain = {word: well for word, well in best.coverage.anywhere.items() if well >= _CERTAIN}
+    said = candidate.coverage.anywhere
+    return all(said.get(word, 0.0) >= _AS_WELL * well for word, well in certain.items())
 
 
 def _names(database: AskedDatabase) -> Iterable[str]:

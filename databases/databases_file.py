@@ -222,8 +222,12 @@ class _Reading:
         if not isinstance(node, YamlFields):
             self._wrong(line, f"{name} needs a mapping with 'url'")
             return None
+        known = len(self.mistakes)
+        values = self._with_variables(node)
+        if len(self.mistakes) > known:
+            return None
         try:
-            return _Fields.model_validate(self._with_variables(node))
+            return _Fields.model_validate(values)
         except ValidationError as error:
             for one in error.errors(include_url=False, include_input=False):
                 place = ".".join(map(str, one["loc"]))

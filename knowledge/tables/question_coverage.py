@@ -4,11 +4,18 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from knowledge.language.question_terms import forms
+from knowledge.language.terms import terms
 from knowledge.tables.schema_search import TableMatch, WordReason
+from knowledge.words import WORDS
 
 _IN_OTHER_WORDS = 0.55  # what a word counts that is only said by the same stem or a synonym
 _BY_ONE_TABLE = 0.5  # the part of the score for what one table and its neighbours say together
-_KNOWN = 0.5  # how well a catalogue must say a word for it to tell less of the others
+_LEAST_PART = 0.3  # what a word counts at least that is but one of many in a text
+_KNOWN = 0.4  # how well a catalogue must say a word for it to tell less of the others
+_OF_ANY_DATABASE = frozenset(
+    term for phrase in WORDS.both("relevance.of_any_database") for term in (phrase, *terms(phrase))
+)
 
 
 @dataclass(frozen=True)
@@ -23,21 +30,26 @@ class QuestionCoverage:
     anywhere: Mapping[str, float]
     together: Mapping[str, float]
 
-    def among(self, words: Collection[str]) -> "QuestionCoverage":
-        """Return the coverage of these words."""
-        return QuestionCoverage(
-            {word: well for word, well in self.anywhere.items() if word in words},
-            {word: well for word, well in self.together.items() if word in words},
-        )
+
+def telling_words(question: str) -> frozenset[str]:
+    """Return the question's words that tell what it is about, as `WordReason` has them."""
+    found = set()
+    for form in forms(question).values():
+        if not form.is_faint and not form.word.isdigit() and form.word not in _OF_ANY_DATABASE:
+            found.add(form.word)
+    return frozenset(found)
 
 
-def coverage_of(matches: Sequence[TableMatch], named: Sequence[str] = ()) -> QuestionCoverage:
+def coverage_of(
+    telling: Collection[str], matches: Sequence[TableMatch], named: Sequence[str] = ()
+) -> QuestionCoverage:
     """Return the coverage by the tables that were found for a question.
 
     Args:
+        telling: its words that tell what it is about.
         named: words of the question that name the whole database.
     """
-    said = {match.table.key: _said(match.words) for match in matches}
+    said = {match.table.key: _said(match.words, telling) for match in matches}
     anywhere: dict[str, float] = dict.fromkeys(named, 1.0)
     together: dict[str, float] = {}
     for match in matches:
@@ -73,13 +85,17 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     return found
 
 
-def _said(reasons: Sequence[WordReason]) -> dict[str, float]:
-    """Return how well the reasons say each word."""
+def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, float]:
+    """Return how well the reasons say each word: best is a text that says nothing else."""
     found: dict[str, float] = {}
     for reason in reasons:
-        how_well = 1.0 if reason.is_literal else _IN_OTHER_WORDS
+        part = len(reason.words) / max(len(reason.words), len(set(terms(reason.text))))
+        how_well = _LEAST_PART + (1 - _LEAST_PART) * part
+        if not reason.is_literal:
+            how_well *= _IN_OTHER_WORDS
         for word in reason.words:
-            found[word] = max(found.get(word, 0.0), how_well)
+            if word in telling:
+                found[word] = max(found.get(word, 0.0), how_well)
     return found
 
 
