@@ -18,6 +18,8 @@ from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
 from agent.flows.etl.context import EtlContext
+from agent.flows.etl.draft_experience import DraftExperience
+from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
@@ -318,6 +320,18 @@ class _Adapters:
             reuses=settings.reuse_examples,
         )
         self.examples = self._experience.examples
+        self._draft_experience = ExperienceService(
+            self.store.learned,
+            DEFAULT,
+            self.database_of,
+            topic="etl",
+            definitions=self.definitions,
+            check=self.journal.check,
+            reuses=False,
+        )
+        self._draft_learning = DraftLearning(
+            self.store.learned, DEFAULT, self.definitions, learns=settings.learning
+        )
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools,
@@ -461,6 +475,8 @@ class _Adapters:
             self.store.artefacts,
             self._time_zone,
             self._most_rows,
+            DraftExperience(self._draft_experience, occasion.actor),
+            self._draft_learning,
             write,
         )
 
@@ -480,6 +496,7 @@ class _Adapters:
     async def aclose(self) -> None:
         """Close connections, on the event loop that used them; the next use opens new ones."""
         await self._experience.aclose()
+        await self._draft_experience.aclose()
         self.datasources.close()
         await self.store.aclose()
         for model in (self._vectors, self._embedder, self.model):

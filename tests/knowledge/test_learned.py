@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from common.learning import (
     Document,
+    EtlExample,
     Example,
+    Feedback,
     Lesson,
     Rating,
     Trust,
     document_id,
     example_id,
 )
-from store import InvalidCursor, Learned, LearnedFilter, State, Visible
+from store import InvalidCursor, Learned, LearnedFilter, Learning, State, Visible
 from tests.support.effort import tries
-from tests.support.learnt import example, learning, lesson, second
+from tests.support.learnt import drafted, drafted_learning, example, learning, lesson, second
 from tests.support.store_servers import StoreServer
 
 # Ids and texts that users choose may hold anything.
@@ -76,6 +78,41 @@ def test_what_is_learnt_comes_back_as_it_was(place: StoreServer, source: str) ->
         assert await learned.find("another", said.example.example_id) is None
 
     play(place, scenario)
+
+
+def test_drafts_are_kept_beside_answers_and_never_mixed_with_them(
+    place: StoreServer, source: str
+) -> None:
+    async def scenario(learned: Learned) -> None:
+        said = learning(source, "need_modification", question=STRANGE)
+        await learned.keep(said)
+        answers = await learned.visible(source, "ann")
+        of_draft = drafted_learning(replace(said, feedback=replace(said.feedback, run_id="r2")))
+        for _ in range(2):
+            assert await learned.keep(of_draft) == "kept"
+            drafts = await learned.visible(source, "ann", "etl")
+            assert drafts.examples == (of_draft.example,)
+            assert drafts.lessons == (of_draft.lesson,)
+        assert (await learned.visible(source, "ann")).own is answers.own
+        assert (await learned.visible(source, "bob", "etl")).examples == ()
+        assert of_draft.example is not None
+        await learned.review(source, of_draft.example.example_id, "rev", "approve")
+        (shared,) = (await learned.visible(source, "bob", "etl")).examples
+        assert (type(shared), shared.trust) == (EtlExample, "reviewed")
+        assert (await learned.visible(source, "bob")).examples == ()
+        # What was asked is what it means: other words for it replace what stood there.
+        other = learning(source, run="r3", question="other words", sql="SELECT 3")
+        another = drafted_learning(other, of_draft.meaning)
+        await learned.keep(another)
+        assert another.example in (await learned.visible(source, "ann", "etl")).own.examples
+        await learned.keep(replace(another, example=None, feedback=_unsatisfied(another)))
+        assert (await learned.visible(source, "ann", "etl")).own.examples == ()
+
+    play(place, scenario)
+
+
+def _unsatisfied(said: Learning) -> Feedback:
+    return replace(said.feedback, run_id="r4", rating="unsatisfied")
 
 
 def test_what_one_user_says_is_seen_by_nobody_else(place: StoreServer, source: str) -> None:
@@ -477,15 +514,16 @@ def test_proofs_and_uses(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         one, other = (example(source, question=question) for question in ("a", "b"))
         await learned.add(source, [one, other])
-        await learned.mark_stale(source, [one.example_id, "ex_none"])
-        assert await learned.find(source, one.example_id) == replace(one, is_stale=True)
+        await learned.mark_stale(source, {one.example_id: "gone", "ex_none": "gone"})
+        stale = replace(one, is_stale=True, stale_reason="gone")
+        assert await learned.find(source, one.example_id) == stale
         before = await learned.visible(source, "ann")
         assert {each.is_stale for each in before.examples} == {True, False}
         await learned.count_use(source, [one.example_id, one.example_id, "ex_none"])
         await learned.count_use(source, [one.example_id])
         await learned.count_use(source, [])
         assert (await learned.visible(source, "ann")).own is before.own
-        assert await learned.find(source, one.example_id) == replace(one, is_stale=True, uses=2)
+        assert await learned.find(source, one.example_id) == replace(stale, uses=2)
         await learned.mark_proven(source, {one.example_id: "new"}, second(1))
         proven = replace(one, tables_hash="new", proven_at=second(1), uses=2)
         assert await learned.find(source, one.example_id) == proven
@@ -510,6 +548,7 @@ def test_lists_have_pages(place: StoreServer, source: str) -> None:
             for author in ("ann", "bob")
             for number, trust in enumerate(["personal", "reviewed", "candidate", "certified"] * 4)
         ]
+        made = [drafted(each) if number % 3 == 0 else each for number, each in enumerate(made)]
         await learned.add(source, made)
 
         async def listed(wanted: LearnedFilter, limit: int = 3) -> list[Example | Lesson]:
@@ -539,8 +578,10 @@ def test_lists_have_pages(place: StoreServer, source: str) -> None:
                 assert {each.example_id for each in found if isinstance(each, Example)} == expected
         stale: tuple[State, ...] = ("stale",)
         active: tuple[State, ...] = ("active",)
-        await learned.mark_stale(source, [made[1].example_id])
-        assert await listed(LearnedFilter(None, states=stale)) == [replace(made[1], is_stale=True)]
+        await learned.mark_stale(source, {made[1].example_id: "x"})
+        assert await listed(LearnedFilter(None, states=stale)) == [
+            replace(made[1], is_stale=True, stale_reason="x")
+        ]
         assert len(await listed(LearnedFilter("bob", states=active), 100)) == 16 + 8 - 1
         with pytest.raises(InvalidCursor):
             await learned.page(source, "example", LearnedFilter(None), 3, "x")

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agent.answers.learnt_items import shown
 from agent.answers.shown_result import shown_result
 from agent.runs.past_answers import PastAnswer, PastAnswers
-from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from agent.answers.learnt_items import shown
 from agent.question import new_run_id
-from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
