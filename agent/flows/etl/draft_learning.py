@@ -148,7 +148,9 @@ class DraftLearning:
     def _why_not(self, question: Question) -> Text | None:
         if not self._learns:
             return NOT_LEARNING
-        return None if question.is_credible else UNKNOWN_USER
+        # Who rates it may be another request than the one that asked.
+        is_credible = question.is_credible and question.actor.is_vouched_for
+        return None if is_credible else UNKNOWN_USER
 
     async def _learn_of_failure(
         self, finished: FinishedDraft, *, is_allowed: bool
