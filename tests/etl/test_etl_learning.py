@@ -1,6 +1,7 @@
 """What is learnt of drafts over HTTP: from what, who sees it, and what it decides."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ class Makers(People):
         assert code == 202, data
         headers = {"Authorization": f"Bearer {self._keys[who]}"}
         with self.asking.client.get(f"{run}/events", headers=headers, buffered=True) as events:
-            last: Draft = list(frames(events.text))[-1]["data"]
+            last: Draft = list(frames(events.get_data().decode()))[-1]["data"]
         return last
 
     def rated(self, who: str, asked: Draft, rating: str, **more: Any) -> Draft:
@@ -99,7 +100,6 @@ def service(
         "ron": ("reviewers",),
     }
     texts = {name: keys.create(name, groups=groups[name])[0] for name in groups}
-    store = {"redis_url" if place.name == "redis" else "app_database_url": place.url}
     settings = Settings(
         database_url=shop_url,
         scratch_database_url=scratch_url,
@@ -107,8 +107,11 @@ def service(
         reviewer_groups="reviewers",
         group_denied_objects="guests: public.orders.paid_at",
         catalog_ttl_s=0.5,
-        **store,
     )
+    if place.name == "redis":
+        settings = replace(settings, redis_url=place.url)
+    else:
+        settings = replace(settings, app_database_url=place.url)
     with Asking(settings) as asking:
         yield Makers(asking, texts, folder / "audit.jsonl")
 
@@ -198,9 +201,10 @@ def test_what_was_changed_too_often_or_is_forbidden_is_not_learnt(makers: Makers
         "monthly_sales": "SELECT now() AS month, pg_sleep(9) AS sales FROM dwd_orders_users"
     }
     wrong = changed("dwd_orders_users", "ordered_on IS NOT NULL")
-    for sql in (forbidden, wrong):
+    for sql, said in ((forbidden, "pg_sleep"), (wrong, "not pass")):
         judged = makers.rated("alice", judged, "need_modification", modified_sql=sql)
         assert judged["kind"] == "feedback"
+        assert said in judged["prompt"]
     answer = makers.rated("alice", judged, "need_modification", modified_sql=changed("ods_orders"))
     assert any("2" in warning for warning in answer["warnings"])
     assert answer["learned"]["example"] is None
@@ -285,8 +289,8 @@ def test_nothing_is_learnt_from_strangers_or_where_learning_is_off(
     shop_url: str, scratch_url: str
 ) -> None:
     settings = Settings(database_url=shop_url, scratch_database_url=scratch_url)
-    for more in ({"allow_anonymous": True}, {"learning": False}):
-        with Asking(settings, **more) as asking:
+    for closed in (replace(settings, allow_anonymous=True), replace(settings, learning=False)):
+        with Asking(closed) as asking:
             strangers = Strangers(asking)
             judged = strangers.call("", ASK, {"intent": INTENT, "options": QUICK})[1]
             answer = strangers.rated("", judged, "satisfied")

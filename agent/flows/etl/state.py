@@ -51,6 +51,8 @@ class EtlUpdate(EtlPath, total=False):
         clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
         code: `{node, sql, method, attempts}`, in topological order.
+        code_before: what `code` was before the user changed it last.
+        refusal: why the user's last change was not taken over; None when it was.
         tests: a `TestReport`.
         failure: `{error_type, sqlstate, message}` of a build that PostgreSQL refused, else None.
         artefact: as the answer has it.
@@ -69,6 +71,8 @@ class EtlUpdate(EtlPath, total=False):
     plan: Json
     review: Json
     code: list[Json]
+    code_before: list[Json]
+    refusal: str | None
     tests: Json
     failure: Json | None
     artefact: Json

@@ -19,13 +19,14 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         "evidence": state["tests"],
         "artefact": state.get("artefact"),
     }
-    nodes = [code["node"] for code in state["code"]]
-    given = ask_user(feedback_question(shown, nodes, state["lang"]))
+    code = {one["node"]: one["sql"] for one in state["code"]}
+    given = ask_user(feedback_question(shown, code, state.get("refusal"), state["lang"]))
     feedback = DraftFeedback.model_validate(given)
     attempts = state.get("attempts", {})
-    is_change = feedback.rating == "need_modification" and bool(feedback.modified_sql)
-    modified = attempts.get("modified", 0) + is_change
-    changed = feedback.modified_sql or {}
+    changed: Mapping[str, str] = {}
+    if feedback.rating == "need_modification" and feedback.modified_sql:
+        changed = feedback.modified_sql
+    modified = attempts.get("modified", 0) + bool(changed)
     update: EtlUpdate = {
         "feedback": feedback.model_dump(mode="json"),
         "attempts": {**attempts, "modified": modified},
@@ -33,8 +34,9 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
     }
     if changed and modified > MOST_MODIFICATIONS:
         update["warnings"] = [NOT_TESTED.to(state["lang"]).format(most=MOST_MODIFICATIONS)]
-    else:
-        update["code"] = [_changed(code, changed) for code in state["code"]]
+    elif changed:
+        update["code_before"] = state["code"]
+        update["code"] = [_changed(one, changed) for one in state["code"]]
     return update
 
 

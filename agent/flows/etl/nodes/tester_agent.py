@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import bound_intent, code_of, draft_of
+from agent.flows.etl.draft_making import bound_intent, draft_of
 from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
 from agent.flows.etl.state import EtlState, EtlUpdate, Json
 from common.errors import (
@@ -37,7 +36,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         draft = await draft_of(state, context)
         await _judge_changes(draft, state, context)
     except StatementRejected as exc:
-        return await _refused(exc, state, context)
+        return _refused(exc, state)
     proof = await _proof(draft, bound, state, context)
     artefact = await keep_files(draft, bound, proof, state, context)
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
@@ -48,6 +47,7 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "artefact": artefact,
         "status": _STATUS[proof.report.status],
         "failure": _told(proof.failure),
+        "refusal": None,
         "warnings": warnings,
         "execution_path": ["tester_agent"],
     }
@@ -75,15 +75,16 @@ def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
     return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
 
 
-async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
-    """Return the state to what was proven before the user changed the SQL."""
-    before = await draft_of(cast(EtlState, {**state, "code": []}), context)
+def _refused(error: StatementRejected, state: EtlState) -> EtlUpdate:
+    """Return to the SQL that was there before the user changed it, and to its evidence."""
     reason = error.text
     refused = Text(REFUSED.zh.format(reason.zh), REFUSED.en.format(reason.en))
+    said = refused.to(state["lang"])
     return {
-        "code": code_of(before),
+        "code": state["code_before"],
         "tests": state["tests"],
-        "warnings": [refused.to(state["lang"])],
+        "refusal": said,
+        "warnings": [said],
         "execution_path": ["tester_agent"],
     }
 
