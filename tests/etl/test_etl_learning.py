@@ -170,6 +170,9 @@ def test_questions_and_drafts_learn_apart(makers: Makers) -> None:
     assert "draft" in said["warnings"][0].lower() or "草稿" in said["warnings"][0]
 
 
+FORBIDDEN = {"monthly_sales": "SELECT now() AS month, pg_sleep(9) AS sales FROM dwd_orders_users"}
+
+
 def changed(source: str, condition: str = "true") -> dict[str, str]:
     return {
         "monthly_sales": "SELECT date_trunc('month', ordered_on)::date AS month, "
@@ -179,17 +182,22 @@ def changed(source: str, condition: str = "true") -> dict[str, str]:
 
 def test_corrected_sql_becomes_the_reference_once_it_passes(makers: Makers) -> None:
     judged = makers.built("alice")
-    source = "dwd_orders_users"
-    wrong = changed(source, "ordered_on IS NOT NULL")
-    judged = makers.rated("alice", judged, "need_modification", modified_sql=wrong)
-    assert judged["evidence"]["status"] == "failed"
-    right = changed(source, "amount IS NULL OR amount IS NOT NULL")
+    shown = judged["schema"]["properties"]["modified_sql"]["properties"]
+    assert "GROUP BY" in shown["monthly_sales"]["default"]
+    right = changed("dwd_orders_users", "amount IS NULL OR amount IS NOT NULL")
     judged = makers.rated("alice", judged, "need_modification", modified_sql=right)
     assert judged["evidence"]["status"] == "passed"
-    answer = makers.rated("alice", judged, "satisfied")
+    # What is refused leaves the draft as it was.
+    judged = makers.rated("alice", judged, "need_modification", modified_sql=FORBIDDEN)
+    assert "pg_sleep" in judged["prompt"]
+    # SQL counts with the rating that asks for it alone.
+    answer = makers.rated("alice", judged, "satisfied", modified_sql=changed("ods_orders"))
     example, lesson = answer["learned"]["example"], answer["learned"]["lesson"]
     assert (example["trust"], example["source"]) == ("personal", "correction")
-    assert "amount IS NULL" in example["etl"]["code"][-1]["sql"].replace("NOT amount", "amount")
+    assert example["etl"]["code"][-1] == {
+        "node": "monthly_sales",
+        "sql": right["monthly_sales"],
+    }
     assert lesson["failure_type"] == "logic_error"
     assert makers.lessons("alice") == [lesson]
     assert makers.lessons("bob") == []
@@ -197,11 +205,8 @@ def test_corrected_sql_becomes_the_reference_once_it_passes(makers: Makers) -> N
 
 def test_what_was_changed_too_often_or_is_forbidden_is_not_learnt(makers: Makers) -> None:
     judged = makers.built("alice")
-    forbidden = {
-        "monthly_sales": "SELECT now() AS month, pg_sleep(9) AS sales FROM dwd_orders_users"
-    }
     wrong = changed("dwd_orders_users", "ordered_on IS NOT NULL")
-    for sql, said in ((forbidden, "pg_sleep"), (wrong, "not pass")):
+    for sql, said in ((FORBIDDEN, "pg_sleep"), (wrong, "not pass")):
         judged = makers.rated("alice", judged, "need_modification", modified_sql=sql)
         assert judged["kind"] == "feedback"
         assert said in judged["prompt"]
