@@ -309,10 +309,13 @@ class ExperienceView:
         Args:
             asked: as `Example.asked` gives it.
         """
-        own, shared = self.indexes.own.examples, self.indexes.shared.examples
-        same = [one for one in (*own.values(), *shared.values()) if one.asked == asked]
-        decisive = [one for one in same if one.trust != "candidate"]
-        found = [one for one in _by_trust(decisive, self.user) if await self._holds(one)]
+        known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
+        same = [one for one in known if one.asked == asked]
+        found: list[Example] = []
+        for example in _by_trust(same, self.user):
+            may_decide = example.trust != "candidate"
+            if may_decide and await self._holds(example):
+                found.append(example)
         return tuple(found)
 
     async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:

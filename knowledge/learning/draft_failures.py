@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common.text import Text
-from knowledge.learning.failure_analysis import Finding
+from knowledge.learning.failure_analysis import FailureFinding
 
 _MOST_NAMED = 3  # failed tests in a sentence
 _RULES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
@@ -33,13 +33,13 @@ class FoundIssue:
     suggestion: str
 
 
-def failed_tests(failed: Sequence[FailedTest]) -> Finding | None:
+def failed_tests(failed: Sequence[FailedTest]) -> FailureFinding | None:
     """Return what the most telling of the failed tests say; None when none has failed."""
     for kind, rule in _RULES["tests"].items():
         of_kind = [test for test in failed if test.kind == kind]
         if of_kind:
             cause, named = rule["cause"], _named(of_kind)
-            return Finding(
+            return FailureFinding(
                 rule["type"],
                 Text(f"{cause['zh']}（{named}）", f"{cause['en']} ({named})"),
                 Text(rule["hint"]["zh"], rule["hint"]["en"]),
@@ -47,7 +47,7 @@ def failed_tests(failed: Sequence[FailedTest]) -> Finding | None:
     return None
 
 
-def reviewed_issue(issues: Sequence[FoundIssue]) -> Finding | None:
+def reviewed_issue(issues: Sequence[FoundIssue]) -> FailureFinding | None:
     """Return what the first of the issues says; None when there is none."""
     for issue in issues:
         kind = _RULES["review"].get(issue.code)
@@ -55,7 +55,7 @@ def reviewed_issue(issues: Sequence[FoundIssue]) -> Finding | None:
             # The review speaks the language of the request already.
             cause = f"{issue.code}: {issue.message}"
             hint = issue.suggestion
-            return Finding(kind, Text(cause, cause), Text(hint, hint))
+            return FailureFinding(kind, Text(cause, cause), Text(hint, hint))
     return None
 
 

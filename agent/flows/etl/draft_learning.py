@@ -84,7 +84,7 @@ class FinishedDraft:
 
 @dataclass(frozen=True)
 class LearntOfDraft:
-    """What answers say was learnt, and why nothing was."""
+    """What is shown of what was learnt, and the reasons where nothing was."""
 
     learned: Json = field(default_factory=lambda: dict(NOTHING))
     notices: tuple[Text, ...] = ()

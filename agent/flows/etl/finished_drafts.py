@@ -1,24 +1,30 @@
 """Puts together what a draft came to, and analyses by rules why it was wrong."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import cast
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_learning import FinishedDraft
-from agent.flows.etl.draft_making import answers_of, draft_of
+from agent.flows.etl.draft_making import answers_of, code_of, draft_of
 from agent.flows.etl.state import EtlState, Json
 from common.errors import CituError, InvalidSql, QueryTimeout
 from common.text import Text
 from etl.rendering.one_query import one_query
 from etl.schemas.rating import DraftFeedback
+from etl.schemas.requirement import UserIntent
 from knowledge.learning.draft_failures import (
     FailedTest,
     FoundIssue,
     failed_tests,
     reviewed_issue,
 )
-from knowledge.learning.failure_analysis import Case, FailureAnalysis, Finding, analysed
+from knowledge.learning.failure_analysis import Case, FailureAnalysis, FailureFinding, analysed
+
+# Classes of SQLSTATEs about values, which PostgreSQL's messages quote.
+_ABOUT_VALUES = ("22", "23")
+_QUOTED = re.compile('"[^"]*"')
 
 
 async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
@@ -31,13 +37,14 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
     first = await draft_of(cast(EtlState, {**state, "code": []}), context)
     sql = await asyncio.to_thread(one_query, draft)
     sql_before = await asyncio.to_thread(one_query, first)
-    code = [(one["node"], one["sql"]) for one in state.get("code", [])]
+    # As rendered: what users write in comments is not kept.
+    code = [(one["node"], one["sql"]) for one in await asyncio.to_thread(code_of, draft)]
     given = state.get("feedback")
     feedback = DraftFeedback.model_validate(given) if given is not None else None
     return FinishedDraft(
         question=context.question,
         meaning=state["meaning"],
-        intent=state["analysis"]["intent"],
+        intent=_kept_intent(state, context),
         sql=sql,
         code=tuple(code),
         target=draft.target.relation,
@@ -47,6 +54,19 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
         feedback=feedback,
         failure=_failure(state, sql, sql_before, feedback),
     )
+
+
+def _kept_intent(state: EtlState, context: EtlContext) -> Json:
+    """Return the intent without words but those of the request, which alone are judged with it."""
+    intent = UserIntent.model_validate(state["analysis"]["intent"])
+    words: Json = {
+        "business_goal": True,
+        "constraints": True,
+        "data_target": {"description"},
+        "operations": {"__all__": {"description"}},
+    }
+    kept: Json = intent.model_dump(mode="json", exclude=words)
+    return {**kept, "summary": context.question.question}
 
 
 def _failure(
@@ -77,10 +97,13 @@ def _refusal(failure: Json | None) -> CituError | None:
     message = failure["message"]
     if failure["error_type"] == QueryTimeout.error_type:
         return QueryTimeout(Text(message, message))
-    return InvalidSql(message, sqlstate=failure["sqlstate"])
+    sqlstate = failure["sqlstate"]
+    if sqlstate is not None and sqlstate.startswith(_ABOUT_VALUES):
+        message = _QUOTED.sub('"…"', message)
+    return InvalidSql(message, sqlstate=sqlstate)
 
 
-def _found(state: EtlState, *, is_explained: bool) -> Finding | None:
+def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
     """Return what the checks say; what they only warn of counts where nobody explains more."""
     failing = [
         FailedTest(one["id"], one["kind"], one["detail"])
