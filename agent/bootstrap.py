@@ -487,6 +487,7 @@ class _Adapters:
                 await self._vectors.begin(catalog)
         with suppress(CituError):
             await self._experience.warm()
+            await self._draft_experience.warm()
         if self.model:
             with suppress(CituError):
                 await self.model.warm()

@@ -21,7 +21,6 @@ class FailedTest:
 
     name: str
     kind: str
-    detail: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,5 +59,4 @@ def reviewed_issue(issues: Sequence[FoundIssue]) -> FailureFinding | None:
 
 
 def _named(failed: Sequence[FailedTest]) -> str:
-    told = [f"{test.name}: {test.detail}" if test.detail else test.name for test in failed]
-    return "; ".join(told[:_MOST_NAMED])
+    return ", ".join(test.name for test in failed[:_MOST_NAMED])

@@ -106,7 +106,7 @@ def _refusal(failure: Json | None) -> CituError | None:
 def _found(state: EtlState, *, is_explained: bool) -> FailureFinding | None:
     """Return what the checks say; what they only warn of counts where nobody explains more."""
     failing = [
-        FailedTest(one["id"], one["kind"], one["detail"])
+        FailedTest(one["id"], one["kind"])
         for one in state.get("tests", {}).get("tests", [])
         if one["status"] == "fail" and not one["is_warning"]
     ]
