@@ -628,7 +628,13 @@ def test_workers_see_each_others_changes(place: StoreServer, source: str) -> Non
 # poisoning
 
 
-def _seen(visible: Visible) -> tuple[Any, ...]:
+async def _seen(learned: Learned, source: str, user: str) -> tuple[Any, ...]:
+    answers = await learned.visible(source, user)
+    drafts = await learned.visible(source, user, "etl")
+    return (*_of(answers), *_of(drafts))
+
+
+def _of(visible: Visible) -> tuple[Any, ...]:
     return visible.examples, visible.lessons, visible.shared.documents
 
 
@@ -640,12 +646,20 @@ RATINGS: st.SearchStrategy[Rating] = st.sampled_from(
     ["satisfied", "unsatisfied", "need_modification", "skip"]
 )
 TRUSTS: st.SearchStrategy[Trust] = st.sampled_from(["candidate", "personal"])
+ARE_DRAFTS = st.booleans()
 FEEDBACK = st.tuples(
-    st.just("keep"), RATINGS, st.sampled_from(["r1", "r2", "shared run"]), QUESTIONS, SQLS, SQLS
+    st.just("keep"),
+    ARE_DRAFTS,
+    RATINGS,
+    st.sampled_from(["r1", "r2", "shared run"]),
+    QUESTIONS,
+    SQLS,
+    SQLS,
 )
-ADDITION = st.tuples(st.just("add"), TRUSTS, QUESTIONS, SQLS)
-DELETION = st.tuples(st.just("delete"), st.sampled_from(["mallory", "bob", "ann"]), QUESTIONS, SQLS)
-USE = st.tuples(st.just("use"), QUESTIONS, SQLS)
+ADDITION = st.tuples(st.just("add"), ARE_DRAFTS, TRUSTS, QUESTIONS, SQLS)
+ASKED = QUESTIONS | st.just("meaning of q1")
+DELETION = st.tuples(st.just("delete"), st.sampled_from(["mallory", "bob", "ann"]), ASKED, SQLS)
+USE = st.tuples(st.just("use"), ASKED, SQLS)
 CALLS: Any = st.lists(FEEDBACK | ADDITION | DELETION | USE, max_size=12)
 
 
@@ -662,14 +676,15 @@ def test_no_calls_of_one_user_change_what_another_sees(
     async def act(learned: Learned, call: Any) -> None:
         kind, *values = call
         if kind == "keep":
-            rating, run, question, sql, corrected = values
+            is_draft, rating, run, question, sql, corrected = values
             said = learning(
                 source, rating, user=user, run=run, question=question, sql=sql, corrected=corrected
             )
-            await learned.keep(said)
+            await learned.keep(drafted_learning(said) if is_draft else said)
         elif kind == "add":
-            trust, question, sql = values
-            await learned.add(source, [example(source, user, question, sql, trust=trust)])
+            is_draft, trust, question, sql = values
+            made = example(source, user, question, sql, trust=trust)
+            await learned.add(source, [drafted(made) if is_draft else made])
         elif kind == "delete":
             author, question, sql = values
             await learned.delete(source, example_id(source, author, question, sql), user)
@@ -679,30 +694,34 @@ def test_no_calls_of_one_user_change_what_another_sees(
             )
 
     async def scenario(learned: Learned) -> None:
-        await learned.keep(
-            learning(source, "need_modification", user="bob", run="shared run", question="q1")
-        )
+        said = learning(source, "need_modification", user="bob", run="shared run", question="q1")
+        await learned.keep(said)
+        await learned.keep(drafted_learning(said))
         await learned.add(
             source,
             [
                 example(source, "ann", "q1", trust="certified"),
+                drafted(example(source, "ann", "q1", trust="certified")),
                 lesson(source, "ann", "q1", is_shared=True),
             ],
         )
         mine = example(source, user, "q1", "SELECT 3")
         await learned.add(source, [mine])
         await learned.review(source, mine.example_id, "rev", "approve")
-        before = _seen(await learned.visible(source, "bob"))
+        before = await _seen(learned, source, "bob")
         for call in calls:
             await act(learned, call)
-        assert _seen(await learned.visible(source, "bob")) == before
+        assert await _seen(learned, source, "bob") == before
         fresh = place.open()
-        assert _uncounted(_seen(await fresh.learned.visible(source, "bob"))) == _uncounted(before)
+        assert _uncounted(await _seen(fresh.learned, source, "bob")) == _uncounted(before)
         await fresh.aclose()
 
     play(place, scenario)
 
 
 def _uncounted(seen: tuple[Any, ...]) -> tuple[Any, ...]:
-    examples, *others = seen
-    return tuple(replace(each, uses=0) for each in examples), *others
+    return tuple(tuple(map(_unused, items)) for items in seen)
+
+
+def _unused(item: Any) -> Any:
+    return replace(item, uses=0) if isinstance(item, Example) else item

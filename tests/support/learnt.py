@@ -113,5 +113,7 @@ def drafted_learning(said: Learning, meaning: str | None = None) -> Learning:
     draft = None if said.example is None else drafted(said.example, asked)
     wrong = None
     if said.lesson is not None:
-        wrong = EtlLesson(**vars(said.lesson) | {"lesson_id": f"ls_{asked}"}, meaning=asked)
+        told = (said.lesson.sql, said.lesson.root_cause, said.lesson.avoidance_hint)
+        known = lesson_id(said.datasource, said.lesson.author, asked, *told)
+        wrong = EtlLesson(**vars(said.lesson) | {"lesson_id": known}, meaning=asked)
     return replace(said, example=draft, lesson=wrong, topic="etl", meaning=asked)
