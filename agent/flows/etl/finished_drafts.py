@@ -34,9 +34,12 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
         Conflict: the catalogue is another one now, and the request does not fit it any more.
     """
     draft = await draft_of(state, context)
-    first = await draft_of(cast(EtlState, {**state, "code": []}), context)
     sql = await asyncio.to_thread(one_query, draft)
-    sql_before = await asyncio.to_thread(one_query, first)
+    sql_before = sql
+    is_corrected = any(code["method"] == "user" for code in state.get("code", []))
+    if is_corrected:
+        written = cast(EtlState, {**state, "code": state["code_written"]})
+        sql_before = await asyncio.to_thread(one_query, await draft_of(written, context))
     # As rendered: what users write in comments is not kept.
     code = [(one["node"], one["sql"]) for one in await asyncio.to_thread(code_of, draft)]
     given = state.get("feedback")
@@ -50,7 +53,7 @@ async def finished_draft(state: EtlState, context: EtlContext) -> FinishedDraft:
         target=draft.target.relation,
         answers=answers_of(state),
         is_proven=state["status"] == "proven",
-        is_corrected=sql != sql_before,
+        is_corrected=is_corrected,
         feedback=feedback,
         failure=_failure(state, sql, sql_before, feedback),
     )

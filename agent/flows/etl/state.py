@@ -52,6 +52,7 @@ class EtlUpdate(EtlPath, total=False):
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
         code: `{node, sql, method, attempts}`, in topological order.
         code_before: what `code` was before the user changed it last.
+        code_written: what it was before the user changed anything.
         refusal: why the user's last change was not taken over; None when it was.
         tests: a `TestReport`.
         failure: `{error_type, sqlstate, message}` of a build that PostgreSQL refused, else None.
@@ -72,6 +73,7 @@ class EtlUpdate(EtlPath, total=False):
     review: Json
     code: list[Json]
     code_before: list[Json]
+    code_written: list[Json]
     refusal: str | None
     tests: Json
     failure: Json | None

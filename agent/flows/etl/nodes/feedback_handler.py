@@ -36,6 +36,7 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         update["warnings"] = [NOT_TESTED.to(state["lang"]).format(most=MOST_MODIFICATIONS)]
     elif changed:
         update["code_before"] = state["code"]
+        update["code_written"] = state.get("code_written", state["code"])
         update["code"] = [_changed(one, changed) for one in state["code"]]
     return update
 
