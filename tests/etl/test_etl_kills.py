@@ -65,7 +65,7 @@ class Workshop:
     store: Store
 
     def worker(self, store: Store) -> RunService:
-        scratch = ScratchDatabase(lambda: self.scratch_url, ScratchOptions(), {})
+        scratch = ScratchDatabase(lambda: self.scratch_url, ScratchOptions(), dict)
         experience = ExperienceService(
             store.learned, DEFAULT, lambda _: self.database, topic="etl", reuses=False
         )
