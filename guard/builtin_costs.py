@@ -25,6 +25,7 @@ TRUTH_OPERATORS = words(_TABLES["truths"]["operators"])
 NUMBERS: Mapping[str, float] = _TABLES["numbers"]
 FIELDS: Mapping[str, tuple[float, float]] = _TABLES["fields"]
 EXPANSION: Mapping[str, float] = _TABLES["expansion"]
+SPLITTING: Mapping[str, float] = _TABLES["splitting"]
 NUMBERS_OF: Mapping[str, frozenset[str]] = {
     kind: words(names) for kind, names in _TABLES["numbers_of"].items()
 }

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF
+from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF, SPLITTING
 from guard.row_sizes import Place, is_gathering
 from guard.sizes import (
     GATHERED_CHARS,
@@ -65,6 +65,7 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
     may_quote = name in EXPANSION and not joined.is_gathered  # what is stored has few quotes
     if may_quote:
         length = EXPANSION[name] * length + QUOTES * len(sizes)
+    length *= SPLITTING.get(name, 1.0)
     return replace(
         joined,
         length=max(length, TEXT_OF_NUMBER),
@@ -76,7 +77,9 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
 
 
 def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
-    """Return what an aggregate gathers: as much as the plan says, or as a series has rows."""
+    """Bound what an aggregate gathers: as much as PostgreSQL is told to allow, or as a series has
+    rows.
+    """
     each = together(sizes)
     least = _ELEMENT_BYTES
     if name == "string_agg":
@@ -86,10 +89,7 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
         length *= _RANGE_BYTES
     is_gathered = each.is_gathered or place.reads_tables
     if is_gathered:
-        added = 0.0
-        if place.rows > 1:
-            added = product(max(each.length, 1.0), place.rows - 1)
-        length = max(GATHERED_CHARS, each.length) + added
+        length = GATHERED_CHARS
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     holds_arguments = name in NUMBERS_OF["all"] and sizes
     if holds_arguments:

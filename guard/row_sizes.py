@@ -29,7 +29,7 @@ class Rows:
     Attributes:
         columns: their bounds by name; None: those of a stored table, whatever they are called.
         rows: how many there are; 1 for a stored table, as for everything stored.
-        is_open: whether only the plan tells how many.
+        is_open: whether only PostgreSQL tells how many.
     """
 
     columns: dict[str, Size] | None
@@ -59,7 +59,7 @@ class Place:
 
     @property
     def reads_tables(self) -> bool:
-        """Whether only the plan tells how many rows there are."""
+        """Whether only PostgreSQL tells how many rows there are."""
         return any(rows.is_open for _, rows in self.sources)
 
     @property
