@@ -9,6 +9,7 @@ from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF, SPLITTIN
 from guard.row_sizes import Place, is_gathering
 from guard.sizes import (
     GATHERED_CHARS,
+    LONG_CHARS,
     MOST_DIGITS,
     OPERATORS,
     QUOTES,
@@ -162,14 +163,27 @@ def _text_of(sizes: list[Size], length: float) -> Size:
     return replace(unnumbered(together(sizes)), length=length)
 
 
+def _inserted_chars(inserted: Size, into: Size) -> float:
+    """Return how long a text counts that is put into another many times.
+
+    What is stored counts as 1, but may be of any length.
+    """
+    is_of_any_length = inserted.is_stored and into.is_gathered
+    if is_of_any_length:
+        return max(inserted.length, LONG_CHARS)
+    return inserted.length
+
+
 def _replaced(sizes: list[Size]) -> Size:
     """Bound a replacement: at worst every known or single character becomes the new text."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
         return sizes[0]
-    old = 1.0
-    if sizes[1].text is not None:
-        old = max(1.0, sizes[1].length)
-    return _text_of(sizes, product(sizes[0].length, max(1.0, sizes[2].length / old)))
+    text, old, new = sizes[:3]
+    replaced = 1.0
+    if old.text is not None:
+        replaced = max(1.0, old.length)
+    times = _inserted_chars(new, text) / replaced
+    return _text_of(sizes, product(text.length, max(1.0, times)))
 
 
 def _replaced_by_pattern(sizes: list[Size]) -> Size:
@@ -177,13 +191,14 @@ def _replaced_by_pattern(sizes: list[Size]) -> Size:
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
     new = sizes[2]
+    inserted = _inserted_chars(new, sizes[0])
     groups = 0.0
     if new.text is not None:
         groups = new.text.count("\\")
     may_have_groups = new.text is None and not new.is_stored
     if may_have_groups:
         groups = new.length
-    return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
+    return _text_of(sizes, product(sizes[0].length, max(1.0, inserted, groups)))
 
 
 def _formatted(sizes: list[Size]) -> Size:
@@ -237,7 +252,8 @@ def _joined_by(sizes: list[Size]) -> Size:
 
     What is gathered has some characters a row.
     """
-    between_them = max((size.length for size in sizes[1:]), default=1.0)
+    inserted = [_inserted_chars(size, sizes[0]) for size in sizes[1:]]
+    between_them = max(inserted, default=1.0)
     if sizes[0].is_gathered:
         between_them = between_them / _CHARS_OF_ELEMENT - 1
     length = sizes[0].length + product(sizes[0].length, max(between_them, 0.0))
@@ -245,6 +261,10 @@ def _joined_by(sizes: list[Size]) -> Size:
 
 
 def _separated(sizes: list[Size]) -> Size:
+    """Bound `concat_ws`, whose values may be the elements of one array (VARIADIC)."""
+    gathered = [size for size in sizes[1:] if size.is_gathered]
+    if gathered:
+        return _joined_by([together(sizes[1:]), sizes[0]])
     joined = together(sizes)
     return replace(unnumbered(joined), length=joined.length + product(sizes[0].length, len(sizes)))
 

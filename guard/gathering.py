@@ -36,19 +36,22 @@ _TEXT_BYTES = "20 + 4 * pg_catalog.octet_length(pg_catalog.concat({}))"
 _JSON_BYTES = "64 + 4 * pg_catalog.pg_column_size(pg_catalog.json_build_array({}))"
 _JSONB_BYTES = "16 * pg_catalog.pg_column_size(pg_catalog.jsonb_build_array({}))"
 _ARRAY_BYTES = (
-    "CASE WHEN pg_catalog.pg_typeof({}) = ANY ('{{"
+    "CASE WHEN pg_catalog.pg_typeof({})::pg_catalog.oid = ANY ('{{"
     + _PLAIN_TYPES.replace(" ", ",")
-    + "}}'::pg_catalog.regtype[]) THEN 4 * pg_catalog.pg_column_size(ARRAY[{}])"
+    + "}}'::pg_catalog.regtype[]::pg_catalog.oid[]) THEN 4 * pg_catalog.pg_column_size(ARRAY[{}])"
     " ELSE 3600 + 8 * pg_catalog.pg_column_size(ARRAY[{}]) END"
 )
 _BYTES_BY_NAME = {"string": _TEXT_BYTES, "xmlagg": _TEXT_BYTES, "json": _JSON_BYTES}
 _BYTES_BY_NAME |= {"jsonb": _JSONB_BYTES, "array": _ARRAY_BYTES, "range": _ARRAY_BYTES}
 # Equal values are gathered once with DISTINCT. So the bytes of others have to differ a little.
-_DISTINCT = "DISTINCT (1 + pg_catalog.hashtextextended(pg_catalog.concat({}), 0) / {}) * "
-_HASHES = "'1e23'::pg_catalog.float8"
-_CALL = "SELECT CASE WHEN pg_catalog.sum({}) < 0 THEN NULL ELSE NULL END"
+_DISTINCT = (
+    "DISTINCT (1::pg_catalog.float8 + pg_catalog.hashtextextended(pg_catalog.concat({}), 0)"
+    "::pg_catalog.float8 / '1e23'::pg_catalog.float8) * "
+)
+_CALL = "SELECT CASE WHEN pg_catalog.sum({}) < 0::pg_catalog.float8 THEN NULL ELSE NULL END"
 _ROWS = (
-    "SELECT CASE WHEN pg_catalog.sum({}) OVER (ROWS UNBOUNDED PRECEDING) < 0"
+    "SELECT CASE WHEN pg_catalog.sum({}) OVER (ROWS UNBOUNDED PRECEDING)"
+    " < 0::pg_catalog.float8"
     " THEN NULL ELSE citu_gathered.v END FROM (SELECT 1) AS citu_gathered (v)"
 )
 _AGGREGATE_SYNTAXES = ("JsonArrayAgg", "JsonObjectAgg")
@@ -187,7 +190,7 @@ def _sum_of(
     names = [f"${number}" for number in range(1, len(values) + 1)]
     total = _scaled(measured, names, scale)
     if is_distinct:
-        total = _DISTINCT.format(", ".join(names), _HASHES) + total
+        total = _DISTINCT.format(", ".join(names)) + total
     template = _parsed(_CALL.format(total))["targetList"][0]["ResTarget"]["val"]
     found: Node = _filled(template, dict(enumerate(values, 1)))
     return found
