@@ -86,7 +86,7 @@ _NOT_FOLLOWABLE = Text(
 
 @dataclass(frozen=True)
 class Inspection:
-    """The objects that a proven query uses, as written, each once, in alphabetical order.
+    """Name the objects that a proven query uses, as written, each once, in alphabetical order.
 
     Attributes:
         statement: the text as it was written, without the semicolon at its end and what follows.

@@ -9,16 +9,15 @@ smaller still: `n` is sent as `n - 0 * (n::numeric * 32)::smallint`, which is `n
 
 from collections.abc import Collection
 from copy import deepcopy
-from typing import Any
 
 from common.word_files import words
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 AMOUNT_FUNCTIONS = words("repeat lpad rpad")
 """Functions whose second argument is how long their result gets."""
 MOST_COUNT = 1_023
-"""The largest count that PostgreSQL lets `factorial` multiply."""
+"""Largest count that PostgreSQL lets `factorial` multiply."""
 _SCALE = 32  # by which that gets as large as a smallint
 _AMOUNT_AT = 1  # among the arguments
 _SUMS = frozenset(("+", "-"))
@@ -26,16 +25,10 @@ _SUMS = frozenset(("+", "-"))
 
 def limit_amounts(select: Node, places: Collection[int]) -> bool:
     """Limit the amounts of the calls at `places` in the text; return whether there are any."""
-    pending: list[Any] = [select]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, list):
-            pending += value
-        elif isinstance(value, dict):
-            call = value.get("FuncCall", {})
-            if call.get("location", 0) in places:
-                _limit(call)
-            pending += value.values()
+    for kind, node in nodes(select):
+        is_marked = node.get("location", 0) in places
+        if is_marked and kind == "FuncCall":
+            _limit(node)
     return bool(places)
 
 

@@ -1,4 +1,4 @@
-"""What built-ins cost that nothing interrupts, from how long their arguments are.
+"""Tell what built-ins cost that nothing interrupts, from how long their arguments are.
 
 With one long argument a built-in is called if it is known to take time in proportion; with two, if
 its time is known as well, and short. What is not known is refused.

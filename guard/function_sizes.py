@@ -1,4 +1,4 @@
-"""The bound of what a built-in function gives, from the bounds of its arguments."""
+"""Bound what a built-in function gives, by the bounds of its arguments."""
 
 import math
 import re
@@ -187,7 +187,7 @@ def _replaced(sizes: list[Size]) -> Size:
 
 
 def _replaced_by_pattern(sizes: list[Size]) -> Size:
-    """The same, but the new text may hold the found one (`\\&`)."""
+    """Bound a replacement by a pattern: the new text may hold the found one (`\\&`)."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
     new = sizes[2]

@@ -50,7 +50,7 @@ from guard.sizes import (
     outgrown,
     unnumbered,
 )
-from guard.walk import Findings, strings
+from guard.walk import Findings, last_names, strings
 from sqltree.parsing import TOO_DEEP, Node
 
 # Nodes looked at: so many, and more for each character. Recursive queries in recursive queries
@@ -80,7 +80,7 @@ _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell o
 
 @dataclass(frozen=True)
 class Growth:
-    """The amounts of text that a query builds.
+    """Tells what a query builds.
 
     Attributes:
         gathered_copies: how many copies of what it gathers from rows are in memory at once; 0 if it
@@ -93,7 +93,7 @@ class Growth:
 
     @property
     def is_proven_later(self) -> bool:
-        """Whether PostgreSQL has to prove something while the statement runs."""
+        """Tell whether PostgreSQL has to prove something while the statement runs."""
         return bool(self.amounts or self.gathered_copies)
 
 
@@ -109,11 +109,9 @@ def may_grow(found: Findings, text: str) -> bool:
         return True
     if found.gathers_rows or found.has_json_syntax:
         return True
-    symbols = [operator[-1] for operator in found.operators if operator]
-    if not _GROWING_OPERATORS.isdisjoint(symbols):
+    if _GROWING_OPERATORS & found.symbols:
         return True
-    types = {name[-1] for name in found.types}
-    if not PADDED_TYPES.isdisjoint(types):
+    if PADDED_TYPES & last_names(found.types):
         return True
     if _calls_grow(found):
         return True
@@ -122,8 +120,8 @@ def may_grow(found: Findings, text: str) -> bool:
 
 def _calls_grow(found: Findings) -> bool:
     """Tell whether a function that is called may give something long."""
-    names = {call.name for call in found.calls}
-    if not _GROWTH.isdisjoint(names):
+    names = found.called
+    if _GROWTH & names:
         return True
     uses_series = "generate_series" in names and len(names) > 1
     if uses_series:
@@ -160,11 +158,10 @@ def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str
 
 def _refuse_unsortable(found: Findings) -> None:
     """Refuse types by which PostgreSQL can't sort groups, so that it would gather all at once."""
-    names = [*found.types, *found.columns]
-    names += [call.parts for call in found.calls]
-    for parts in names:
-        if parts[-1] in _UNSORTABLE:
-            raise refused(parts[-1], texts.TOO_LONG)
+    names = last_names([*found.types, *found.columns])
+    unsortable = _UNSORTABLE & (names | found.called)
+    if unsortable:
+        raise refused(min(unsortable), texts.TOO_LONG)
 
 
 def _proven(select: Node, visits: int, builtins: Collection[str]) -> "Bounds":

@@ -1,4 +1,4 @@
-"""What users are told when a statement names something that it may not use; `{}` stands for that
+"""Tell users that a statement names something which it may not use; `{}` stands for that
 name.
 """
 
