@@ -277,7 +277,15 @@ class TellingValues:
             yield moment - timedelta(days=1)
 
     def _usual(self, column: TellingColumn) -> list[Any]:
-        return usual_values(column.kind, self._zone)
+        """Return usual values; texts in the case of those that are there already.
+
+        Servers sort letters of different case differently.
+        """
+        usual = usual_values(column.kind, self._zone)
+        has_small_letters = any(str(one)[:1].islower() for one in column.values)
+        if column.kind == "text" and has_small_letters:
+            return [text.lower() for text in usual]
+        return usual
 
 
 def _sorts(intent: BoundIntent) -> bool:
@@ -294,10 +302,10 @@ def usual_values(kind: ValueKind, zone: str) -> list[Any]:
     if kind in DAYS:
         return [_as_kind(_ANCHOR + timedelta(days=day), kind, zone) for day in (0, 1, 40)]
     usual: dict[ValueKind, list[Any]] = {
-        "integer": [1, 2, 3],
-        "numeric": [Decimal(1), Decimal(2), Decimal("2.5")],
-        "float": [1.0, 2.0, 2.5],
-        "text": ["a", "b", "c"],
+        "integer": [1, 2, -3, 0],
+        "numeric": [Decimal(1), Decimal(2), Decimal("-2.5"), Decimal(0)],
+        "float": [1.0, 2.0, -2.5, 0.0],
+        "text": ["A", "B", "C"],
         "boolean": [True, False],
     }
     return usual.get(kind, [])
