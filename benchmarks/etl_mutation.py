@@ -291,7 +291,7 @@ class _Editing:
                 named.discard((mutant.node, mutant.operator, mutant.detail))
                 self._found.own_missed[mutant.operator] += 1
                 self._found.shown.append(
-                    f"own {mutant.operator} {mutant.node}: {mutant.detail}\n{self._text(model)}"
+                    f"draft {self._found.drafts}, own {mutant.operator} {mutant.node}: {mutant.detail}"
                 )
 
     def _judge(self, model: DraftModel, edit: Edit) -> None:
@@ -311,7 +311,8 @@ class _Editing:
             return
         kind = f"{model.node.layer} {edit.kind}"
         self._found.missed[kind] += 1
-        self._found.shown.append(f"{kind} {model.name}: {edit.detail}\n{self._text(model)}")
+        place = f"draft {self._found.drafts}, {kind} {model.name}"
+        self._found.shown.append(f"{place}: {edit.detail}\n{self._text(model)}")
 
     def _differs(self, edited: str, schema: str, wanted: str, columns: list[str]) -> bool:
         """Tell whether rows differ, or can't be computed; what is no SQL differs nowhere."""

@@ -225,10 +225,31 @@ class WorldMaker:
             if not has_children or len(step.on) != 1:
                 continue
             ((left, right),) = step.on
-            if left.source:
+            child = self._intent.source(right.source).table
+            if left.source and (child.key, right.name) not in self._excluded:
                 parent = self._intent.source(left.source).table
-                child = self._intent.source(right.source).table
                 yield (parent, left.name), (child, right.name)
+
+    @cached_property
+    def _excluded(self) -> set[Place]:
+        """Return the columns by which anti joins leave rows out."""
+        places = set()
+        for step in self._joins:
+            if step.how == "anti":
+                places |= {(self._key_of(right.source), right.name) for _, right in step.on}
+        return places
+
+    def equal_columns(self, table: Table) -> Iterator[tuple[str, str]]:
+        """Yield pairs of the table's columns that have to be equal; the second one is no key."""
+        keys = self.single_keys(table)
+        for one, other in self._telling.equal:
+            if {self._key_of(one.source), self._key_of(other.source)} != {table.key}:
+                continue
+            fixed, free = one.name, other.name
+            if free in keys:
+                fixed, free = free, fixed
+            if free not in keys:
+                yield fixed, free
 
     def meets_nothing(self, table: Table, column: str) -> bool:
         """Tell whether rows stay only when nothing has the column's value: an anti join's."""
@@ -345,6 +366,8 @@ class _Filling:
             for day, rate in _RATES:
                 value = None if rate is None else rate + place
                 yield self._rate_row(table, step, currency, day, value)
+                if day == RATE_DAYS[-1] and not table.primary_key:
+                    yield self._rate_row(table, step, currency, day, value)
         if _may_be_null(table, _column(table, step.rate_currency)):
             yield self._rate_row(table, step, None, RATE_DAYS[0], Decimal(1))
         if _may_be_null(table, _column(table, step.rate_day)):
@@ -382,14 +405,13 @@ class _Filling:
         if self._maker.domain(table, column.name) is not None:
             return self._key_variants(table, column)
         nothing = [None] if _may_be_null(table, column) else []
+        values = [value for value in telling.values if value is not None]
+        if telling.kind in NUMBERS:
+            values += [_as_number(one, column) for one in _ODD_AMOUNTS]
         if telling.is_amount:
-            bounds = [value for value in telling.values if value is not None]
-            again = self._plain_amount(table, column, 0)
-            odd = [_as_number(one, column) for one in _ODD_AMOUNTS]
-            return [*bounds, again, *odd, *nothing]
+            return [*values, self._plain_amount(table, column, 0), *nothing]
         plain = self._fulfilling(table, column)[:1]
-        values = [one for one in telling.values if one is not None and one not in plain]
-        return [*values, *nothing]
+        return [*[one for one in values if one not in plain], *nothing]
 
     def _fulfilling(self, table: Table, column: Column) -> list[Any]:
         place = (table.key, column.name)
@@ -416,10 +438,13 @@ class _Filling:
         return _key(column, place + apart)
 
     def _plain_row(self, table: Table, place: int) -> Row:
-        return {
+        row = {
             column.name: self._plain_value(table, column, place)
             for column in self._maker.columns(table)
         }
+        for one, other in self._maker.equal_columns(table):
+            row[other] = row[one]
+        return row
 
     def _plain_value(self, table: Table, column: Column, place: int) -> Any:
         is_given = self._given is not None and (table.key, column.name) in self._given

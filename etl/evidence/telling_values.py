@@ -95,6 +95,7 @@ class TellingValues:
         self._zone = intent.time_zone
         self.columns: dict[Place, TellingColumn] = {}
         self.having: dict[str, list[Any]] = defaultdict(list)
+        self.equal: list[tuple[BoundColumn, BoundColumn]] = []
         self._anchors = 0
         self._sorts = _sorts(intent)
         for source in intent.sources:
@@ -152,6 +153,8 @@ class TellingValues:
         for value in _listed(test):
             if isinstance(value, BoundColumn):
                 self._pair(column, value)
+                if must_hold and value.source:
+                    self.equal.append((test.column, value))
             else:
                 self._bound(column, value, test.operator)
 

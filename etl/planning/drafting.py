@@ -53,6 +53,7 @@ class _Drafting:
         self._names = UniqueNames([bound.target.model])
         self._models: list[DraftModel] = []
         self._operations: list[int] = []  # of the model that is being written
+        self._steps: list[Step] = []  # that have worked on the rows of that model
         self._rows: dict[str, InputRows] = {}  # of each source, as later models read it
 
     def draft(self) -> Draft:
@@ -111,7 +112,9 @@ class _Drafting:
             columns=columns,
         )
         select = selection(outputs, table(source.table.name, source.table.schema))
-        self._models.append(DraftModel(node, select, node.name))
+        meant = [(output, one) for one, (output, _) in known.items()]
+        meaning = self._meaning(meant)
+        self._models.append(DraftModel(node, select, node.name, meaning=meaning))
         return InputRows(node.name, known)
 
     def _is_cleaned_apart(self, name: str) -> bool:
@@ -128,6 +131,7 @@ class _Drafting:
         return steps
 
     def _cleaned_model(self, name: str) -> InputRows:
+        self._steps = []
         rows = self._cleaned(name)
         outputs = [(column.name, column) for column in rows.columns]
         grain = self._grain_of([name], outputs)
