@@ -20,7 +20,7 @@ from etl.evidence.mutants import Mutant
 from etl.evidence.stage import BuildStage, difference, differing_rows, unqualified, world_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
-from etl.meaning.interpreter import evaluate
+from etl.meaning.interpreter import Meaning, evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.rendering.select_rendering import render_select
@@ -104,13 +104,7 @@ class UnitProof:
         sources = tuple(self._sources(world))
         stage = await world_stage(self._build, self._draft, sources)
         target = self._draft.target
-        types = {one.name: one.type for one in target.node.columns}
-        expected = TypedRows(
-            "",
-            target.name,
-            tuple((name, types[name]) for name in meaning.columns),
-            tuple(meaning.rows),
-        )
+        expected = _typed(target, meaning)
         actual = f"SELECT * FROM {stage.model(target.name)}"
         failures = await differing_rows(self._build, actual, expected)
         built = _BuiltWorld(world, stage, sources, expected, failures)
@@ -258,27 +252,53 @@ class UnitProof:
             for model in self._draft.models:
                 test = await self._test(world, model, number)
                 if test is not None:
-                    is_target = model.name == self._draft.plan.target
-                    found.append((test, world.failures if is_target else 0))
+                    found.append(test)
         return found
 
-    async def _test(self, world: _BuiltWorld, model: DraftModel, number: int) -> DraftTest | None:
+    async def _test(
+        self, world: _BuiltWorld, model: DraftModel, number: int
+    ) -> tuple[DraftTest, int] | None:
+        """Return the test of a model in a world, and the number of rows that differ."""
         is_target = model.name == self._draft.plan.target
         if not is_target and world.failures:
             return None
         if model.node.layer == "ODS" and number > 1:
             return None  # its rows are those of the source in each world
-        expected = world.expected
-        if not world.failures:
-            # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
-            names = [name for name, _ in expected.columns] if is_target else None
-            expected = await self._rows_of(world, model, names)
+        expected, failures = await self._expected(world, model)
         inputs = [await self._input(world, name) for name in model.node.inputs]
         needed = self._tables_behind(model)
         sources = [rows for rows in world.sources if (rows.schema, rows.name) in needed]
         case = UnitCase(tuple(sources), tuple(inputs), expected)
         test_id = f"unit_{model.name}_{number}"
-        return DraftTest(test_id, "unit", model.name, _TITLE, case=case)
+        return DraftTest(test_id, "unit", model.name, _TITLE, case=case), failures
+
+    async def _expected(self, world: _BuiltWorld, model: DraftModel) -> tuple[TypedRows, int]:
+        """Return the rows that are meant, and how many of those that are built differ."""
+        expected, failures = world.expected, world.failures
+        if model.name != self._draft.plan.target:
+            meant = await self._meant(world, model)
+            if meant is None:
+                return await self._rows_of(world, model), 0
+            expected = meant
+            failures = await differing_rows(
+                self._build, f"SELECT * FROM {world.stage.model(model.name)}", meant
+            )
+        if failures:
+            return expected, failures
+        # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
+        names = [name for name, _ in expected.columns]
+        return await self._rows_of(world, model, names), 0
+
+    async def _meant(self, world: _BuiltWorld, model: DraftModel) -> TypedRows | None:
+        """Return the interpreter's rows of a model before the target; None without any."""
+        if model.meaning is None or not model.meaning.target.columns:
+            return None
+        tables = world.world.by_source(model.meaning)
+        try:
+            meaning = await asyncio.to_thread(evaluate, model.meaning, tables)
+        except NotComputable:
+            return None
+        return _typed(model, meaning)
 
     async def _input(self, world: _BuiltWorld, name: str) -> TypedRows:
         for rows in world.sources:
@@ -312,6 +332,12 @@ class UnitProof:
                 if other.name == name:
                     tables |= self._tables_behind(other)
         return tables
+
+
+def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
+    types = {one.name: one.type for one in model.node.columns}
+    columns = tuple((name, types[name]) for name in meaning.columns)
+    return TypedRows("", model.name, columns, tuple(meaning.rows))
 
 
 def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str]]:

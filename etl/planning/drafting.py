@@ -9,6 +9,7 @@ from etl.meaning.bound import (
     AggregateStep,
     BoundColumn,
     BoundIntent,
+    BoundOutput,
     BoundSource,
     DedupStep,
     ExpressionStep,
@@ -54,6 +55,7 @@ class _Drafting:
         self._models: list[DraftModel] = []
         self._operations: list[int] = []  # of the model that is being written
         self._steps: list[Step] = []  # that have worked on the rows of that model
+        self._alone: BoundSource | None = None  # the source that it cleans, before any joins
         self._rows: dict[str, InputRows] = {}  # of each source, as later models read it
 
     def draft(self) -> Draft:
@@ -113,7 +115,7 @@ class _Drafting:
         )
         select = selection(outputs, table(source.table.name, source.table.schema))
         meant = [(output, one) for one, (output, _) in known.items()]
-        meaning = self._meaning(meant)
+        meaning = self._meaning(meant, [], [source])
         self._models.append(DraftModel(node, select, node.name, meaning=meaning))
         return InputRows(node.name, known)
 
@@ -132,6 +134,7 @@ class _Drafting:
 
     def _cleaned_model(self, name: str) -> InputRows:
         self._steps = []
+        self._alone = self._bound.source(name)
         rows = self._cleaned(name)
         outputs = [(column.name, column) for column in rows.columns]
         grain = self._grain_of([name], outputs)
@@ -151,6 +154,8 @@ class _Drafting:
 
     def _combined(self, joined: JoinedSources) -> RowQuery:
         """Return the joined rows of some sources, with all steps that work on these."""
+        self._steps = []
+        self._alone = None
         base = self._bound.base.name
         is_alone = len(self._needed) == 1
         if is_alone:
@@ -181,6 +186,8 @@ class _Drafting:
             group_parts.append(GroupPart(part.measures, part.joined, further.input_rows()))
         GroupQuery(step, rows, group_parts, self._bound.time_zone).apply()
         self._operations.append(step.order)
+        self._steps = [one for one in self._bound.steps if _stage(one) == "rows"]
+        self._steps.append(step)
         before, windowed = self._result_steps()
         for one in before:
             self._apply(one, rows)
@@ -253,6 +260,7 @@ class _Drafting:
 
     def _apply(self, step: Step, rows: RowQuery) -> None:
         self._operations.append(step.order)
+        self._steps.append(step)
         if isinstance(step, JoinSourceStep):
             self._join(step, rows)
         elif isinstance(step, FilterStep):
@@ -363,12 +371,40 @@ class _Drafting:
             target.relation if is_target else name,
             self._target.increment(known) if is_target else None,
             self._target.merge_key if is_target else None,
+            None if is_target else self._meaning_so_far(outputs),
         )
         self._models.append(model)
         columns = {
             one: (output, type_) for (output, one), type_ in zip(outputs, types, strict=True)
         }
         return InputRows(name, columns)
+
+    def _meaning_so_far(self, outputs: Outputs) -> BoundIntent:
+        """Return the intent whose rows are being written."""
+        if self._alone is not None:
+            return self._meaning(outputs, self._table_steps(self._alone.name), [self._alone])
+        applied = {id(step) for step in self._steps}
+        steps = []
+        for step in self._bound.steps:
+            if _stage(step) == "table" or id(step) in applied:
+                steps.append(step)
+        return self._meaning(outputs, steps, self._bound.sources)
+
+    def _meaning(
+        self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
+    ) -> BoundIntent:
+        """Return an intent of these steps, with these columns as its result."""
+        named = [(name, one) for name, one in outputs if one.name != ROW]
+        is_grouped = any(isinstance(step, AggregateStep) for step in steps)
+        selected = [] if is_grouped else [BoundOutput(name, one) for name, one in named]
+        target = replace(self._bound.target, columns=tuple(name for name, _ in named))
+        return replace(
+            self._bound,
+            sources=tuple(sources),
+            steps=tuple(steps),
+            target=target,
+            outputs=tuple(selected),
+        )
 
     def _node_column(
         self, name: str, bound: BoundColumn, type_: str, grain: Sequence[str]
