@@ -16,6 +16,7 @@ from benchmarks import (
     accuracy,
     agent_cost,
     answer_cost,
+    etl_mutation,
     first_paint,
     interruptions,
     large_schema,
@@ -91,6 +92,12 @@ def main() -> None:
     parser.add_argument(
         "--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema"
     )
+    parser.add_argument(
+        "--drafts", type=int, default=40, help="etl_mutation: intents that are drawn (default 40)"
+    )
+    parser.add_argument(
+        "--draw", type=int, default=1, help="etl_mutation: which intents (default 1)"
+    )
     accuracy.add_options(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
@@ -159,6 +166,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
         print(line, flush=True)
 
 
+def _etl_mutation(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = etl_mutation.run(folder, drafts=options.drafts, number=options.draw)
+    print("\n".join(found.lines()))
+
+
 def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for line in retrieval.run(
         options.database_url or database_url,
@@ -198,6 +210,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "rules": _rules,
     "retrieval": _retrieval,
     "interruptions": _interruptions,
+    "etl_mutation": _etl_mutation,
 }
 
 if __name__ == "__main__":

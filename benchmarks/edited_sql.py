@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot.dialects import Postgres
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 Columns = Mapping[str, Sequence[str]]
 """The columns of each relation, by the name that the text uses."""
@@ -123,7 +123,9 @@ class _Text:
         """Change a number, a text or the unit of a period."""
         for token in self._tokens:
             if token.token_type is TokenType.NUMBER:
-                yield self._edit("value", token, token, str(float(token.text) + 1).removesuffix(".0"))
+                yield self._edit(
+                    "value", token, token, str(float(token.text) + 1).removesuffix(".0")
+                )
             if token.token_type is not TokenType.STRING:
                 continue
             for other in _TEXTS.get(token.text.upper(), (f"{token.text}x", "")):
@@ -236,6 +238,14 @@ class _Text:
                 continue
             first, last = self._tokens[place + 1], self._tokens[end]
             value = self._sql[first.start : last.end + 1]
-            name = "" if self._word(end + 1) == "AS" else f" AS {self._sql[last.start:last.end + 1]}"
-            for changed in ("COALESCE({}, 0)", "ABS({})", "ROUND({})", "LOWER({})", "NULLIF({}, 0)"):
+            name = (
+                "" if self._word(end + 1) == "AS" else f" AS {self._sql[last.start : last.end + 1]}"
+            )
+            for changed in (
+                "COALESCE({}, 0)",
+                "ABS({})",
+                "ROUND({})",
+                "LOWER({})",
+                "NULLIF({}, 0)",
+            ):
                 yield self._edit("output", first, last, changed.format(value) + name)

@@ -42,6 +42,7 @@ _KINDS_SHOWN = 15
 _DRAWN_FOR_ONE = 5  # neighbours are much alike
 _MOST_EDITS = 150  # of one draft
 _WORLDS = 6
+_OF_THE_MODEL = ("etl_step", "etl_counted")  # queries with much the same columns
 _CHECKED = "SET search_path = {}; SET statement_timeout = '10s'; SET TimeZone = 'UTC'"
 
 _DAYS = [date(2024, 1, 28) + timedelta(days=day) for day in range(0, 75, 3)]
@@ -106,6 +107,7 @@ class MutationFindings:
             f" ({_percent(self.caught, self.changing)}), of {self.edits} tried"
         )
         yield from (f"  {count:4} {name}" for name, count in self.missed.most_common(_KINDS_SHOWN))
+        yield from (f"- {one}" for one in self.shown)
 
 
 def _percent(part: int, whole: int) -> str:
@@ -265,14 +267,14 @@ class _Editing:
             self._cases.setdefault(test.node, []).append((schema, 'TABLE "wanted rows"', columns))
 
     def _some(self) -> list[tuple[DraftModel, Edit]]:
-        columns = {}
+        columns: dict[str, Sequence[str]] = {}
         for source in self._layout.sources:
             columns[source.name] = columns[source.view] = source.columns
         for model in self._draft.models:
             columns[model.relation] = [one.name for one in model.node.columns]
         pairs = []
         for model in self._draft.models:
-            own = columns | {name: columns[model.relation] for name in ("etl_step", "etl_counted")}
+            own = columns | dict.fromkeys(_OF_THE_MODEL, columns[model.relation])
             pairs += [(model, edit) for edit in edits(self._text(model), own)]
         chance = random.Random(len(pairs))  # noqa: S311
         return chance.sample(pairs, min(len(pairs), _MOST_EDITS))
@@ -290,9 +292,8 @@ class _Editing:
             if any(self._differs(text, world, built, columns) for world in self._worlds):
                 named.discard((mutant.node, mutant.operator, mutant.detail))
                 self._found.own_missed[mutant.operator] += 1
-                self._found.shown.append(
-                    f"draft {self._found.drafts}, own {mutant.operator} {mutant.node}: {mutant.detail}"
-                )
+                place = f"draft {self._found.drafts}, own {mutant.operator} {mutant.node}"
+                self._found.shown.append(f"{place}: {mutant.detail}")
 
     def _judge(self, model: DraftModel, edit: Edit) -> None:
         self._found.edits += 1
@@ -312,7 +313,7 @@ class _Editing:
         kind = f"{model.node.layer} {edit.kind}"
         self._found.missed[kind] += 1
         place = f"draft {self._found.drafts}, {kind} {model.name}"
-        self._found.shown.append(f"{place}: {edit.detail}\n{self._text(model)}")
+        self._found.shown.append(f"{place}: {edit.detail}")
 
     def _differs(self, edited: str, schema: str, wanted: str, columns: list[str]) -> bool:
         """Tell whether rows differ, or can't be computed; what is no SQL differs nowhere."""
@@ -323,20 +324,3 @@ class _Editing:
         except psycopg.Error as error:
             return error.sqlstate is None or not error.sqlstate.startswith("42")
         return bool(count)
-
-
-if __name__ == "__main__":
-    import sys
-    import tempfile
-    import time
-
-    with tempfile.TemporaryDirectory(prefix="citu-bench-") as name:
-        Path(name).chmod(0o755)
-        started = time.time()
-        result = run(Path(name), drafts=int(sys.argv[1]), number=int(sys.argv[2]))
-        print("\n".join(result.lines()))
-        for one in result.survivors:
-            print("OWN", one.node, one.operator, one.detail)
-        for one in result.shown:
-            print("----", one)
-        print(time.time() - started)

@@ -414,6 +414,8 @@ class _Filling:
         return [*[one for one in values if one not in plain], *nothing]
 
     def _fulfilling(self, table: Table, column: Column) -> list[Any]:
+        if self._maker.is_key(table, column.name):
+            return []
         place = (table.key, column.name)
         if self._given is not None:
             return [self._given[place]] if place in self._given else []
@@ -447,8 +449,8 @@ class _Filling:
         return row
 
     def _plain_value(self, table: Table, column: Column, place: int) -> Any:
-        is_given = self._given is not None and (table.key, column.name) in self._given
-        if is_given and self._given[table.key, column.name] is None:
+        given = self._given or {}
+        if given.get((table.key, column.name), A_KEY) is None:
             return None
         is_own_key = column.name in {*table.primary_key, *self._maker.single_keys(table)}
         domain = self._maker.domain(table, column.name)

@@ -235,6 +235,7 @@ class TellingValues:
             column.add(self._moments(column))
         if column.is_divisor:
             column.add([_as_kind(0, column.kind, self._zone)])
+        column.add(_texts_of_all(column.tests))
         column.add(column.column.allowed)
         if len(column.values) < 3 and not column.is_amount:
             column.add(self._usual(column))
@@ -411,6 +412,17 @@ def _texts(text: str, operator: str) -> list[str]:
     if operator in ("contains", "prefix", "suffix"):
         return [text, f"x{text}x", f"{text}x", f"x{text}", text[:-1], "a"]
     return [text, f"{text}x", "a"]
+
+
+def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
+    """Return the text that begins, goes on and ends as several conditions want it."""
+    parts = {
+        operator: [str(test.value) for test in tests if test.operator == operator]
+        for operator in ("prefix", "contains", "suffix")
+    }
+    if sum(map(bool, parts.values())) < 2:
+        return []
+    return ["".join(text for texts in parts.values() for text in texts)]
 
 
 def _compared(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:

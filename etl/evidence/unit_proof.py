@@ -1,8 +1,8 @@
 """Unit tests of a draft, and how many broken models they notice.
 
-Worlds of made-up rows are built once; the target's rows must be the interpreter's. What other
-models have in a world where that holds is what their own tests expect. A broken model is caught
-when its rows differ in one of the worlds; only worlds that caught something are kept.
+Worlds of made-up rows are built once; the rows of each model must be the interpreter's. A broken
+model is caught when its rows differ in one of the worlds. The first worlds are kept, and those
+that caught something.
 """
 
 import asyncio
@@ -138,7 +138,7 @@ class UnitProof:
         return score
 
     async def _search(self, left: list[_Trial], score: MutationScore) -> list[_Trial]:
-        """Try mutants in further worlds until these show nothing more; return those that are left."""
+        """Try mutants in further worlds until these show nothing more; return what is left."""
         started = time.monotonic()
         in_vain = 0
         for number in range(_MIXED, _MOST_MIXED):
