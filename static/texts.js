@@ -171,6 +171,7 @@ const TEXTS = {
     ({ caught, tried }) => `故意改坏 ${tried} 处，测试发现 ${caught} 处`,
     ({ caught, tried }) => `Of ${tried} deliberate mistakes, the tests noticed ${caught}`,
   ],
+  draft_survivors: ["没有被发现的错误", "Mistakes that went unnoticed"],
   draft_ledger: ["行数台账", "Where rows went"],
   draft_operation: ["步骤", "Step"],
   draft_table: ["表", "Table"],
