@@ -129,6 +129,8 @@ def _digest(values: Sequence[TypedValue]) -> exp.Expr:
             this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=text
         )
         texts.append(exp.Coalesce(this=marked, expressions=[exp.Literal.string("-")]))
+    if not texts:
+        texts.append(exp.Literal.string(""))  # of the one row of a total
     joined: exp.Expr = texts[0]
     for part in texts[1:]:
         separated = exp.DPipe(this=joined, expression=exp.Literal.string(_SEPARATOR))
