@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from common.values import Column, Table
+from etl.evidence.computed_bounds import ComputedBound, computed_bounds, values_at
 from etl.evidence.fulfilling_values import A_KEY, FulfillingValues, Values
 from etl.evidence.telling_values import (
     CURRENCIES,
@@ -158,6 +159,17 @@ class WorldMaker:
     def choices(self) -> list[Values]:
         """Return values of all columns with which rows come through all conditions."""
         return self._fulfilling.choices
+
+    @property
+    def time_zone(self) -> str:
+        """Return the zone in which periods are cut."""
+        return self._intent.time_zone
+
+    def computed_bounds(self, table: Table) -> Iterator[ComputedBound]:
+        """Yield the bounds of conditions on what is computed from rows of the table."""
+        for bound in computed_bounds(self._intent):
+            if self._key_of(bound.source) == table.key:
+                yield bound
 
     def is_key(self, table: Table, column: str) -> bool:
         """Tell whether the column's values are numbers of rows."""
@@ -391,12 +403,26 @@ class _Filling:
 
     def _variant_rows(self, table: Table) -> list[Row]:
         rows = [self._plain_row(table, place) for place in range(_FEW + 1)]
+        rows += list(self._rows_at_bounds(table, len(rows)))
         for column in self._maker.columns(table):
             for value in self._variants(table, column):
                 if len(rows) >= _MOST_ROWS:
                     return rows
                 rows.append(self._plain_row(table, len(rows)) | {column.name: value})
         return rows
+
+    def _rows_at_bounds(self, table: Table, place: int) -> Iterator[Row]:
+        """Yield rows in which what steps compute lies at the bounds of conditions."""
+        for bound in self._maker.computed_bounds(table):
+            for column in self._maker.columns(table):
+                is_free = not self._maker.is_key(table, column.name)
+                if column.name not in bound.columns or not is_free:
+                    continue
+                plain = self._plain_row(table, place)
+                for value in values_at(bound, plain, column.name, self._maker.time_zone):
+                    if kind_of_type(column.type) == "numeric":
+                        yield self._renumbered_key(table, {**plain, column.name: value}, place)
+                        place += 1
 
     def _variants(self, table: Table, column: Column) -> list[Any]:
         if column.name in self._maker.single_keys(table):
@@ -572,12 +598,17 @@ class _Filling:
         added = again[-_MOST_ROWS:]
         return [self._renumbered(table, row, len(rows) + n) for n, row in enumerate(added)]
 
-    def _renumbered(self, table: Table, row: Row, place: int) -> Row:
+    def _renumbered_key(self, table: Table, row: Row, place: int) -> Row:
         """Give a further row a primary key of its own."""
         for name in table.primary_key:
             column = _column(table, name)
             if self._maker.domain(table, name) is None or name in self._maker.single_keys(table):
                 row[name] = self._key(table, column, place)
+        return row
+
+    def _renumbered(self, table: Table, row: Row, place: int) -> Row:
+        """Give a further row a primary key, and amounts, of its own."""
+        row = self._renumbered_key(table, row, place)
         for column in self._maker.columns(table):
             if self._maker.telling(table, column).is_amount and row[column.name] is not None:
                 self._amounts += 1
