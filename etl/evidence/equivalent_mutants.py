@@ -16,7 +16,7 @@ RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 
 @dataclass(frozen=True)
 class Reading:
-    """What is known of what a model reads.
+    """The proven facts of a model's inputs.
 
     Attributes:
         keys: columns that tell the rows of an input apart.
@@ -29,47 +29,62 @@ class Reading:
 
 def reading_of(draft: Draft, model: DraftModel) -> Reading:
     """Return what the plan proves about the inputs of a model."""
-    base = draft.models[0].node.grain
-    keys = set()
+    keys: set[frozenset[ColumnOf]] = set()
     never_null: set[ColumnOf] = set()
-    for other in draft.models:
-        if other.name not in model.node.inputs:
-            continue
-        grain = other.node.grain
-        keys.add(frozenset((other.name, name) for name in grain))
-        of_one_source = len(other.node.inputs) == 1 and other.node.layer in ("ODS", "DWD")
-        always = grain if of_one_source else grain[: len(base)]
-        if of_one_source or always == base:
-            never_null |= {(other.name, name) for name in always}
+    for name in model.node.inputs:
+        if "." in name:
+            continue  # a table of the datasource
+        other = draft.model(name)
+        keys.add(frozenset((name, column) for column in other.node.grain))
+        filled = _always_in_grain(draft, other)
         if other.meaning is not None:
-            never_null |= {(other.name, name) for name in _never_null(other.meaning)}
+            filled += _never_null(other.meaning)
+        never_null.update((name, column) for column in filled)
     for cte in model.select.find_all(exp.CTE):
         if isinstance(cte.this, exp.Select):
-            never_null |= {(cte.alias, name) for name in _handed_on(cte.this, never_null)}
+            handed_on = list(_handed_on(cte.this, never_null))
+            never_null.update((cte.alias, column) for column in handed_on)
     return Reading(frozenset(keys), frozenset(never_null))
 
 
-def _never_null(meaning: BoundIntent) -> Iterator[str]:
-    """Yield the columns of a model that have a value in each of its rows."""
-    present = {meaning.base.name}
-    for step in meaning.steps:
-        if isinstance(step, JoinSourceStep) and step.how == "inner":
-            present.add(step.right)
+def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
+    """Return the columns of a model's grain that come from a source which all its rows have."""
+    base = draft.models[0].node.grain
+    grain = model.node.grain
+    if len(model.node.inputs) == 1 and model.node.layer in ("ODS", "DWD"):
+        return list(grain)
+    first = grain[: len(base)]
+    return list(base) if first == base else []
+
+
+def _never_null(meaning: BoundIntent) -> list[str]:
+    """Return the columns of a model that have a value in each of its rows."""
+    present = _sources_of_all_rows(meaning)
+    outputs = [(output.name, output.column) for output in meaning.outputs]
+    filled: list[str] = []
     aggregate = meaning.aggregate
     if aggregate is not None:
         outputs = [(key.name, key.column) for key in aggregate.keys]
         counts = [one.name for one in aggregate.measures if one.function.startswith("count")]
-        yield from (name for name in counts if name in meaning.target.columns)
-    else:
-        outputs = [(output.name, output.column) for output in meaning.outputs]
+        filled += counts
     for name, column in outputs:
-        if column.source in present and not _is_nullable(meaning, column):
-            yield name
+        if column.source in present and _is_required(meaning, column):
+            filled.append(name)
+    return filled
 
 
-def _is_nullable(meaning: BoundIntent, column: BoundColumn) -> bool:
-    stored = meaning.source(column.source).table.column(column.name)
-    return stored is None or stored.nullable
+def _sources_of_all_rows(meaning: BoundIntent) -> set[str]:
+    present = {meaning.base.name}
+    for step in meaning.steps:
+        if isinstance(step, JoinSourceStep) and step.how == "inner":
+            present.add(step.right)
+    return present
+
+
+def _is_required(meaning: BoundIntent, column: BoundColumn) -> bool:
+    table = meaning.source(column.source).table
+    stored = table.column(column.name)
+    return stored is not None and not stored.nullable
 
 
 def _handed_on(select: exp.Select, known: Iterable[ColumnOf]) -> Iterator[str]:
@@ -112,7 +127,7 @@ def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
 
 
 def _condition_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
-    """What is never NULL needs no test; and a value of columns is NULL where they are."""
+    """Say that a column with a value needs no test, nor one whose value is NULL with it."""
     tested = node.this if isinstance(node, exp.Not) else None
     is_presence = isinstance(tested, exp.Is) and isinstance(tested.this, exp.Column)
     if tested is None or not is_presence or not isinstance(changed, exp.Boolean):
@@ -153,20 +168,22 @@ def _alternative_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading)
 
 
 def _guard_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
-    """What has a value needs none in its place."""
+    """Say that a column with a value needs none in its place."""
     return isinstance(node, exp.Coalesce) and _has_value(node.this, reading.never_null)
 
 
 def _figure_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
     """Keys of rows that no join repeats differ anyway."""
     select = node.find_ancestor(exp.Select)
-    if not isinstance(node, exp.Count) or select is None or select.args.get("joins"):
+    if not isinstance(node, exp.Count) or select is None:
+        return False
+    if select.args.get("joins"):
         return False
     distinct = changed.this if isinstance(changed.this, exp.Distinct) else node.this
     if not isinstance(distinct, exp.Distinct):
         return False
     counted = {(one.table, one.name) for one in distinct.find_all(exp.Column)}
-    return any(key and key <= counted for key in reading.keys)
+    return _holds_a_key(counted, reading)
 
 
 def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
@@ -183,11 +200,17 @@ def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
         return False
     telling = list(window.args.get("partition_by") or ())
-    if window.args.get("order") is not None:
-        telling.append(window.args["order"])
-    columns = {column.name for one in telling for column in one.find_all(exp.Column)}
-    keys = [{name for _, name in key} for key in reading.keys]
-    return any(key and key <= columns for key in keys)
+    order = window.args.get("order")
+    if order is not None:
+        telling.append(order)
+    columns: set[str] = set()
+    for one in telling:
+        columns.update(column.name for column in one.find_all(exp.Column))
+    for key in reading.keys:
+        names = {name for _, name in key}
+        if names and names <= columns:
+            return True
+    return False
 
 
 def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
@@ -199,10 +222,20 @@ def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
     if select is None:
         return False
     right = join.this.alias_or_name
-    used = [one for one in select.find_all(exp.Column) if one.table == right]
-    own = {(one.table, one.name) for one in join.find_all(exp.Column) if one.table == right}
-    is_unused = len(used) == len(own)
-    return node.table != right and is_unused and any(key and key <= own for key in reading.keys)
+    used = _columns_of(select, right)
+    joined = set(_columns_of(join, right))
+    if node.table == right or len(used) > len(joined):
+        return False
+    return _holds_a_key(joined, reading)
+
+
+def _columns_of(node: exp.Expr, table: str) -> list[ColumnOf]:
+    """Return the columns of a table that are read, as often as they are."""
+    return [(one.table, one.name) for one in node.find_all(exp.Column) if one.table == table]
+
+
+def _holds_a_key(columns: set[ColumnOf], reading: Reading) -> bool:
+    return any(key and key <= columns for key in reading.keys)
 
 
 _NO_DIFFERENCE: dict[str, Callable[[exp.Expr, exp.Expr, Reading], bool]] = {

@@ -430,14 +430,17 @@ class _Filling:
         telling = self._maker.telling(table, column)
         if self._maker.domain(table, column.name) is not None:
             return self._key_variants(table, column)
-        nothing = [None] if _may_be_null(table, column) else []
-        values = [value for value in telling.values if value is not None]
+        values = telling.known()
         if telling.kind in NUMBERS:
             values += [_as_number(one, column) for one in _ODD_AMOUNTS]
         if telling.is_amount:
-            return [*values, self._plain_amount(table, column, 0), *nothing]
-        plain = self._fulfilling(table, column)[:1]
-        return [*[one for one in values if one not in plain], *nothing]
+            values.append(self._plain_amount(table, column, 0))
+        else:
+            plain = self._fulfilling(table, column)[:1]
+            values = [one for one in values if one not in plain]
+        if _may_be_null(table, column):
+            values.append(None)
+        return values
 
     def _fulfilling(self, table: Table, column: Column) -> list[Any]:
         if self._maker.is_key(table, column.name):
@@ -478,26 +481,24 @@ class _Filling:
         given = self._given or {}
         if given.get((table.key, column.name), A_KEY) is None:
             return None
-        is_own_key = column.name in {*table.primary_key, *self._maker.single_keys(table)}
-        domain = self._maker.domain(table, column.name)
-        if column.name in self._maker.dedup_keys(table) and domain is None:
-            return self._key(table, column, place)
-        if domain is not None:
-            is_single = column.name in {
-                *self._maker.single_keys(table),
-                *self._maker.dedup_keys(table),
-            }
-            if self._maker.meets_nothing(table, column.name):
-                return self._key(table, column, _UNKNOWN)
-            return self._key(table, column, place if is_single else place % 2)
-        if is_own_key:
-            return self._key(table, column, place)
+        if self._maker.is_key(table, column.name):
+            return self._plain_key(table, column, place)
         telling = self._maker.telling(table, column)
         if telling.is_amount:
             self._amounts += 1
             return self._plain_amount(table, column, self._amounts)
         fulfilling = self._fulfilling(table, column)
         return fulfilling[0] if fulfilling else self._key(table, column, 0)
+
+    def _plain_key(self, table: Table, column: Column, place: int) -> Any:
+        """Return the key of a row, or of one of the first two rows that it may refer to."""
+        if self._maker.domain(table, column.name) is None:
+            return self._key(table, column, place)
+        if self._maker.meets_nothing(table, column.name):
+            return self._key(table, column, _UNKNOWN)
+        differing = {*self._maker.single_keys(table), *self._maker.dedup_keys(table)}
+        is_single = column.name in differing
+        return self._key(table, column, place if is_single else place % 2)
 
     def _plain_amount(self, table: Table, column: Column, number: int) -> Any:
         """Return an amount that no others add up to: powers of two as long as they fit.
@@ -586,17 +587,23 @@ class _Filling:
             return []
         again = []
         for row in rows[:_FEW]:
-            for column in self._maker.columns(table):
-                if column.name in keys or column.name in table.primary_key:
-                    continue
-                for value in self._maker.telling(table, column).values[:3]:
-                    again.append(dict(row) | {column.name: value})
-            again.append(dict(row))
+            again += list(self._versions(table, row, keys))
         for key in keys:
             if _may_be_null(table, _column(table, key)):
-                again += [dict(rows[0]) | {key: None} for _ in range(2)]
+                unknown = dict(rows[0]) | {key: None}
+                again += [dict(unknown), dict(unknown)]
         added = again[-_MOST_ROWS:]
         return [self._renumbered(table, row, len(rows) + n) for n, row in enumerate(added)]
+
+    def _versions(self, table: Table, row: Row, keys: Sequence[str]) -> Iterator[Row]:
+        """Yield rows of the same key that differ from this one in one column, and its copy."""
+        fixed = {*keys, *table.primary_key}
+        for column in self._maker.columns(table):
+            if column.name in fixed:
+                continue
+            for value in self._maker.telling(table, column).values[:3]:
+                yield dict(row) | {column.name: value}
+        yield dict(row)
 
     def _renumbered_key(self, table: Table, row: Row, place: int) -> Row:
         """Give a further row a primary key of its own."""

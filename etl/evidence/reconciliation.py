@@ -221,10 +221,10 @@ def _differing(
     ):
         inner = exp.Subquery(this=select, alias=_alias("etl_side"))
         values = {side: column(figure, "etl_side"), other: exp.Null()}
-        outputs: list[tuple[str, exp.Expr]] = []
-        outputs += [(key, column(key, "etl_side")) for key in keys]
-        for name in ("etl_built", "etl_independent"):
-            outputs.append((name, cast(values[name], "text") if added != "sum" else values[name]))
+        if added != "sum":
+            values = {name: cast(value, "text") for name, value in values.items()}
+        outputs: list[tuple[str, exp.Expr]] = [(key, column(key, "etl_side")) for key in keys]
+        outputs += [(name, values[name]) for name in ("etl_built", "etl_independent")]
         sides.append(selection(outputs, inner))
     both = exp.Subquery(
         this=exp.union(sides[0], sides[1], distinct=False), alias=_alias("etl_both")

@@ -51,7 +51,7 @@ _MOST_PERIODS = 14
 
 @dataclass
 class TellingColumn:
-    """What is known of a column's use.
+    """The use of a column.
 
     Attributes:
         values: that make a difference; those that fulfil the conditions on the column alone come
@@ -68,6 +68,10 @@ class TellingColumn:
     is_divisor: bool = False
     units: set[PeriodUnit] = field(default_factory=set)
     tests: list[BoundCondition] = field(default_factory=list)
+
+    def known(self) -> list[Any]:
+        """Return the values but for NULL."""
+        return [value for value in self.values if value is not None]
 
     def add(self, values: Iterable[Any]) -> None:
         """Add values that its type can hold, each once."""
@@ -343,17 +347,16 @@ def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
     """Return the value as a column of that kind holds it; None where it can't."""
     if kind in DAYS:
         return as_day(value, kind, zone)
-    if isinstance(value, bool) or kind == "boolean":
-        return value if isinstance(value, bool) and kind == "boolean" else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
     if kind == "text":
         return value if isinstance(value, str) else None
-    if isinstance(value, str | date) or value is None:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if not is_number or kind not in NUMBERS:
         return None
     if kind == "numeric":
         return Decimal(str(value))
-    if kind == "float":
-        return float(value)
-    return int(value) if kind == "integer" else None
+    return float(value) if kind == "float" else int(value)
 
 
 def as_day(value: Any, kind: ValueKind, zone: str) -> date | None:

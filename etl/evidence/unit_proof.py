@@ -61,7 +61,7 @@ class _Trial:
 
 @dataclass
 class MutationScore:
-    """What became of the mutants; those that PostgreSQL refuses are not counted."""
+    """The fate of the mutants; those that PostgreSQL refuses are not counted."""
 
     caught: int = 0
     equivalent: int = 0

@@ -188,6 +188,10 @@ class _Drafting:
         self._operations.append(step.order)
         self._steps = [one for one in self._bound.steps if _stage(one) == "rows"]
         self._steps.append(step)
+        return self._windowed(step, rows)
+
+    def _windowed(self, step: AggregateStep, rows: RowQuery) -> RowQuery:
+        """Return the groups after the steps on them; windows are worked out over a model."""
         before, windowed = self._result_steps()
         for one in before:
             self._apply(one, rows)

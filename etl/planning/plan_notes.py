@@ -152,13 +152,18 @@ def _alternatives(bound: BoundIntent) -> Iterator[Note]:
         yield "table", target.relation
     else:
         yield "replace", target.relation
-    keys = bound.aggregate.keys if bound.aggregate else ()
-    periods = [key.name for key in keys if key.unit]
-    if periods and target.mode == "replace":
-        yield "merge", periods[0]
+    if target.mode == "replace":
+        periods = _periods(bound)
+        yield from (("merge", name) for name in periods[:1])
     for step in bound.steps:
         if isinstance(step, JoinSourceStep) and step.how == "left":
             yield "inner_join", step.right
+
+
+def _periods(bound: BoundIntent) -> list[str]:
+    if bound.aggregate is None:
+        return []
+    return [key.name for key in bound.aggregate.keys if key.unit]
 
 
 _ALTERNATIVE_TEXTS: Mapping[str, Text] = {

@@ -1,7 +1,9 @@
 """Which column says how old the rows of a source are."""
 
+from collections.abc import Iterator
+
 from common.values import Column, Table
-from etl.meaning.value_kinds import MOMENTS, kind_of_type
+from etl.meaning.value_kinds import DAYS, MOMENTS, kind_of_type
 from etl.rendering.jinja_text import has_jinja
 from postgres.identifiers import quoted
 
@@ -34,12 +36,16 @@ def loaded_at_field(table: Table) -> str | None:
     return None
 
 
-def _candidates(table: Table) -> list[Column]:
-    meant = table.meaning.date_column if table.meaning is not None else None
-    stated = [one for one in table.columns if one.name == meant]
-    moments = [one for one in table.columns if kind_of_type(one.type) in MOMENTS]
-    named = [one for one in moments if _says_updated(one.name) and not one.nullable]
-    return [*(one for one in stated if one in moments or one.type == "date"), *named]
+def _candidates(table: Table) -> Iterator[Column]:
+    meant = None
+    if table.meaning is not None and table.meaning.date_column is not None:
+        meant = table.column(table.meaning.date_column)
+    if meant is not None and kind_of_type(meant.type) in DAYS:
+        yield meant
+    for column in table.columns:
+        is_moment = kind_of_type(column.type) in MOMENTS
+        if is_moment and not column.nullable and _says_updated(column.name):
+            yield column
 
 
 def _says_updated(name: str) -> bool:
