@@ -93,13 +93,14 @@ class MutationFindings:
 
     def lines(self) -> Iterator[str]:
         """Yield the scores and what they lack."""
-        counted = self.own_tried - self.own_equivalent
-        yield (
-            f"{self.drafts} drafts; own mutants: {self.own_caught} of {counted} caught"
-            f" ({_percent(self.own_caught, counted)}), {self.own_equivalent} equivalent"
-        )
         missed = self.own_missed.total()
-        yield f"own survivors that change a row: {missed} ({_percent(missed, counted)})"
+        changing = self.own_caught + missed
+        others = self.own_tried - changing
+        yield (
+            f"{self.drafts} drafts; own mutants: {self.own_caught} of {changing} that change a row"
+            f" caught ({_percent(self.own_caught, changing)}); {others} change none,"
+            f" {self.own_equivalent} of them provably"
+        )
         listed = self.own_missed.most_common(_KINDS_SHOWN)
         yield from (f"  {count:4} {name}" for name, count in listed)
         yield (
@@ -107,7 +108,7 @@ class MutationFindings:
             f" ({_percent(self.caught, self.changing)}), of {self.edits} tried"
         )
         yield from (f"  {count:4} {name}" for name, count in self.missed.most_common(_KINDS_SHOWN))
-        yield from (f"- {one}" for one in self.shown)
+        yield from (f"- {' '.join(one.split())}" for one in self.shown)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -29,20 +29,29 @@ class ComputedBound:
 def computed_bounds(intent: BoundIntent) -> Iterator[ComputedBound]:
     """Yield the bounds of conditions on what steps compute from the columns of one source."""
     made = {step.name: step for step in intent.steps if isinstance(step, ExpressionStep)}
+    for test in _tests(intent):
+        computed = made.get(test.column.name)
+        if computed is None or test.column.source:
+            continue
+        for number in _numbers(test.value):
+            yield from _bound(computed.expression, number)
+
+
+def _tests(intent: BoundIntent) -> Iterator[BoundCondition]:
     for step in intent.steps:
-        for test in step.tests if isinstance(step, FilterStep) else ():
-            if not isinstance(test, BoundCondition) or test.column.source:
-                continue
-            computed = made.get(test.column.name)
-            if computed is None:
-                continue
-            nodes = list(columns_of(computed.expression))
-            sources = list({node.table for node in nodes})
-            if len(sources) != 1 or not sources[0]:
-                continue
-            columns = tuple(dict.fromkeys(node.name for node in nodes))
-            for number in _numbers(test.value):
-                yield ComputedBound(sources[0], computed.expression, columns, number)
+        if not isinstance(step, FilterStep):
+            continue
+        for test in step.tests:
+            if isinstance(test, BoundCondition):
+                yield test
+
+
+def _bound(expression: exp.Expression, number: Decimal) -> Iterator[ComputedBound]:
+    nodes = list(columns_of(expression))
+    sources = list({node.table for node in nodes})
+    if len(sources) == 1 and sources[0]:
+        columns = tuple(dict.fromkeys(node.name for node in nodes))
+        yield ComputedBound(sources[0], expression, columns, number)
 
 
 def _numbers(value: Any) -> list[Decimal]:

@@ -199,6 +199,16 @@ def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
     window = node.parent
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
         return False
+    columns = _columns_of_window(window)
+    for key in reading.keys:
+        names = {name for _, name in key}
+        if names and names <= columns:
+            return True
+    return False
+
+
+def _columns_of_window(window: exp.Window) -> set[str]:
+    """Return the columns of its partition and of its order."""
     telling = list(window.args.get("partition_by") or ())
     order = window.args.get("order")
     if order is not None:
@@ -206,11 +216,7 @@ def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
     columns: set[str] = set()
     for one in telling:
         columns.update(column.name for column in one.find_all(exp.Column))
-    for key in reading.keys:
-        names = {name for _, name in key}
-        if names and names <= columns:
-            return True
-    return False
+    return columns
 
 
 def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:

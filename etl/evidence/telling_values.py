@@ -351,12 +351,17 @@ def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
         return value if isinstance(value, bool) else None
     if kind == "text":
         return value if isinstance(value, str) else None
-    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if not is_number or kind not in NUMBERS:
+    return _as_number(value, kind)
+
+
+def _as_number(value: Any, kind: ValueKind) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     if kind == "numeric":
         return Decimal(str(value))
-    return float(value) if kind == "float" else int(value)
+    if kind == "float":
+        return float(value)
+    return int(value) if kind == "integer" else None
 
 
 def as_day(value: Any, kind: ValueKind, zone: str) -> date | None:

@@ -413,19 +413,27 @@ class _Drafting:
     def _node_column(
         self, name: str, bound: BoundColumn, type_: str, grain: Sequence[str]
     ) -> NodeColumn:
-        aggregate = self._bound.aggregate
-        periods = [key.name for key in aggregate.keys if key.unit] if aggregate else []
-        measures = [measure.name for measure in aggregate.measures] if aggregate else []
         role: ColumnRole = "attribute"
+        if name in grain:
+            role = "key"
+        if not bound.source:
+            role = self._made_roles().get(name, role)
         if name.startswith("etl_"):
             role = "meta"
-        elif not bound.source and name in periods:
-            role = "period"
-        elif name in grain:
-            role = "key"
-        elif not bound.source and name in measures:
-            role = "measure"
         return NodeColumn(name=name, type=type_, role=role, description=self._comment(bound))
+
+    def _made_roles(self) -> dict[str, ColumnRole]:
+        """Return the roles of the columns that the aggregate makes."""
+        aggregate = self._bound.aggregate
+        roles: dict[str, ColumnRole] = {}
+        if aggregate is None:
+            return roles
+        for measure in aggregate.measures:
+            roles[measure.name] = "measure"
+        for key in aggregate.keys:
+            if key.unit:
+                roles[key.name] = "period"
+        return roles
 
     def _comment(self, bound: BoundColumn) -> str | None:
         if not bound.source or bound.name == ROW:

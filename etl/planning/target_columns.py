@@ -103,20 +103,20 @@ class TargetColumns:
     def _find_period(self) -> tuple[str, PeriodUnit | None] | None:
         """Return the column of the target that says a row's period, and its unit if it is cut."""
         watermark = self._target.watermark
+        wanted = None if watermark is None else watermark.column
         aggregate = self._bound.aggregate
         if aggregate is None:
             for output in self._bound.outputs:
-                if watermark is not None and output.column == watermark.column:
+                if output.column == wanted:
                     return output.name, None
             return None
         periods = [key for key in aggregate.keys if key.unit]
         for key in periods:
-            if watermark is not None and watermark.column in (
-                key.column,
-                BoundColumn("", key.name),
-            ):
+            if wanted in (key.column, BoundColumn("", key.name)):
                 return key.name, key.unit
-        return (periods[0].name, periods[0].unit) if periods else None
+        if not periods:
+            return None
+        return periods[0].name, periods[0].unit
 
 
 def _digest(values: Sequence[TypedValue]) -> exp.Expr:

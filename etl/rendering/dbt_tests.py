@@ -57,9 +57,10 @@ def unit_tests(
     has_odd_names = any('"' in column.name for column in model.node.columns)
     if has_odd_names:
         return  # dbt puts such names into a unit test's SQL as they are
-    for test in tests:
+    own = [test for test in tests if test.node == model.name]
+    for test in own:
         case = test.case
-        if test.node != model.name or case is None or case.inputs is None:
+        if case is None or case.inputs is None:
             continue
         names = [name for name, _ in case.expected.columns]
         is_again = any(_is_own(rows, model) for rows in case.inputs)

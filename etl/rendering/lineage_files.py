@@ -1,7 +1,7 @@
 """Which columns a draft's columns are made of, as data and as a picture."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -66,21 +66,15 @@ def _outputs(
             only.append(f"{place.db}.{place.name}" if place.db else place.name)
     found: dict[str, list[Origin]] = {}
     for value in query.expressions:
-        origins = _origins(value, known, only)
+        origins: list[Origin] = []
+        for column in value.find_all(exp.Column):
+            table = column.table or only[0]
+            if table in known:
+                origins.extend(known[table].get(column.name, ()))
+            else:
+                origins.append((table, column.name))
         found[value.alias_or_name] = list(dict.fromkeys(origins))
     return found
-
-
-def _origins(
-    value: exp.Expr, known: Mapping[str, Mapping[str, list[Origin]]], read: Sequence[str]
-) -> Iterator[Origin]:
-    """Yield the columns that a value is made of; those without a table are of the first one."""
-    for column in value.find_all(exp.Column):
-        table = column.table or read[0]
-        if table in known:
-            yield from known[table].get(column.name, ())
-        else:
-            yield table, column.name
 
 
 def mermaid(draft: Draft) -> str:
