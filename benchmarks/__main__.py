@@ -16,6 +16,7 @@ from benchmarks import (
     accuracy,
     agent_cost,
     answer_cost,
+    chosen_databases,
     etl_mutation,
     first_paint,
     interruptions,
@@ -98,6 +99,11 @@ def main() -> None:
     parser.add_argument(
         "--draw", type=int, default=1, help="etl_mutation: which intents (default 1)"
     )
+    parser.add_argument(
+        "--shows",
+        action="store_true",
+        help="chosen_databases, etl_mutation: list what was not right",
+    )
     accuracy.add_options(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="citu-bench-") as folder:
@@ -168,7 +174,7 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
 
 def _etl_mutation(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
     found = etl_mutation.run(folder, drafts=options.drafts, number=options.draw)
-    print("\n".join(found.lines()))
+    print("\n".join(found.lines(shows=options.shows)))
 
 
 def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
@@ -179,6 +185,11 @@ def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> 
         schemas=options.schemas,
         pool=options.pool,
     ):
+        print(line, flush=True)
+
+
+def _chosen_databases(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    for line in chosen_databases.run(folder, shows=options.shows):
         print(line, flush=True)
 
 
@@ -209,6 +220,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "large_schema": _large_schema,
     "rules": _rules,
     "retrieval": _retrieval,
+    "chosen_databases": _chosen_databases,
     "interruptions": _interruptions,
     "etl_mutation": _etl_mutation,
 }

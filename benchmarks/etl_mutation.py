@@ -91,8 +91,8 @@ class MutationFindings:
     missed: Counter[str] = field(default_factory=Counter)
     shown: list[str] = field(default_factory=list)
 
-    def lines(self) -> Iterator[str]:
-        """Yield the scores and what they lack."""
+    def lines(self, *, shows: bool) -> Iterator[str]:
+        """Yield the scores and what they lack by kind, and each case if it `shows` them."""
         missed = self.own_missed.total()
         changing = self.own_caught + missed
         others = self.own_tried - changing
@@ -108,7 +108,8 @@ class MutationFindings:
             f" ({_percent(self.caught, self.changing)}), of {self.edits} tried"
         )
         yield from (f"  {count:4} {name}" for name, count in self.missed.most_common(_KINDS_SHOWN))
-        yield from (f"- {' '.join(one.split())}" for one in self.shown)
+        if shows:
+            yield from (f"- {' '.join(one.split())}" for one in self.shown)
 
 
 def _percent(part: int, whole: int) -> str:
