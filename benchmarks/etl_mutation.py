@@ -153,7 +153,7 @@ def _drawn(count: int, number: int) -> list[BoundIntent]:
 
 def _measure(url: str, bound: BoundIntent, found: MutationFindings) -> None:
     draft = make_draft(bound)
-    scratch = ScratchDatabase(lambda: url, ScratchOptions(), {})
+    scratch = ScratchDatabase(lambda: url, ScratchOptions(), dict)
     proof = asyncio.run(prove(draft, bound, scratch, _empty(bound), ProofOptions("mutation")))
     mutants = proof.report.mutants
     found.drafts += 1

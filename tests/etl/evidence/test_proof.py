@@ -211,22 +211,26 @@ def test_a_mistake_that_the_next_model_makes_up_for_is_found(scratch: ScratchDat
     bound = INTENTS["monthly"]
     draft = make_draft(bound)
     source = draft.model("ods_orders")
-    negative = source.select.transform(lambda node: _negated(node, ""))
-    broken = _replaced(draft, source.name, negative)
+    broken = _replaced(draft, source.name, _with_other_sign(source.select, ""))
     for model in draft.models:
         if source.name in model.node.inputs:
-            mended = model.select.transform(lambda node: _negated(node, source.name))
+            mended = _with_other_sign(model.select, source.name)
             broken = _replaced(broken, model.name, mended)
     proof = proven(scratch, broken, bound, empty(bound), mutants=False)
     assert {test.node for test in proof.report.tests if test.status == "fail"} == {source.name}
 
 
-def _negated(node: exp.Expr, table: str) -> exp.Expr:
-    """The amount with another sign, where it is read from the table."""
-    if not isinstance(node, exp.Column) or (node.table, node.name) != (table, "amount"):
-        return node
-    negative = exp.Paren(this=exp.Neg(this=node.copy()))
-    return exp.alias_(negative, "amount") if isinstance(node.parent, exp.Select) else negative
+def _with_other_sign(select: exp.Query, table: str) -> exp.Query:
+    """The query with the amount negated where it is read from the table."""
+    changed = select.copy()
+    for read in list(changed.find_all(exp.Column)):
+        if (read.table, read.name) != (table, "amount"):
+            continue
+        negative: exp.Expr = exp.Paren(this=exp.Neg(this=read.copy()))
+        if isinstance(read.parent, exp.Select):
+            negative = exp.alias_(negative, "amount")
+        read.replace(negative)
+    return changed
 
 
 def _rows() -> Rows:
