@@ -15,7 +15,7 @@ RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 
 
 @dataclass(frozen=True)
-class Reading:
+class InputFacts:
     """The proven facts of a model's inputs.
 
     Attributes:
@@ -27,7 +27,7 @@ class Reading:
     never_null: frozenset[ColumnOf]
 
 
-def reading_of(draft: Draft, model: DraftModel) -> Reading:
+def reading_of(draft: Draft, model: DraftModel) -> InputFacts:
     """Return what the plan proves about the inputs of a model."""
     keys: set[frozenset[ColumnOf]] = set()
     never_null: set[ColumnOf] = set()
@@ -44,7 +44,7 @@ def reading_of(draft: Draft, model: DraftModel) -> Reading:
         if isinstance(cte.this, exp.Select):
             handed_on = list(_handed_on(cte.this, never_null))
             never_null.update((cte.alias, column) for column in handed_on)
-    return Reading(frozenset(keys), frozenset(never_null))
+    return InputFacts(frozenset(keys), frozenset(never_null))
 
 
 def _always_in_grain(draft: Draft, model: DraftModel) -> list[str]:
@@ -110,12 +110,14 @@ def _is_nothing(node: exp.Expr) -> bool:
     return isinstance(node, exp.Cast) and isinstance(node.this, exp.Null)
 
 
-def makes_no_difference(operator: str, node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
+def makes_no_difference(
+    operator: str, node: exp.Expr, changed: exp.Expr, reading: InputFacts
+) -> bool:
     rule = _NO_DIFFERENCE.get(operator)
     return rule is not None and rule(node, changed, reading)
 
 
-def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
+def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
     """Rows that only name groups count nothing, however often they are there."""
     if not isinstance(node, exp.Select):
         return False
@@ -126,7 +128,7 @@ def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
     return any(_is_nothing(output.unalias()) for one in selects for output in one.expressions)
 
 
-def _condition_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
+def _condition_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
     """Say that a column with a value needs no test, nor one whose value is NULL with it."""
     tested = node.this if isinstance(node, exp.Not) else None
     is_presence = isinstance(tested, exp.Is) and isinstance(tested.this, exp.Column)
@@ -143,12 +145,12 @@ def _guards_columns(node: exp.Expr) -> bool:
     return bool(value.find(exp.Column)) and not value.find(exp.Coalesce, exp.Case)
 
 
-def _value_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
+def _value_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
     test = node.parent
     return isinstance(test, exp.Is) and test.parent is not None and _guards_columns(test.parent)
 
 
-def _bound_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
+def _bound_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
     """NULL keys don't meet where one side has none, and what has a value differs from another."""
     if isinstance(changed, exp.NEQ):
         return _has_value(node.this, reading.never_null)
@@ -158,7 +160,7 @@ def _bound_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bo
     return any(side in reading.never_null for side in sides)
 
 
-def _alternative_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
+def _alternative_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
     """A column with a value is not NULL, so that nothing is lost without that alternative."""
     dropped = [side for side in (node.this, node.expression) if side != changed]
     tested = dropped[0].unnest() if len(dropped) == 1 else None
@@ -167,12 +169,12 @@ def _alternative_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading)
     return _has_value(tested.this, reading.never_null)
 
 
-def _guard_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
+def _guard_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
     """Say that a column with a value needs none in its place."""
     return isinstance(node, exp.Coalesce) and _has_value(node.this, reading.never_null)
 
 
-def _figure_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> bool:
+def _figure_makes_none(node: exp.Expr, changed: exp.Expr, reading: InputFacts) -> bool:
     """Keys of rows that no join repeats differ anyway."""
     select = node.find_ancestor(exp.Select)
     if not isinstance(node, exp.Count) or select is None:
@@ -186,7 +188,7 @@ def _figure_makes_none(node: exp.Expr, changed: exp.Expr, reading: Reading) -> b
     return _holds_a_key(counted, reading)
 
 
-def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
+def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: InputFacts) -> bool:
     around = node.find_ancestor(exp.Select)
     if around is None:
         return False
@@ -194,7 +196,7 @@ def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: Reading) -> bool:
     return around.args.get("distinct") is not None or limit is not None
 
 
-def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
+def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
     """Ranks differ from numbers only where there are ties."""
     window = node.parent
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
@@ -219,7 +221,7 @@ def _columns_of_window(window: exp.Window) -> set[str]:
     return columns
 
 
-def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: Reading) -> bool:
+def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: InputFacts) -> bool:
     """A row that is looked up by its key and not used may be any row."""
     join = node.find_ancestor(exp.Join)
     if join is None or join.side != "LEFT" or not isinstance(node, exp.Column):
@@ -240,11 +242,11 @@ def _columns_of(node: exp.Expr, table: str) -> list[ColumnOf]:
     return [(one.table, one.name) for one in node.find_all(exp.Column) if one.table == table]
 
 
-def _holds_a_key(columns: set[ColumnOf], reading: Reading) -> bool:
+def _holds_a_key(columns: set[ColumnOf], reading: InputFacts) -> bool:
     return any(key and key <= columns for key in reading.keys)
 
 
-_NO_DIFFERENCE: dict[str, Callable[[exp.Expr, exp.Expr, Reading], bool]] = {
+_NO_DIFFERENCE: dict[str, Callable[[exp.Expr, exp.Expr, InputFacts], bool]] = {
     "distinct": _distinct_makes_none,
     "condition": _condition_makes_none,
     "value": _value_makes_none,

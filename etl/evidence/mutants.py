@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from etl.evidence.equivalent_mutants import RANKS, Reading, makes_no_difference, reading_of
+from etl.evidence.equivalent_mutants import RANKS, InputFacts, makes_no_difference, reading_of
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.sql_trees import column, identifier
@@ -51,7 +51,7 @@ def _types(draft: Draft, model: DraftModel) -> Types:
     return types
 
 
-def _mutants(model: DraftModel, types: Types, reading: Reading) -> Iterator[Mutant]:
+def _mutants(model: DraftModel, types: Types, reading: InputFacts) -> Iterator[Mutant]:
     original = exp.Subquery(this=model.select.copy())
     for place, node in enumerate(original.walk()):
         for operator, changes in _OPERATORS.items():
