@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +57,7 @@ from common.errors import CituError
 from common.meanings import Report
 from common.ports import Database, Definitions, UrlSource
 from common.values import Catalog, Turn
+from databases.catalog.view_sources import ViewSources
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
 from databases.options import database_options, listed
@@ -265,7 +265,7 @@ def bootstrap(settings: Settings) -> Services:
         ),
         lineage=LineageService(
             adapters.database_of,
-            partial(adapters.datasources.view_sources, DEFAULT),
+            adapters.views_of,
             adapters.reports,
         ),
         tools=adapters.tools,
@@ -368,6 +368,7 @@ class _Adapters:
                 self.rules.is_complete,
                 learns=settings.learning,
             ),
+            self.views_of,
             self.analyst,
             settings.export_max_rows,
             groups_of(settings.tool_groups),
@@ -385,6 +386,10 @@ class _Adapters:
     def database_of(self, actor: Actor) -> Database:
         """Open the datasource with the actor's rights, unaudited, for catalogue and checks."""
         return self.datasources.open(DEFAULT, actor)
+
+    async def views_of(self, actor: Actor) -> Sequence[ViewSources]:
+        """Return the views of the datasource that the actor may see."""
+        return await self.datasources.view_sources(DEFAULT, actor)
 
     def definitions(self) -> Definitions:
         """Return what is known of the datasource for every user; callers are shown none of it."""

@@ -11,11 +11,18 @@ from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.actor import Actor
+from common.learning import Example
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.safe_text import identifier, one_line
-from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
+from knowledge.tables.schema_search import (
+    RANKING,
+    RANKING_WITHOUT_VALUES,
+    SchemaSearch,
+    TableMatch,
+)
 from knowledge.tables.schema_service import ExamplesFor, table_named
 from knowledge.tables.table_vectors import Nearest
 from knowledge.values.personal_data import open_values
@@ -86,10 +93,29 @@ class SchemaReader:
             actor: whose examples count too; None: nobody's.
         """
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near = await self._nearest(catalog, words) if self._nearest else ()
-        examples = await self._examples(words, actor) if self._examples and actor else ()
+        near, examples = await self._alike(words, catalog, actor)
         tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
         return [catalog.by_key[table.key] for table in tables]
+
+    async def matches(
+        self, words: str, most: int, catalog: Catalog, actor: Actor
+    ) -> list[TableMatch]:
+        """The same tables with the reasons, which take longer to find."""
+        search = SchemaSearch(await self._ranking.ready(catalog))
+        near, examples = await self._alike(words, catalog, actor)
+        return await asyncio.to_thread(search.matches, words[:_MOST_WORDS], most, near, examples)
+
+    async def _alike(
+        self, words: str, catalog: Catalog, actor: Actor | None
+    ) -> tuple[Sequence[TableKey], Sequence[Example]]:
+        """The tables that mean what the words mean, and examples of such questions."""
+        near: Sequence[TableKey] = ()
+        if self._nearest is not None:
+            near = await self._nearest(catalog, words)
+        examples: Sequence[Example] = ()
+        if self._examples is not None and actor is not None:
+            examples = await self._examples(words, actor)
+        return near, examples
 
 
 def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[DescribeTable]]:

@@ -2,7 +2,7 @@
 
 from agent.flows.etl.context import EtlRuntime
 from agent.flows.etl.draft_making import binding_of
-from agent.flows.etl.known_tables import known_tables
+from etl.assets.known_tables import known_tables
 from agent.flows.etl.state import EtlState, EtlUpdate
 from common.values import Catalog, Table
 from etl.schemas.requirement import UserIntent
