@@ -16,8 +16,10 @@ from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
-from agent.flows.etl.context import EtlContext
+from agent.flows.etl.context import EtlContext, EtlRoles
 from agent.flows.etl.etl_flow import EtlFlow
+from agent.flows.etl.role_model import RoleModel
+from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
 from agent.flows.tool_loop.loop_flow import LoopFlow
@@ -47,7 +49,7 @@ from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
 from agent.tools.tool_context import ToolAgentContext
 from agent.tools.tool_groups import groups_of
-from agent.tools.tool_limits import ToolLimits
+from agent.tools.tool_limits import Spent, ToolLimits
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from app_config import Settings
@@ -80,6 +82,7 @@ from store import Retention, Store
 from store.journal import Journal
 from store.open_store import open_store
 
+_CALLS_PER_REPLY = 2  # tools that roles of transformations call, on average
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
@@ -318,6 +321,9 @@ class _Adapters:
             reuses=settings.reuse_examples,
         )
         self.examples = self._experience.examples
+        self._reader = SchemaReader(
+            samples=settings.schema_samples, nearest=self.nearest, examples=self.examples
+        )
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools,
@@ -327,6 +333,7 @@ class _Adapters:
             observer=self.extensions.observer,
         )
         self._limits = _limits(settings)
+        self._etl_limits = _etl_limits(settings)
         self._time_zone = settings.etl_time_zone
         self._most_rows = settings.max_rows
         self._scratch = ScratchDatabase(
@@ -356,9 +363,7 @@ class _Adapters:
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
-            SchemaReader(
-                samples=settings.schema_samples, nearest=self.nearest, examples=self.examples
-            ),
+            self._reader,
             self._values,
             Memory(
                 self.store.learned,
@@ -439,10 +444,7 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question, write)
-        added: dict[str, str] = {}
-        for enrich in self.extensions.enrichers:
-            added |= enrich(question)
-        occasion = replace(_occasion(question), metadata=added)
+        occasion = self._enriched(question, _occasion(question))
         return ToolAgentContext(
             ToolSession(question, occasion, self.model, self._limits),
             self.tools,
@@ -467,7 +469,27 @@ class _Adapters:
             self._time_zone,
             self._most_rows,
             write,
+            self._roles_of(question, occasion, write),
         )
+
+    def _roles_of(self, question: Question, occasion: Occasion, write: Write) -> EtlRoles | None:
+        """Return the model behind the roles of a transformation; None when there is none."""
+        model, thinking = self.model, self._thinking
+        if model is None or thinking is None:
+            return None
+        enriched = self._enriched(question, occasion)
+
+        def session_of(spent: Spent) -> ToolSession:
+            return ToolSession(question, enriched, model, self._etl_limits, spent=spent)
+
+        prompts = RolePrompts(thinking.parts, self._reader, self._recollection_of(question.actor))
+        return EtlRoles(RoleModel(session_of, self.tools, write), prompts)
+
+    def _enriched(self, question: Question, occasion: Occasion) -> Occasion:
+        added: dict[str, str] = {}
+        for enrich in self.extensions.enrichers:
+            added |= enrich(question)
+        return replace(occasion, metadata=added)
 
     async def warm(self) -> None:
         """Prepare what the first question would wait for; ignore failures, which it reports."""
@@ -529,6 +551,15 @@ def _limits(settings: Settings) -> ToolLimits:
         settings.agent_tool_calls,
         settings.agent_tokens,
         settings.agent_timeout_s,
+    )
+
+
+def _etl_limits(settings: Settings) -> ToolLimits:
+    return ToolLimits(
+        settings.etl_model_calls,
+        _CALLS_PER_REPLY * settings.etl_model_calls,
+        settings.agent_tokens,
+        settings.etl_timeout_s / 2,  # so that the rules have time to do the rest
     )
 
 

@@ -22,9 +22,7 @@ _CONFIDENCES: Mapping[Trust, float] = {"certified": 0.95, "reviewed": 0.9, "pers
 class SearchReferenceSql(Arguments):
     """The arguments of `search_reference_sql`."""
 
-    query: str = Field(
-        min_length=1, max_length=MAX_QUESTION_CHARS, description="The request."
-    )
+    query: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS, description="The request.")
     source_tables: list[str] | None = Field(
         default=None,
         max_length=MOST_ENTRIES,

@@ -77,8 +77,11 @@ class UnitProof:
         self._worlds: list[_BuiltWorld] = []
         self._types: set[str] = set()
 
-    async def build_worlds(self) -> None:
+    async def build_worlds(self, given: Iterable[World] = ()) -> None:
         """Build the first worlds.
+
+        Args:
+            given: further ones, whose tests are kept whatever they catch.
 
         Raises:
             InvalidSql: PostgreSQL refused a model.
@@ -89,6 +92,10 @@ class UnitProof:
         worlds = [*self._maker.variants(), *self._maker.bounds(), *mixed]
         for world in worlds:
             await self._enter(world)
+        for world in given:
+            entered = await self._enter(world)
+            if entered is not None:
+                entered.has_caught = True
 
     async def _enter(self, world: World) -> _BuiltWorld | None:
         """Build a world; None for one that no rows are meant of."""

@@ -711,7 +711,9 @@ def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(
         0.9,
         "reviewed",
     )
-    assert "Oslo" not in bob.call("search_reference_sql", {**wanted, "source_tables": ["wide"]}).text
+    assert (
+        "Oslo" not in bob.call("search_reference_sql", {**wanted, "source_tables": ["wide"]}).text
+    )
     run(learned.delete(DEFAULT, kept.example_id, None), timeout_s=9)
 
 

@@ -38,11 +38,23 @@ def body_of(state: EtlState, preview: Json | None) -> Json:
         "clarifications": state.get("clarifications", []),
         "preview": preview,
         "artefact": state.get("artefact"),
-        "generation_method": "rules",
+        "generation_method": _method(state),
         "feedback": state.get("feedback"),
         "learned": state.get("learned"),
-        "usage": dict(vars(Usage())),
+        "usage": state.get("usage", dict(vars(Usage()))),
     }
+
+
+def _method(state: EtlState) -> str:
+    """Return who made what counts: the rules, a model, or both; sources are the rules' anyhow."""
+    sources = {
+        node["name"] for node in state.get("plan", {}).get("nodes", []) if node["layer"] == "ODS"
+    }
+    methods = {code["method"] for code in state.get("code", []) if code["node"] not in sources}
+    methods.discard("user")
+    if state.get("plan_method") == "llm" or state.get("analysis", {}).get("method") == "llm":
+        methods.add("llm")
+    return "mixed" if len(methods) > 1 else "".join(methods) or "rules"
 
 
 def response_of(state: EtlState) -> str:

@@ -47,12 +47,14 @@ class EtlUpdate(EtlPath, total=False):
         analysis: an `AnalysisResult`.
         clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
+        plan_method: who made the plan, `rules` or `llm`.
         code: `{node, sql, method, attempts}`, in topological order.
         tests: a `TestReport`.
         artefact: as the answer has it.
         feedback: a `DraftFeedback`.
         learned: `{example, lesson}`.
         attempts: `{clarify, review, repair: {node: n}, modified}`.
+        usage: of the model, by the whole run.
         status: set when it is known how the run ends.
         answer: the body of the answer.
     """
@@ -61,6 +63,7 @@ class EtlUpdate(EtlPath, total=False):
     analysis: Json
     clarifications: list[Json]
     plan: Json
+    plan_method: str
     review: Json
     code: list[Json]
     tests: Json
@@ -69,6 +72,7 @@ class EtlUpdate(EtlPath, total=False):
     learned: Json
     attempts: Json
     warnings: Annotated[list[str], operator.add]
+    usage: Json
     status: str
     answer: Json
 

@@ -33,6 +33,8 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
 
 
 def _changed(code: Json, changed: Mapping[str, str]) -> Json:
+    """Return the code with what the user changed, and what stood there before."""
+    before = {name: value for name, value in code.items() if name != "before"}
     if code["node"] not in changed:
-        return code
-    return {**code, "sql": changed[code["node"]], "method": "user"}
+        return before
+    return {**before, "sql": changed[code["node"]], "method": "user", "before": before}

@@ -1,15 +1,26 @@
 """Builds the draft from samples, tests it, and keeps what was made as files."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import bound_intent, code_of, draft_of
-from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
+from agent.flows.etl.draft_making import bound_intent, draft_of, rules_draft
+from agent.flows.etl.etl_texts import NOT_COMPARABLE, REFUSED, SQL_NOT_TAKEN, UNPROVEN, WAITING
+from agent.flows.etl.roles.tester_role import cases_of
+from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
+from agent.flows.etl.rules_instead import rules_instead
 from agent.flows.etl.state import EtlState, EtlUpdate
-from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected
+from common.errors import (
+    CituError,
+    DatabaseUnavailable,
+    InvalidSql,
+    QueryTimeout,
+    StatementRejected,
+)
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
@@ -19,42 +30,87 @@ from etl.planning.draft_model import Draft
 from etl.schemas.evidence import TestReport
 from etl.scratch.source_sampling import Samples, sample
 
+_SQL_MISTAKES = "42"  # SQLSTATEs about names, types and syntax
 _STATUS = {"passed": "proven", "failed": "failed", "not_run": "unproven"}
 
 
 async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the evidence, the files, and what the draft is worth."""
+    """Return the evidence, the files, and what the draft is worth.
+
+    What a model has made and failed its tests goes back to the developer, without files.
+    """
     context = runtime.context
     bound = await bound_intent(state, context)
+    refusal = await _no_scratch(context)
+    update: EtlUpdate = {"execution_path": []}
+    if refusal is not None and has_model_work(state):
+        update = await rules_instead(state, context)
+        state = cast(EtlState, {**state, **update})
+        _not_compared(context)
     try:
         draft = await draft_of(state, context)
     except StatementRejected as exc:
         return await _refused(exc, state, context)
-    proof = await _proof(draft, bound, state, context)
-    artefact = await keep_files(draft, bound, proof, state, context)
+    if refusal is None:
+        proof = await _proof(draft, bound, state, context)
+    else:
+        proof = _not_built(draft, bound, refusal)
+    report: EtlUpdate = {
+        **update,
+        "tests": proof.report.model_dump(mode="json", by_alias=True),
+        "status": _STATUS[proof.report.status],
+        "execution_path": ["tester_agent"],
+    }
+    context.memory.failure = _told(proof.failure)
+    if after_tests(cast(EtlState, {**state, **report})) == "repair":
+        return context.with_use(report, state)
+    report["artefact"] = await keep_files(draft, bound, proof, state, context)
+    report["warnings"] = _warnings(proof, state)
+    return context.with_use(report, state)
+
+
+def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
     if proof.failure is not None:
         warnings.append(proof.failure.message(state["lang"]))
-    return {
-        "tests": proof.report.model_dump(mode="json", by_alias=True),
-        "artefact": artefact,
-        "status": _STATUS[proof.report.status],
-        "warnings": warnings,
-        "execution_path": ["tester_agent"],
-    }
+    return warnings
+
+
+def _told(failure: InvalidSql | None) -> str:
+    """Return what a model may be told of a failed build: of mistakes in SQL, never of values."""
+    if failure is None or failure.sqlstate is None:
+        return ""
+    is_about_sql = failure.sqlstate.startswith(_SQL_MISTAKES)
+    return failure.text.en if is_about_sql else f"PostgreSQL's error {failure.sqlstate}"
+
+
+def _not_compared(context: EtlContext) -> None:
+    if context.roles is not None:
+        zh, en = NOT_COMPARABLE.zh, NOT_COMPARABLE.en
+        text = Text(SQL_NOT_TAKEN.zh.format(zh), SQL_NOT_TAKEN.en.format(en))
+        context.roles.model.warn(text)
 
 
 async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
     """Return the state to what was proven before the user changed the SQL."""
-    before = await draft_of(cast(EtlState, {**state, "code": []}), context)
     reason = error.text
     refused = Text(REFUSED.zh.format(reason.zh), REFUSED.en.format(reason.en))
-    return {
-        "code": code_of(before),
+    update: EtlUpdate = {
+        "code": [code.get("before", code) for code in state["code"]],
         "tests": state["tests"],
         "warnings": [refused.to(state["lang"])],
         "execution_path": ["tester_agent"],
     }
+    return context.with_use(update, state)
+
+
+async def _no_scratch(context: EtlContext) -> DatabaseUnavailable | None:
+    """Return why nothing can be built; None: it can."""
+    try:
+        await asyncio.to_thread(context.scratch.check)
+    except DatabaseUnavailable as exc:
+        return exc
+    return None
 
 
 async def _proof(
@@ -62,18 +118,19 @@ async def _proof(
 ) -> DraftProof:
     """Return the evidence; without a database to build in, the tests that would be run."""
     given = state["options"]
-    attempt = state.get("attempts", {}).get("modified", 0)
+    attempt = state["execution_path"].count("tester_agent")
+    reference = await rules_draft(state, context)
+    is_compared = has_model_work(state) and not has_user_work(state)
+    worlds = await cases_of(state, context)
     options = ProofOptions(
         name=f"{context.question.run_id}/{context.memory.leg}/{attempt}",
         mutants=given.get("mutants", True),
         preview_rows=context.most_rows,
         waits=lambda: context.write(WAITING.to(state["lang"])),
+        worlds=worlds,
+        reference=reference if is_compared else None,
     )
-    try:
-        await asyncio.to_thread(context.scratch.check)
-    except DatabaseUnavailable as exc:
-        return _not_built(draft, bound, exc)
-    samples = await _samples(draft, bound, given.get("sample_rows"), context)
+    samples = await _samples((draft, reference), bound, given.get("sample_rows"), context)
     try:
         return await prove(draft, bound, context.scratch, samples, options)
     except DatabaseUnavailable as exc:
@@ -84,13 +141,16 @@ async def _proof(
 
 
 async def _samples(
-    draft: Draft, bound: BoundIntent, most_rows: int | None, context: EtlContext
+    drafts: Sequence[Draft], bound: BoundIntent, most_rows: int | None, context: EtlContext
 ) -> Samples:
-    """Read the columns that the draft reads, as the caller may see them."""
-    needed = columns_read(draft, bound)
+    """Read the columns that the drafts read, as the caller may see them."""
+    needed: defaultdict[TableKey, dict[str, None]] = defaultdict(dict)
+    for draft in drafts:
+        for key, names in columns_read(draft, bound).items():
+            needed[key].update(dict.fromkeys(names))
 
     def columns_of(table: Table) -> Sequence[str]:
-        return needed.get(table.key, table.primary_key)
+        return list(needed[table.key]) or table.primary_key
 
     limit = most_rows or context.scratch.options.sample_rows
     return await sample(context.database, bound, limit, columns_of)
