@@ -1,4 +1,4 @@
-"""A scripted model for the roles of transformations: what it hands in, by the tool it is offered."""
+"""A scripted model for the roles of transformations: what it hands in by the tool it is offered."""
 
 import json
 from collections.abc import Callable, Mapping
