@@ -60,7 +60,7 @@ class QualityRules(Arguments):
 
 
 def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
-    """Return the tool."""
+    """Return the tool that finds tables, views and metrics."""
 
     async def run(context: ToolContext, arguments: SearchAssets) -> ToolResult:
         catalog = await context.database.catalog()
@@ -84,7 +84,7 @@ def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
 
 
 def join_hints_tool() -> Tool[JoinHints]:
-    """Return the tool."""
+    """Return the tool that tells how tables may be joined."""
 
     async def run(context: ToolContext, arguments: JoinHints) -> ToolResult:
         catalog = await context.database.catalog()
@@ -108,7 +108,7 @@ def join_hints_tool() -> Tool[JoinHints]:
 
 
 def quality_rules_tool(*, samples: bool) -> Tool[QualityRules]:
-    """Return the tool.
+    """Return the tool that tells which rules a table's values keep.
 
     Args:
         samples: whether a model may be told stored values.

@@ -41,7 +41,7 @@ class TableLineageArguments(Arguments):
 
 
 def lineage_tool(views_of: ViewsOf) -> Tool[TableLineageArguments]:
-    """Return the tool."""
+    """Return the tool that follows tables and columns through views."""
 
     async def run(context: ToolContext, arguments: TableLineageArguments) -> ToolResult:
         catalog = await context.database.catalog()

@@ -42,7 +42,7 @@ class SearchReferenceSql(Arguments):
 
 
 def reference_tool(memory: Memory) -> Tool[SearchReferenceSql]:
-    """Return the tool."""
+    """Return the tool that finds proven SQL."""
 
     async def run(context: ToolContext, arguments: SearchReferenceSql) -> ToolResult:
         catalog = await context.database.catalog()

@@ -49,6 +49,8 @@ def _node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) ->
     is_named = _MODEL_NAME.fullmatch(node.name) and node.name.startswith(prefix)
     if not is_target and not is_named:
         yield f"{node.name[:MOST_NAME_BYTES]!r} is no name for a node of the layer {node.layer}."
+    if not is_target and node.materialization == "incremental":
+        yield f"{node.name} is a view or a table: only the target may be incremental."
     if not node.inputs:
         yield f"{node.name} reads nothing."
     for name in node.inputs:

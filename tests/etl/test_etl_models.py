@@ -226,7 +226,8 @@ DAYS = {
     ),
     TARGET: (
         "SELECT CAST(date_trunc('month', ordered_on) AS date) AS month, sum(total) AS sales "
-        "FROM dwd_days GROUP BY 1"
+        "FROM dwd_days WHERE ordered_on IS NOT NULL GROUP BY 1 "
+        "UNION ALL SELECT NULL, sum(total) FROM dwd_days WHERE ordered_on IS NULL"
     ),
 }
 
@@ -322,7 +323,9 @@ def test_words_that_rules_cannot_read_are_read_by_the_model(ask: Ask, model: Ope
     assert "passphrase" not in json.dumps([one.params for one in model.requests])
 
 
-def test_what_the_model_asks_is_asked_and_decides(ask: Ask) -> None:
+def test_what_the_model_asks_is_asked_and_decides(
+    ask: Ask, askings: Callable[..., Asking], model: OpenAiServer
+) -> None:
     choices = [{"value": f"orders.{name}", "label": name} for name in ("ordered_on", "paid_at")]
     asked = {"kind": "date_column", "prompt": "By which date?", "choices": choices}
     pointless = {"kind": "measure", "prompt": "Which?", "choices": choices[:1]}
@@ -340,6 +343,19 @@ def test_what_the_model_asks_is_asked_and_decides(ask: Ask) -> None:
         ["orders.ordered_on", "orders.paid_at"],
     )
     assert "Void orders count." in [one["text"] for one in answer["assumptions"]]
+    asking = askings(model)
+    model.requests.clear()
+    body = {**UNREAD, "options": {**OPTIONS, "interactive": True}}
+    waiting = asking.sync(body)[1]["data"]
+    run = f"/api/v0/runs/{waiting['run_id']}"
+    chosen = {"interrupt_id": waiting["interrupt_id"], "answer": {question["id"]: "orders.paid_at"}}
+    asking.client.post(f"{run}/resume", json=chosen)
+    *_, last = frames(asking.client.get(f"{run}/events", buffered=True).text)
+    decided = last["data"]
+    assert (decided["status"], len(decided["clarifications"])) == ("proven", 1)
+    # Paid in February, in March and never.
+    assert rows(decided) == [["2026-02-01", 10.5], ["2026-03-01", None], [None, 25]]
+    assert decided["usage"]["llm_calls"] == len(model.requests)
 
 
 def test_joins_that_nobody_declared_are_not_taken_from_a_model(ask: Ask) -> None:

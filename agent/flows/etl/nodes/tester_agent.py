@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
@@ -41,20 +42,17 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """
     context = runtime.context
     bound = await bound_intent(state, context)
-    refusal = await _no_scratch(context)
-    update: EtlUpdate = {"execution_path": []}
-    if refusal is not None and has_model_work(state):
-        update = await rules_instead(state, context)
-        state = cast(EtlState, {**state, **update})
-        _not_compared(context)
     try:
         draft = await draft_of(state, context)
     except StatementRejected as exc:
         return await _refused(exc, state, context)
-    if refusal is None:
-        proof = await _proof(draft, bound, state, context)
-    else:
-        proof = _not_built(draft, bound, refusal)
+    proof = await _proof(draft, bound, state, context)
+    update: EtlUpdate = {"execution_path": []}
+    if proof.report.status == "not_run" and has_model_work(state):
+        update = await rules_instead(state, context)
+        draft = await rules_draft(state, context)
+        proof = replace(proof, tests=make_tests(draft, bound))
+        _not_compared(context)
     report: EtlUpdate = {
         **update,
         "tests": proof.report.model_dump(mode="json", by_alias=True),
@@ -104,19 +102,14 @@ async def _refused(error: StatementRejected, state: EtlState, context: EtlContex
     return context.with_use(update, state)
 
 
-async def _no_scratch(context: EtlContext) -> DatabaseUnavailable | None:
-    """Return why nothing can be built; None: it can."""
-    try:
-        await asyncio.to_thread(context.scratch.check)
-    except DatabaseUnavailable as exc:
-        return exc
-    return None
-
-
 async def _proof(
     draft: Draft, bound: BoundIntent, state: EtlState, context: EtlContext
 ) -> DraftProof:
     """Return the evidence; without a database to build in, the tests that would be run."""
+    try:
+        await asyncio.to_thread(context.scratch.check)
+    except DatabaseUnavailable as exc:
+        return _not_built(draft, bound, exc)
     given = state["options"]
     attempt = state["execution_path"].count("tester_agent")
     reference = await rules_draft(state, context)

@@ -66,7 +66,7 @@ class AskedAmbiguity(Arguments):
 
 
 class StatedAssumption(Arguments):
-    """What the model took for granted."""
+    """Something that the model took for granted."""
 
     id: str | None = None
     text: str

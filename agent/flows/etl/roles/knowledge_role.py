@@ -34,7 +34,7 @@ class SubmitKnowledge(Arguments):
 
 
 class Retrieval:
-    """What a model has found: tables that the caller may see, and gaps."""
+    """The findings of a model: tables that the caller may see, and gaps."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

@@ -16,7 +16,7 @@ _MOST_ISSUES = 20
 
 
 class FoundIssue(Arguments):
-    """What the model found at a node."""
+    """An issue that the model found at a node."""
 
     code: ReviewCode
     severity: Severity
