@@ -3,7 +3,7 @@ they may be joined, and which rules their values keep.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -11,15 +11,21 @@ from pydantic import Field
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.actor import Actor
 from common.text import Text
 from common.values import Catalog, Table
+from databases.catalog.view_sources import ViewSources
 from etl.assets.join_hints import join_hints
 from etl.assets.quality_rules import quality_rules
 from etl.assets.table_layers import layer_of, short_name
 from etl.binding.join_links import JOIN_LINKS
+from etl.lineage.view_joins import view_joins
 from knowledge.language.terms import terms_with_roots
 from knowledge.tables.schema_search import LinkReason, TableMatch, WordReason
 from knowledge.tables.schema_service import table_named
+
+ViewsOf = Callable[[Actor], Awaitable[Sequence[ViewSources]]]
+"""Gives the views that an actor may see."""
 
 MOST_ENTRIES = 20
 _BY_DEFAULT = 8
@@ -83,14 +89,16 @@ def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
     )
 
 
-def join_hints_tool() -> Tool[JoinHints]:
+def join_hints_tool(views_of: ViewsOf) -> Tool[JoinHints]:
     """Return the tool that tells how tables may be joined."""
 
     async def run(context: ToolContext, arguments: JoinHints) -> ToolResult:
         catalog = await context.database.catalog()
         tables = tables_of(arguments.tables, catalog)
         await JOIN_LINKS.ready(catalog)
-        hints = await asyncio.to_thread(join_hints, tables, catalog)
+        views = await views_of(context.question.actor)
+        joins = await asyncio.to_thread(view_joins, views, catalog)
+        hints = await asyncio.to_thread(join_hints, tables, catalog, joins)
         entries = [hint.model_dump(mode="json") for hint in hints]
         told = told_entries(entries, "Nothing is known of joins between these tables.")
         count = len(hints)

@@ -1,24 +1,18 @@
 """`get_table_lineage`: which views a table or column goes into, and what it is made of."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import Field
 
-from agent.tools.asset_tools import MOST_ENTRIES
+from agent.tools.asset_tools import MOST_ENTRIES, ViewsOf
 from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
-from common.actor import Actor
 from common.errors import NotFound
 from common.text import Text
-from databases.catalog.view_sources import ViewSources
 from etl.lineage.lineage_graph import Direction, part_of
 from etl.lineage.view_lineage import qualified, view_lineage
 from knowledge.language.safe_text import one_line
 from knowledge.tables.schema_service import table_named
-
-ViewsOf = Callable[[Actor], Awaitable[Sequence[ViewSources]]]
-"""Gives the views that an actor may see."""
 
 _DEEPEST = 10
 _BY_DEFAULT = 3

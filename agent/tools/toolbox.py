@@ -4,10 +4,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.analysis.analysing import Analyst
-from agent.tools.asset_tools import join_hints_tool, quality_rules_tool, search_assets_tool
+from agent.tools.asset_tools import (
+    ViewsOf,
+    join_hints_tool,
+    quality_rules_tool,
+    search_assets_tool,
+)
 from agent.tools.chart_tool import chart_tool
 from agent.tools.export_tool import export_tool
-from agent.tools.lineage_tool import ViewsOf, lineage_tool
+from agent.tools.lineage_tool import lineage_tool
 from agent.tools.memory_tools import Memory, save_memory_tool, search_memory_tool
 from agent.tools.reference_tool import reference_tool
 from agent.tools.run_sql import run_sql_tool
@@ -88,7 +93,7 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
         export_tool(max_rows=services.export_max_rows),
         search_assets_tool(services.schema),
         lineage_tool(services.views_of),
-        join_hints_tool(),
+        join_hints_tool(services.views_of),
         quality_rules_tool(samples=services.schema.samples),
         reference_tool(services.memory),
     )

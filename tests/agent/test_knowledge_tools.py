@@ -18,6 +18,9 @@ CREATE TABLE shop (shop_id int PRIMARY KEY, city text NOT NULL, phone text,
 CREATE TABLE sale (sale_id int PRIMARY KEY, shop_id int REFERENCES shop, sold_on date,
     kind text, amount numeric NOT NULL, margin numeric);
 CREATE TABLE visit (visit_id int PRIMARY KEY, shop_id int, seen_at timestamptz);
+CREATE TABLE pass (pass_id int PRIMARY KEY, at_shop int, serial int);
+CREATE VIEW passes AS
+    SELECT p.serial, s.city FROM pass AS p JOIN shop AS s ON s.shop_id = p.at_shop;
 CREATE TABLE salary (shop_id int REFERENCES shop, pay numeric);
 CREATE VIEW dws_monthly AS
     SELECT date_trunc('month', sold_on) AS month, sum(amount) AS total FROM sale GROUP BY 1;
@@ -86,6 +89,13 @@ def test_declared_joins_are_accepted_and_names_only_suggest(bench: ToolBench) ->
     assert (suggested["origin"], suggested["accepted"]) == ("name", False)
     assert suggested["left_columns"] == ["shop_id"]
     assert suggested["confidence"] < declared["confidence"]
+    (joined,) = entries(bench, "kg_join_hints", tables=["shop", "pass"])
+    assert (joined["left"], joined["left_columns"], joined["right_columns"]) == (
+        "pass",
+        ["at_shop"],
+        ["shop_id"],
+    )
+    assert (joined["origin"], joined["accepted"], joined["cardinality"]) == ("view", True, "n:1")
 
 
 def test_rules_say_where_they_are_from(bench: ToolBench) -> None:
