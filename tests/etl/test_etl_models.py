@@ -43,11 +43,14 @@ Ask = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def askings(
-    make_database: Callable[[str], str], scratch_url: str
-) -> Iterator[Callable[..., Asking]]:
+def database_url(make_database: Callable[[str], str]) -> str:
+    return make_database(SHOP + CLOSED)
+
+
+@pytest.fixture(scope="module")
+def askings(database_url: str, scratch_url: str) -> Iterator[Callable[..., Asking]]:
     settings = Settings(
-        database_url=make_database(SHOP + CLOSED),
+        database_url=database_url,
         scratch_database_url=scratch_url,
         denied_objects="public.vault, public.orders.secret",
         llm_max_retries=0,
@@ -243,6 +246,14 @@ def test_another_plan_counts_when_its_target_is_the_same(ask: Ask) -> None:
         assert methods(answer) == ("proven", "rules")
         assert [node["name"] for node in answer["plan"]["nodes"]][-2:] == [JOINED, TARGET]
         assert rows(answer) == MONTHS
+
+
+def test_what_nothing_can_be_compared_with_is_not_taken(ask: Ask, database_url: str) -> None:
+    script = hands_in(plan=other_plan, sql=by_node(DAYS))
+    answer = ask(script, scratch_database_url=database_url)
+    assert methods(answer) == ("unproven", "rules")
+    assert [node["name"] for node in answer["plan"]["nodes"]][-2:] == [JOINED, TARGET]
+    assert "no database to compare" in " ".join(answer["warnings"])
 
 
 def test_a_review_adds_and_never_decides(ask: Ask) -> None:

@@ -29,6 +29,7 @@ class DraftMemory:
         bindings: by the answers that they were made with.
         drafts: by the plan and the SQL that are not the rules'; "" is the rules' own.
         cases: worlds of a model's test cases.
+        is_too_slow: whether the last build took longer than it may.
         failure: what PostgreSQL said of the SQL that was built last, as a model may be told it.
         leg: names the leg; what a dead worker builds has another name.
     """
@@ -36,6 +37,7 @@ class DraftMemory:
     bindings: dict[str, BindingResult] = field(default_factory=dict)
     drafts: dict[str, Draft] = field(default_factory=dict)
     cases: tuple[World, ...] = ()
+    is_too_slow: bool = False
     failure: str = ""
     leg: str = field(default_factory=lambda: secrets.token_hex(4))
 

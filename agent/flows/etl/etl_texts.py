@@ -67,3 +67,8 @@ CASE_DIFFERS = Text(
     "大模型的测试样例“{}”与需求的含义不一致，没有采用。",
     "The model's test case “{}” disagrees with what the request means; it was not taken.",
 )
+
+
+def filled(text: Text, said: Text) -> Text:
+    """Return the text with what is said in its place."""
+    return Text(text.zh.format(said.zh), text.en.format(said.en))

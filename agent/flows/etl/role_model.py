@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent.flows.etl.etl_texts import MODEL_DOWN, MODEL_GAVE_NOTHING, MODEL_LIMIT
+from agent.flows.etl.etl_texts import MODEL_DOWN, MODEL_GAVE_NOTHING, MODEL_LIMIT, filled
 from agent.flows.etl.state import EtlState, Json
 from agent.progress import Write
 from agent.tools.registry import ToolRegistry
@@ -89,11 +89,11 @@ class RoleModel:
         try:
             await _Attempt(task, session, self._registry, self._write, self._attempts).run()
         except LimitReached as reached:
-            self._leave(_filled(MODEL_LIMIT, reached.text))
+            self._leave(filled(MODEL_LIMIT, reached.text))
         except PromptTooLong as error:
-            self.warn(_filled(MODEL_DOWN, error.text))
+            self.warn(filled(MODEL_DOWN, error.text))
         except LlmUnavailable as error:
-            self._leave(_filled(MODEL_DOWN, error.text))
+            self._leave(filled(MODEL_DOWN, error.text))
         else:
             self._note(task)
         return task.is_done()
@@ -101,7 +101,7 @@ class RoleModel:
     def _note(self, task: RoleTask) -> None:
         if not task.is_done():
             _log.info("the model handed in nothing usable", extra={"role": task.role})
-            self.warn(_filled(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
+            self.warn(filled(MODEL_GAVE_NOTHING, Text(task.role, task.role)))
 
     def warn(self, text: Text) -> None:
         """Have the answer say something; once for each text."""
@@ -218,7 +218,3 @@ class _Attempt:
     @property
     def _turn(self) -> int:
         return len(self._transcript.exchanges)
-
-
-def _filled(text: Text, said: Text) -> Text:
-    return Text(text.zh.format(said.zh), text.en.format(said.en))

@@ -9,7 +9,14 @@ from typing import cast
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
 from agent.flows.etl.draft_making import bound_intent, draft_of, rules_draft
-from agent.flows.etl.etl_texts import NOT_COMPARABLE, REFUSED, SQL_NOT_TAKEN, UNPROVEN, WAITING
+from agent.flows.etl.etl_texts import (
+    NOT_COMPARABLE,
+    REFUSED,
+    SQL_NOT_TAKEN,
+    UNPROVEN,
+    WAITING,
+    filled,
+)
 from agent.flows.etl.roles.tester_role import cases_of
 from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
 from agent.flows.etl.rules_instead import rules_instead
@@ -22,7 +29,6 @@ from common.errors import (
     StatementRejected,
 )
 from common.meanings import TableKey
-from common.text import Text
 from common.values import Table
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
@@ -84,15 +90,12 @@ def _told(failure: InvalidSql | None) -> str:
 
 def _not_compared(context: EtlContext) -> None:
     if context.roles is not None:
-        zh, en = NOT_COMPARABLE.zh, NOT_COMPARABLE.en
-        text = Text(SQL_NOT_TAKEN.zh.format(zh), SQL_NOT_TAKEN.en.format(en))
-        context.roles.model.warn(text)
+        context.roles.model.warn(filled(SQL_NOT_TAKEN, NOT_COMPARABLE))
 
 
 async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
     """Return the state to what was proven before the user changed the SQL."""
-    reason = error.text
-    refused = Text(REFUSED.zh.format(reason.zh), REFUSED.en.format(reason.en))
+    refused = filled(REFUSED, error.text)
     update: EtlUpdate = {
         "code": [code.get("before", code) for code in state["code"]],
         "tests": state["tests"],
@@ -129,6 +132,7 @@ async def _proof(
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
     except QueryTimeout as exc:
+        context.memory.is_too_slow = True
         report = TestReport(status="failed")
         return DraftProof(report, make_tests(draft, bound), warnings=(exc.text,))
 
@@ -150,5 +154,5 @@ async def _samples(
 
 
 def _not_built(draft: Draft, bound: BoundIntent, error: CituError) -> DraftProof:
-    reason = Text(UNPROVEN.zh.format(error.text.zh), UNPROVEN.en.format(error.text.en))
+    reason = filled(UNPROVEN, error.text)
     return DraftProof(TestReport(status="not_run"), make_tests(draft, bound), warnings=(reason,))

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import answers_of, binding_of, binding_options
-from agent.flows.etl.etl_texts import READ_BY_MODEL, READ_OTHERWISE
+from agent.flows.etl.etl_texts import READ_BY_MODEL, READ_OTHERWISE, filled
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.handing_in import MOST_LINE, JsonObject, hand_in_tool, wrong
 from agent.flows.etl.state import EtlState
@@ -141,16 +141,18 @@ async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
     is_final = any(one.kind in _FINAL for one in own.analysis.impossible)
     if context.roles is None or state["given_intent"] is not None or is_final:
         return own.analysis
+    is_read_by_rules = own.analysis.intent is not None and not own.analysis.impossible
+    if is_read_by_rules and "clarifications" in state:
+        return own.analysis  # the model has read the same words before
     reading = await _read(state, context)
     if reading.result is None:
         return own.analysis
-    is_read_by_rules = own.analysis.intent is not None and not own.analysis.impossible
     if not is_read_by_rules:
         return _by_model(reading, state)
     is_other = _is_other(own, reading.result)
     if is_other and reading.intent is not None:
         said = one_line(_steps(reading.intent), MOST_LINE)
-        context.roles.model.warn(_with(READ_OTHERWISE, said))
+        context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
     return own.analysis
 
 
@@ -195,7 +197,9 @@ def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
     found = reading.result.analysis
     kinds = {one.kind for one in found.ambiguities}
     further = [one for one in reading.ambiguities if one.kind not in kinds]
-    texts = [_with(READ_BY_MODEL, _steps(reading.intent)).to(state["lang"]), *reading.assumptions]
+    steps = _steps(reading.intent)
+    read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
+    texts = [read_by_model, *reading.assumptions]
     return AnalysisResult(
         intent=reading.intent,
         ambiguities=[*found.ambiguities, *further],
@@ -236,7 +240,3 @@ def _steps(intent: UserIntent) -> str:
         parameters = json.dumps(operation.parameters, ensure_ascii=False)
         said.append(one_line(f"{operation.order}. {operation.action} {parameters}", _MOST_STEP))
     return " ".join(said)
-
-
-def _with(text: Text, said: str) -> Text:
-    return Text(text.zh.format(said), text.en.format(said))

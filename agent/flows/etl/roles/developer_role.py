@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import bound_intent, rules_draft, sql_of
-from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN
+from agent.flows.etl.etl_texts import PLAN_NOT_TAKEN, SQL_NOT_TAKEN, TRIED_OFTEN, filled
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.handing_in import hand_in_tool, wrong
 from agent.flows.etl.rules_instead import rules_instead
@@ -107,14 +107,15 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
     attempts = max((int(code["attempts"]) for code in earlier), default=0)
     is_repair = "tests" in state
     written: Mapping[str, str] = {}
-    if attempts < MOST_REPAIRS:
+    if attempts < MOST_REPAIRS and not context.memory.is_too_slow:
         written = await _written(plan, rules, state, context)
     if is_repair and not written:
-        _warn(context, SQL_NOT_TAKEN, max(attempts, 1))
+        said = Text(str(attempts), str(attempts))
+        _warn(context, filled(SQL_NOT_TAKEN, filled(TRIED_OFTEN, said)))
         return await rules_instead(state, context)
     together = {**before, **written}
     if set(unwritten(plan, rules)) - set(together):
-        _warn(context, PLAN_NOT_TAKEN, 0)
+        _warn(context, PLAN_NOT_TAKEN)
         return await rules_instead(state, context)
     return {"code": _code(plan, rules, together, attempts + 1), "execution_path": []}
 
@@ -188,8 +189,6 @@ def _findings(state: EtlState, context: EtlContext) -> dict[str, Any]:
     return {"failing_tests": told, "error": context.memory.failure, "your_sql": earlier}
 
 
-def _warn(context: EtlContext, text: Text, attempts: int) -> None:
-    if context.roles is None:
-        return
-    zh, en = TRIED_OFTEN.zh.format(attempts), TRIED_OFTEN.en.format(attempts)
-    context.roles.model.warn(Text(text.zh.format(zh), text.en.format(en)))
+def _warn(context: EtlContext, text: Text) -> None:
+    if context.roles is not None:
+        context.roles.model.warn(text)

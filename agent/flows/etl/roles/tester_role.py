@@ -7,7 +7,7 @@ from pydantic import Field
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import binding_options, bound_intent, rules_draft
-from agent.flows.etl.etl_texts import CASE_DIFFERS
+from agent.flows.etl.etl_texts import CASE_DIFFERS, filled
 from agent.flows.etl.role_model import RoleTask
 from agent.flows.etl.roles.handing_in import JsonObject, JsonRows, hand_in_tool, wrong
 from agent.flows.etl.state import EtlState
@@ -100,5 +100,4 @@ async def cases_of(state: EtlState, context: EtlContext) -> Sequence[World]:
 def _tell(names: Iterable[str], context: EtlContext) -> None:
     assert context.roles is not None
     for name in names:
-        text = Text(CASE_DIFFERS.zh.format(name), CASE_DIFFERS.en.format(name))
-        context.roles.model.warn(text)
+        context.roles.model.warn(filled(CASE_DIFFERS, Text(name, name)))
