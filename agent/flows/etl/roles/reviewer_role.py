@@ -15,7 +15,7 @@ from knowledge.language.safe_text import one_line
 _MOST_ISSUES = 20
 
 
-class FoundIssue(Arguments):
+class ModelIssue(Arguments):
     """An issue that the model found at a node."""
 
     code: ReviewCode
@@ -29,7 +29,7 @@ class SubmitReview(Arguments):
     """The arguments of `submit_review`."""
 
     verdict: Verdict
-    issues: list[FoundIssue] = Field(default_factory=list, max_length=_MOST_ISSUES)
+    issues: list[ModelIssue] = Field(default_factory=list, max_length=_MOST_ISSUES)
 
 
 class Opinion:
@@ -55,7 +55,7 @@ class Opinion:
         self.is_done = True
         return "Accepted."
 
-    def _issue(self, found: FoundIssue) -> ReviewIssue:
+    def _issue(self, found: ModelIssue) -> ReviewIssue:
         return ReviewIssue(
             code=found.code,
             severity=found.severity if self._is_by_model else "warning",
