@@ -77,10 +77,18 @@ def _fitting(
     """
     if targets:
         return []
-    verified = [example for example in examples if example.trust in _CONFIDENCES]
-    if sources:
-        verified = [one for one in verified if not sources.isdisjoint(one.tables)]
-    return sorted(verified, key=lambda one: (-_CONFIDENCES[one.trust], -one.uses))
+    fitting = []
+    for example in examples:
+        is_verified = example.trust in _CONFIDENCES
+        reads_a_source = not sources or not sources.isdisjoint(example.tables)
+        if is_verified and reads_a_source:
+            fitting.append(example)
+    fitting.sort(key=_rank)
+    return fitting
+
+
+def _rank(example: Example) -> tuple[float, int]:
+    return -_CONFIDENCES[example.trust], -example.uses
 
 
 def references_of(examples: Iterable[Example], lessons: Sequence[Lesson]) -> list[dict[str, Any]]:

@@ -117,10 +117,14 @@ class GivenWorlds:
 
 def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row], *, is_primary: bool) -> None:
     """Refuse rows that a key of the table doesn't allow: drafts rely on keys."""
-    values = [tuple(row[name] for name in key) for row in rows]
-    whole = [one for one in values if None not in one]
-    if len(set(whole)) < len(whole) or (is_primary and len(whole) < len(values)):
-        raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
+    seen = set()
+    for row in rows:
+        value = tuple(row[name] for name in key)
+        is_open = None in value  # which a primary key alone doesn't allow
+        if value in seen or (is_open and is_primary):
+            raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
+        if not is_open:
+            seen.add(value)
 
 
 def _compared(value: Any) -> Any:

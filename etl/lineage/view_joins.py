@@ -39,19 +39,23 @@ def view_joins(views: Sequence[ViewSources], catalog: Catalog) -> list[ViewJoin]
 
 def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | None:
     """Return the join by these pairs, which are of the same two tables; None: one is not seen."""
-    lefts, rights = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    left, right = _key_of(lefts[0], catalog), _key_of(rights[0], catalog)
-    if left is None or right is None or left == right:
+    lefts, rights = zip(*pairs, strict=True)
+    left, right = _seen(lefts, catalog), _seen(rights, catalog)
+    if left is None or right is None:
         return None
-    left_columns = tuple(side[2] for side in lefts)
-    right_columns = tuple(side[2] for side in rights)
-    is_seen = _has(catalog, left, left_columns) and _has(catalog, right, right_columns)
-    return ViewJoin(left, left_columns, right, right_columns) if is_seen else None
+    if left[0] == right[0]:
+        return None
+    return ViewJoin(*left, *right)
 
 
-def _has(catalog: Catalog, key: TableKey, columns: Sequence[str]) -> bool:
-    table = catalog.by_key[key]
-    return all(table.column(name) is not None for name in columns)
+def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str, ...]] | None:
+    """Return the table of these columns with their names; None where one is not seen."""
+    key = _key_of(sides[0], catalog)
+    if key is None:
+        return None
+    columns = tuple(side[2] for side in sides)
+    known = {column.name for column in catalog.by_key[key].columns}
+    return (key, columns) if known.issuperset(columns) else None
 
 
 def _key_of(side: _Side, catalog: Catalog) -> TableKey | None:

@@ -38,10 +38,11 @@ def plan_problems(plan: ArchitecturePlan, rules: Draft) -> list[str]:
 
 def _target_problems(node: EtlNode, target: EtlNode) -> Iterator[str]:
     wanted = [column.name for column in target.columns]
-    if [column.name for column in node.columns] != wanted:
+    given = [column.name for column in node.columns]
+    if given != wanted:
         yield f"{target.name} has the columns {', '.join(wanted)}, in this order."
     if set(node.grain) != set(target.grain):
-        yield f"{target.name} has the grain {', '.join(target.grain) or 'none'}."
+        yield f"{target.name} has the grain ({', '.join(target.grain)})."
 
 
 def _node_problems(node: EtlNode, known: Collection[str], *, is_target: bool) -> Iterator[str]:

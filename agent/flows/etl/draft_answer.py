@@ -47,14 +47,19 @@ def body_of(state: EtlState, preview: Json | None) -> Json:
 
 def _method(state: EtlState) -> str:
     """Return who made what counts: the rules, a model, or both; sources are the rules' anyhow."""
-    sources = {
-        node["name"] for node in state.get("plan", {}).get("nodes", []) if node["layer"] == "ODS"
-    }
-    methods = {code["method"] for code in state.get("code", []) if code["node"] not in sources}
+    nodes = state.get("plan", {}).get("nodes", [])
+    layers = {node["name"]: node["layer"] for node in nodes}
+    methods = set()
+    for code in state.get("code", []):
+        if layers[code["node"]] != "ODS":
+            methods.add(code["method"])
     methods.discard("user")
-    if state.get("plan_method") == "llm" or state.get("analysis", {}).get("method") == "llm":
+    analysis = state.get("analysis", {})
+    if "llm" in (state.get("plan_method"), analysis.get("method")):
         methods.add("llm")
-    return "mixed" if len(methods) > 1 else "".join(methods) or "rules"
+    if len(methods) > 1:
+        return "mixed"
+    return "llm" if "llm" in methods else "rules"
 
 
 def response_of(state: EtlState) -> str:

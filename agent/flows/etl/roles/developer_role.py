@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
-from sqlglot import exp
 
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.draft_making import bound_intent, rules_draft, sql_of
@@ -82,16 +81,14 @@ class Writing:
         draft = with_user_sql(self._base, {name: sql})
         model = draft.model(name)
         wanted = [column.name for column in model.node.columns]
-        if _columns_of(model.select) != wanted:
+        if list(model.select.named_selects) != wanted:
             raise wrong(f"{name} has to give these columns, in this order: {', '.join(wanted)}.")
-        found = review(draft, self._bound, "en").issues
-        errors = [one for one in found if one.severity == "error" and one.node == name]
+        errors = []
+        for issue in review(draft, self._bound, "en").issues:
+            if issue.severity == "error" and issue.node == name:
+                errors.append(f"{issue.message} {issue.suggestion}")
         if errors:
-            raise wrong(" ".join(f"{one.message} {one.suggestion}" for one in errors))
-
-
-def _columns_of(query: exp.Query) -> list[str]:
-    return [name if isinstance(name, str) else "" for name in query.named_selects]
+            raise wrong(" ".join(errors))
 
 
 async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
