@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field
 
+from agent.question import Question
 from agent.tools.schema_tools import SchemaReader
 from agent.tools.told_entries import told_entries
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
-from common.actor import Actor
 from common.text import Text
 from common.values import Catalog, Table
 from databases.catalog.view_sources import ViewSources
@@ -24,8 +24,8 @@ from knowledge.language.terms import terms_with_roots
 from knowledge.tables.schema_search import LinkReason, TableMatch, WordReason
 from knowledge.tables.schema_service import table_named
 
-ViewsOf = Callable[[Actor], Awaitable[Sequence[ViewSources]]]
-"""Gives the views that an actor may see."""
+ViewsOf = Callable[[Question], Awaitable[Sequence[ViewSources]]]
+"""Gives the views of a question's database that its actor may see."""
 
 MOST_ENTRIES = 20
 _BY_DEFAULT = 8
@@ -71,7 +71,7 @@ def search_assets_tool(reader: SchemaReader) -> Tool[SearchAssets]:
     async def run(context: ToolContext, arguments: SearchAssets) -> ToolResult:
         catalog = await context.database.catalog()
         most = arguments.limit or _BY_DEFAULT
-        matches = await reader.matches(arguments.query, most, catalog, context.question.actor)
+        matches = await reader.matches(arguments.query, most, catalog, context.question)
         metrics = list(_metrics(arguments.query, catalog))
         found = [*metrics, *(_asset(match, catalog) for match in matches)][:most]
         told = told_entries(found, "Nothing has to do with these words.")
@@ -96,7 +96,7 @@ def join_hints_tool(views_of: ViewsOf) -> Tool[JoinHints]:
         catalog = await context.database.catalog()
         tables = tables_of(arguments.tables, catalog)
         await JOIN_LINKS.ready(catalog)
-        views = await views_of(context.question.actor)
+        views = await views_of(context.question)
         joins = await asyncio.to_thread(view_joins, views, catalog)
         hints = await asyncio.to_thread(join_hints, tables, catalog, joins)
         entries = [hint.model_dump(mode="json") for hint in hints]

@@ -47,7 +47,7 @@ def lineage_tool(views_of: ViewsOf) -> Tool[TableLineageArguments]:
                 _NO_COLUMN.zh.format(table.name, said), _NO_COLUMN.en.format(table.name, said)
             )
             raise NotFound(no_column)
-        views = await views_of(context.question.actor)
+        views = await views_of(context.question)
         # What transforms and the rights of this very call leave of the catalogue decides.
         seen = [view.among(catalog) for view in views if view.view in catalog.by_key]
         edges = await asyncio.to_thread(view_lineage, seen, catalog)

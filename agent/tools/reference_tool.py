@@ -47,7 +47,8 @@ def reference_tool(memory: Memory) -> Tool[SearchReferenceSql]:
     async def run(context: ToolContext, arguments: SearchReferenceSql) -> ToolResult:
         catalog = await context.database.catalog()
         sources = {table.key for table in tables_of(arguments.source_tables or (), catalog)}
-        recollection = memory.recollection_of(context.question.actor)
+        question = context.question
+        recollection = memory.recollection_of(question.actor, question.database)
         inquiry = Inquiry(arguments.query, language_of(arguments.query), catalog)
         experience = await recollection.recalled(inquiry)
         examples = _fitting(experience.examples, sources, arguments.target_tables or ())

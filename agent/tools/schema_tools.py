@@ -3,14 +3,14 @@ see it.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from pydantic import Field
 
+from agent.question import Question
 from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
-from common.actor import Actor
 from common.learning import Example
 from common.meanings import TableKey
 from common.text import Text
@@ -23,7 +23,7 @@ from knowledge.tables.schema_search import (
     SchemaSearch,
     TableMatch,
 )
-from knowledge.tables.schema_service import ExamplesFor, table_named
+from knowledge.tables.schema_service import table_named
 from knowledge.tables.table_vectors import Nearest
 from knowledge.values.personal_data import open_values
 from llm.tokens import estimated_tokens
@@ -56,6 +56,10 @@ class DescribeTable(Arguments):
     table: str = Field(min_length=1, description="Name of the table, with or without its schema.")
 
 
+QuestionExamples = Callable[[str, Question], Awaitable[Sequence[Example]]]
+"""Gives what answered questions like these words, as far as the question's actor may see it."""
+
+
 class SchemaReader:
     """Describes catalogues; what it works out of one is kept as long as the catalogue is.
 
@@ -63,11 +67,15 @@ class SchemaReader:
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what words mean, as far as that is known; None: words alone
             rank tables.
-        examples: gives what answered similar questions, as an actor may see it.
+        examples: gives what answered similar questions.
     """
 
     def __init__(
-        self, *, samples: bool, nearest: Nearest | None = None, examples: ExamplesFor | None = None
+        self,
+        *,
+        samples: bool,
+        nearest: Nearest | None = None,
+        examples: QuestionExamples | None = None,
     ) -> None:
         self.samples = samples
         self._nearest = nearest
@@ -85,36 +93,36 @@ class SchemaReader:
         return await self._described.ready(catalog)
 
     async def found(
-        self, words: str, most: int, catalog: Catalog, actor: Actor | None = None
+        self, words: str, most: int, catalog: Catalog, question: Question | None = None
     ) -> list[Table]:
         """The tables that have to do with the words, the most relevant first.
 
         Args:
-            actor: whose examples count too; None: nobody's.
+            question: examples that its actor may see count too; None: none do.
         """
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near, examples = await self._alike(words, catalog, actor)
+        near, examples = await self._alike(words, catalog, question)
         tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
         return [catalog.by_key[table.key] for table in tables]
 
     async def matches(
-        self, words: str, most: int, catalog: Catalog, actor: Actor
+        self, words: str, most: int, catalog: Catalog, question: Question
     ) -> list[TableMatch]:
         """The same tables with the reasons, which take longer to find."""
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near, examples = await self._alike(words, catalog, actor)
+        near, examples = await self._alike(words, catalog, question)
         return await asyncio.to_thread(search.matches, words[:_MOST_WORDS], most, near, examples)
 
     async def _alike(
-        self, words: str, catalog: Catalog, actor: Actor | None
+        self, words: str, catalog: Catalog, question: Question | None
     ) -> tuple[Sequence[TableKey], Sequence[Example]]:
         """The tables that mean what the words mean, and examples of such questions."""
         near: Sequence[TableKey] = ()
         if self._nearest is not None:
             near = await self._nearest(catalog, words)
         examples: Sequence[Example] = ()
-        if self._examples is not None and actor is not None:
-            examples = await self._examples(words, actor)
+        if self._examples is not None and question is not None:
+            examples = await self._examples(words, question)
         return near, examples
 
 
@@ -124,7 +132,7 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
     async def search(context: ToolContext, arguments: SearchSchema) -> ToolResult:
         catalog = await context.database.catalog()
         tables = await reader.found(
-            arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question.actor
+            arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question
         )
         schema = await reader.described(catalog)
         told = await asyncio.to_thread(_searched, schema, tables, arguments.words)

@@ -32,7 +32,7 @@ class ToolServices:
         schema: describes catalogues.
         values: finds stored values.
         memory: what has been learnt.
-        views_of: gives the views that an actor may see.
+        views_of: gives the views of a question's database.
         analyst: analyses rows.
         export_max_rows: most rows of one file.
         groups: who may use which tool, where the operator says it; tools that are not in it are for
