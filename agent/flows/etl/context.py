@@ -8,6 +8,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from agent.flows.etl.draft_experience import DraftExperience
+from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.role_model import RoleModel
 from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.etl.state import EtlState, EtlUpdate
@@ -29,16 +31,12 @@ class DraftMemory:
         bindings: by the answers that they were made with.
         drafts: by the plan and the SQL that are not the rules'; "" is the rules' own.
         cases: worlds of a model's test cases.
-        is_too_slow: whether the last build took longer than it may.
-        failure: what PostgreSQL said of the SQL that was built last, as a model may be told it.
         leg: names the leg; what a dead worker builds has another name.
     """
 
     bindings: dict[str, BindingResult] = field(default_factory=dict)
     drafts: dict[str, Draft] = field(default_factory=dict)
     cases: tuple[World, ...] = ()
-    is_too_slow: bool = False
-    failure: str = ""
     leg: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
@@ -59,6 +57,8 @@ class EtlContext:
         scratch: where drafts are built.
         time_zone: in which periods are cut unless the request says otherwise.
         most_rows: of the preview.
+        experience: what was learnt of drafts before, as who asks may see it.
+        learning: keeps what is learnt of this one.
         write: shows what nodes write while they run.
         roles: asks a model; None: there is none, and rules do all the work.
     """
@@ -69,6 +69,8 @@ class EtlContext:
     artefacts: Artefacts
     time_zone: str
     most_rows: int
+    experience: DraftExperience
+    learning: DraftLearning
     write: Write
     roles: EtlRoles | None = None
     memory: DraftMemory = field(default_factory=DraftMemory)

@@ -44,8 +44,9 @@ async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
 
 
 def answers_of(state: EtlState) -> dict[str, str]:
-    """Return what the user has chosen, by the ids of the ambiguities."""
-    return {asked["id"]: asked["answer"] for asked in state.get("clarifications", [])}
+    """Return what decided what was open, by ids: examples, and before them the user."""
+    decided = [*state.get("decided", []), *state.get("clarifications", [])]
+    return {one["id"]: one["answer"] for one in decided}
 
 
 def binding_options(state: EtlState, context: EtlContext) -> BindingOptions:

@@ -20,7 +20,7 @@ from agent.flows.etl.etl_texts import (
 from agent.flows.etl.roles.tester_role import cases_of
 from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
 from agent.flows.etl.rules_instead import rules_instead
-from agent.flows.etl.state import EtlState, EtlUpdate
+from agent.flows.etl.state import EtlState, EtlUpdate, Json
 from common.errors import (
     CituError,
     DatabaseUnavailable,
@@ -34,10 +34,10 @@ from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
+from etl.rendering.one_query import one_query
 from etl.schemas.evidence import TestReport
 from etl.scratch.source_sampling import Samples, sample
 
-_SQL_MISTAKES = "42"  # SQLSTATEs about names, types and syntax
 _STATUS = {"passed": "proven", "failed": "failed", "not_run": "unproven"}
 
 
@@ -50,8 +50,11 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     bound = await bound_intent(state, context)
     try:
         draft = await draft_of(state, context)
+        await _judge_changes(draft, state, context)
     except StatementRejected as exc:
-        return await _refused(exc, state, context)
+        if not has_user_work(state):
+            raise
+        return _refused(exc, state)
     proof = await _proof(draft, bound, state, context)
     update: EtlUpdate = {"execution_path": []}
     if proof.report.status == "not_run" and has_model_work(state):
@@ -63,9 +66,10 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         **update,
         "tests": proof.report.model_dump(mode="json", by_alias=True),
         "status": _STATUS[proof.report.status],
+        "failure": _told(proof.failure),
+        "refusal": None,
         "execution_path": ["tester_agent"],
     }
-    context.memory.failure = _told(proof.failure)
     if after_tests(cast(EtlState, {**state, **report})) == "repair":
         return context.with_use(report, state)
     report["artefact"] = await keep_files(draft, bound, proof, state, context)
@@ -80,12 +84,26 @@ def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
     return warnings
 
 
-def _told(failure: InvalidSql | None) -> str:
-    """Return what a model may be told of a failed build: of mistakes in SQL, never of values."""
-    if failure is None or failure.sqlstate is None:
-        return ""
-    is_about_sql = failure.sqlstate.startswith(_SQL_MISTAKES)
-    return failure.text.en if is_about_sql else f"PostgreSQL's error {failure.sqlstate}"
+async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> None:
+    """Have the guard judge what a user has changed, with the user's own rights.
+
+    Raises:
+        StatementRejected: it does what no query may, or reads what the user may not.
+    """
+    if has_user_work(state):
+        sql = await asyncio.to_thread(one_query, draft)
+        await context.database.inspect(sql)
+
+
+def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
+    """Return the error that ended the build, as the state keeps it."""
+    if failure is None:
+        return None
+    if isinstance(failure, InvalidSql):
+        told, sqlstate = failure.detail, failure.sqlstate
+    else:
+        told, sqlstate = failure.text.en, None
+    return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
 
 
 def _not_compared(context: EtlContext) -> None:
@@ -93,16 +111,16 @@ def _not_compared(context: EtlContext) -> None:
         context.roles.model.warn(filled(SQL_NOT_TAKEN, NOT_COMPARABLE))
 
 
-async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
-    """Return the state to what was proven before the user changed the SQL."""
-    refused = filled(REFUSED, error.text)
-    update: EtlUpdate = {
-        "code": [code.get("before", code) for code in state["code"]],
+def _refused(error: StatementRejected, state: EtlState) -> EtlUpdate:
+    """Return to the SQL that was there before the user changed it, and to its evidence."""
+    said = filled(REFUSED, error.text).to(state["lang"])
+    return {
+        "code": state["code_before"],
         "tests": state["tests"],
-        "warnings": [refused.to(state["lang"])],
+        "refusal": said,
+        "warnings": [said],
         "execution_path": ["tester_agent"],
     }
-    return context.with_use(update, state)
 
 
 async def _proof(
@@ -132,9 +150,8 @@ async def _proof(
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
     except QueryTimeout as exc:
-        context.memory.is_too_slow = True
         report = TestReport(status="failed")
-        return DraftProof(report, make_tests(draft, bound), warnings=(exc.text,))
+        return DraftProof(report, make_tests(draft, bound), failure=exc)
 
 
 async def _samples(

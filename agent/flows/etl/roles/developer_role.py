@@ -18,14 +18,18 @@ from agent.flows.etl.roles.handing_in import hand_in_tool, wrong
 from agent.flows.etl.rules_instead import rules_instead
 from agent.flows.etl.state import MOST_REPAIRS, EtlState, EtlUpdate, Json
 from agent.tools.tool import Arguments
+from common.errors import QueryTimeout
+from common.ports import Database
 from common.text import Text
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.plan_review import review
 from etl.planning.proposed_plans import planned_draft, rules_models, unwritten, writable
 from etl.planning.user_sql import with_user_sql
+from etl.rendering.one_query import one_query
 from etl.schemas.plan import ArchitecturePlan
 
+_SQL_MISTAKES = "42"  # SQLSTATEs about names, types and syntax
 _MOST_SQL_CHARS = 20_000
 _MOST_NOTES = 4_000
 _MOST_WRONG = 2  # of one node, before it is left to the rules
@@ -50,10 +54,14 @@ class Writing:
     Args:
         base: the draft that it is put into.
         wanted: names of the nodes that it may write.
+        database: judges the SQL as who asks.
     """
 
-    def __init__(self, base: Draft, bound: BoundIntent, wanted: Sequence[str]) -> None:
+    def __init__(
+        self, base: Draft, bound: BoundIntent, wanted: Sequence[str], database: Database
+    ) -> None:
         self._base = base
+        self._database = database
         self._bound = bound
         self._wanted = wanted
         self.written: dict[str, str] = {}
@@ -72,12 +80,15 @@ class Writing:
         """
         if given.node not in self._wanted:
             raise wrong(f"Only these nodes are to be written: {', '.join(self._wanted)}.")
-        await asyncio.to_thread(self._check, given.node, given.sql)
+        draft = await asyncio.to_thread(self._checked, given.node, given.sql)
+        # As what a user changes: nothing that the user could not query is in it.
+        await self._database.inspect(await asyncio.to_thread(one_query, draft))
         self.written[given.node] = given.sql
         left = [name for name in self._wanted if name not in self.written]
         return f"Accepted. Still to be written: {', '.join(left)}."
 
-    def _check(self, name: str, sql: str) -> None:
+    def _checked(self, name: str, sql: str) -> Draft:
+        """Return the draft with the SQL, once the review has nothing against it."""
         draft = with_user_sql(self._base, {name: sql})
         model = draft.model(name)
         wanted = [column.name for column in model.node.columns]
@@ -89,6 +100,7 @@ class Writing:
                 errors.append(f"{issue.message} {issue.suggestion}")
         if errors:
             raise wrong(" ".join(errors))
+        return draft
 
 
 async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
@@ -104,7 +116,7 @@ async def developed(state: EtlState, context: EtlContext) -> EtlUpdate:
     attempts = max((int(code["attempts"]) for code in earlier), default=0)
     is_repair = "tests" in state
     written: Mapping[str, str] = {}
-    if attempts < MOST_REPAIRS and not context.memory.is_too_slow:
+    if attempts < MOST_REPAIRS and not _is_too_slow(state):
         written = await _written(plan, rules, state, context)
     if is_repair and not written:
         said = Text(str(attempts), str(attempts))
@@ -141,7 +153,7 @@ async def _written(
         return {}
     base = planned_draft(plan, rules)
     bound = await bound_intent(state, context)
-    writing = Writing(base, bound, wanted)
+    writing = Writing(base, bound, wanted, context.database)
     opening = await context.roles.prompts.of_tables(
         "etl_sql",
         state,
@@ -149,7 +161,7 @@ async def _written(
         [source.table for source in bound.sources],
         intent=state["analysis"]["intent"],
         plan=plan.model_dump(mode="json"),
-        findings=_findings(state, context),
+        findings=_findings(state),
         nodes=wanted,
     )
     tool = hand_in_tool(
@@ -171,7 +183,7 @@ async def _written(
     return writing.written
 
 
-def _findings(state: EtlState, context: EtlContext) -> dict[str, Any]:
+def _findings(state: EtlState) -> dict[str, Any]:
     """Return what the model is told of its last attempt: which tests failed, never any rows."""
     if "tests" not in state:
         return {}
@@ -183,7 +195,22 @@ def _findings(state: EtlState, context: EtlContext) -> dict[str, Any]:
     earlier = {
         code["node"]: code["sql"] for code in state.get("code", []) if code["method"] == "llm"
     }
-    return {"failing_tests": told, "error": context.memory.failure, "your_sql": earlier}
+    return {"failing_tests": told, "error": _told(state.get("failure")), "your_sql": earlier}
+
+
+def _told(failure: Json | None) -> str:
+    """Return what a model may be told of a failed build: of mistakes in SQL, never of values."""
+    if failure is None:
+        return ""
+    sqlstate = str(failure["sqlstate"])
+    is_about_sql = sqlstate.startswith(_SQL_MISTAKES)
+    return str(failure["message"]) if is_about_sql else f"PostgreSQL's error {sqlstate}"
+
+
+def _is_too_slow(state: EtlState) -> bool:
+    """Tell whether the last build took longer than it may."""
+    failure = state.get("failure")
+    return failure is not None and failure["error_type"] == QueryTimeout.error_type
 
 
 def _warn(context: EtlContext, text: Text) -> None:
