@@ -655,6 +655,11 @@ class Settings:
         "the program `dbt` by which drafts are built; empty: the one that `make etl` has put into "
         "`.venv-etl`, and without it plain SQL",
     )
+    etl_model_calls: int = setting(
+        40,
+        "model calls of one request for a transformation; `AGENT_TOKENS` bounds its tokens. "
+        "Afterwards, and after half of `ETL_TIMEOUT_S`, rules do the rest",
+    )
     etl_timeout_s: float = setting(
         600.0,
         "seconds of work on a draft until it is done or the next question to its user",

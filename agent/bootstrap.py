@@ -19,10 +19,12 @@ from agent.extensions.points import UNOBSERVED, ConversationFilter, Provided
 from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
-from agent.flows.etl.context import EtlContext
+from agent.flows.etl.context import EtlContext, EtlRoles
 from agent.flows.etl.draft_experience import DraftExperience
 from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
+from agent.flows.etl.role_model import RoleModel
+from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
 from agent.flows.tool_loop.loop_flow import LoopFlow
@@ -54,7 +56,7 @@ from agent.tools.schema_tools import SchemaReader
 from agent.tools.session import ToolSession
 from agent.tools.tool_context import ToolAgentContext
 from agent.tools.tool_groups import groups_of
-from agent.tools.tool_limits import ToolLimits
+from agent.tools.tool_limits import Spent, ToolLimits
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
 from app_config import ConfigurationError, Settings
@@ -65,6 +67,7 @@ from common.learning import Example, Topic
 from common.meanings import Report
 from common.ports import Database, Definitions, UrlSource
 from common.values import Catalog, Turn
+from databases.catalog.view_sources import ViewSources
 from databases.databases_file import DatabaseEntry, read_databases
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
@@ -89,6 +92,7 @@ from store import Retention, Store
 from store.journal import Journal
 from store.open_store import open_store
 
+_CALLS_PER_REPLY = 2  # tools that roles of transformations call, on average
 _MOST_TURNS = 50  # turns that are read of a conversation; filters decide which are remembered
 
 
@@ -341,6 +345,9 @@ class _Adapters:
             self._examples_of,
             self.rules,
         )
+        self._reader = SchemaReader(
+            samples=settings.schema_samples, nearest=self.nearest, examples=self._examples_for
+        )
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools,
@@ -350,6 +357,7 @@ class _Adapters:
             observer=self.extensions.observer,
         )
         self._limits = _limits(settings)
+        self._etl_limits = _etl_limits(settings)
         self._time_zone = settings.etl_time_zone
         self._most_rows = settings.max_rows
         self._scratch = ScratchDatabase(
@@ -379,9 +387,7 @@ class _Adapters:
 
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
-            SchemaReader(
-                samples=settings.schema_samples, nearest=self.nearest, examples=self._examples_for
-            ),
+            self._reader,
             self._values,
             Memory(
                 self.store.learned,
@@ -391,6 +397,7 @@ class _Adapters:
                 self.rules.is_complete,
                 learns=settings.learning,
             ),
+            self.views_of,
             self.analyst,
             settings.export_max_rows,
             groups_of(settings.tool_groups),
@@ -434,6 +441,11 @@ class _Adapters:
         return DraftLearning(
             self.store.learned, name, partial(self.definitions, name), learns=self._learns
         )
+
+    async def views_of(self, question: Question) -> Sequence[ViewSources]:
+        """Return the views of the question's database that its actor may see."""
+        name = self._name_of(question.database)
+        return await self.asked.datasources.view_sources(name, question.actor)
 
     def learning_source(self, name: str | None) -> LearningSource:
         """Return a database as far as learning about it needs it."""
@@ -516,10 +528,7 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question, write)
-        added: dict[str, str] = {}
-        for enrich in self.extensions.enrichers:
-            added |= enrich(question)
-        occasion = replace(_occasion(question), metadata=added)
+        occasion = self._enriched(question, _occasion(question))
         return ToolAgentContext(
             ToolSession(question, occasion, self.model, self._limits),
             self.tools,
@@ -546,7 +555,29 @@ class _Adapters:
             DraftExperience(self.experience_of(question.database, "etl"), occasion.actor),
             self._draft_learning(question.database),
             write,
+            self._roles_of(question, occasion, write),
         )
+
+    def _roles_of(self, question: Question, occasion: Occasion, write: Write) -> EtlRoles | None:
+        """Return the model behind the roles of a transformation; None when there is none."""
+        model, thinking = self.model, self._thinking
+        if model is None or thinking is None:
+            return None
+        enriched = self._enriched(question, occasion)
+
+        def session_of(spent: Spent) -> ToolSession:
+            return ToolSession(question, enriched, model, self._etl_limits, spent=spent)
+
+        prompts = RolePrompts(
+            thinking.parts, self._reader, self._recollection_of(question.actor, question.database)
+        )
+        return EtlRoles(RoleModel(session_of, self.tools, write), prompts)
+
+    def _enriched(self, question: Question, occasion: Occasion) -> Occasion:
+        added: dict[str, str] = {}
+        for enrich in self.extensions.enrichers:
+            added |= enrich(question)
+        return replace(occasion, metadata=added)
 
     async def warm(self) -> None:
         """Prepare what the first question would wait for; ignore failures, which it reports."""
@@ -670,6 +701,15 @@ def _limits(settings: Settings) -> ToolLimits:
         settings.agent_tool_calls,
         settings.agent_tokens,
         settings.agent_timeout_s,
+    )
+
+
+def _etl_limits(settings: Settings) -> ToolLimits:
+    return ToolLimits(
+        settings.etl_model_calls,
+        _CALLS_PER_REPLY * settings.etl_model_calls,
+        settings.agent_tokens,
+        settings.etl_timeout_s / 2,  # so that the rules have time to do the rest
     )
 
 

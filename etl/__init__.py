@@ -11,6 +11,7 @@ Packages, from the lowest to the highest:
 - `scratch`: where drafts are built: the database, samples of the sources, builds, dbt.
 - `evidence`: tests made for a draft, mutants of its models, the ledger of rows.
 - `lineage`: where tables and columns come from, and what depends on them.
+- `assets`: layers of tables, how they may be joined, which rules their values keep.
 
 Nothing here asks a model or knows HTTP: `agent.flows.etl` puts it into a flow.
 """

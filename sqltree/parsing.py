@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import postgast
 from postgast import PgQueryError, scan
 from postgast.native import lib
 
@@ -132,6 +133,19 @@ def parse(sql: str) -> list[ParsedStatement]:
         _refuse_deep(sql)
     tree = _decoded(_json_tree(data))
     return [_statement(raw, data) for raw in tree.get("stmts", ())]
+
+
+def fingerprint(sql: str) -> str:
+    """Return what statements have in common that differ in their constants alone.
+
+    Args:
+        sql: has been parsed before, in this or an earlier process.
+
+    Raises:
+        InvalidSql, ValidationFailed: as `parse`.
+    """
+    parse(sql)  # refuses what would harm the process
+    return str(postgast.fingerprint(sql).hex)
 
 
 def _encoded(sql: str) -> bytes:

@@ -12,11 +12,17 @@ from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.learning import Example
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.safe_text import identifier, one_line
-from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
+from knowledge.tables.schema_search import (
+    RANKING,
+    RANKING_WITHOUT_VALUES,
+    SchemaSearch,
+    TableMatch,
+)
 from knowledge.tables.schema_service import table_named
 from knowledge.tables.table_vectors import Nearest
 from knowledge.values.personal_data import open_values
@@ -95,12 +101,29 @@ class SchemaReader:
             question: examples that its actor may see count too; None: none do.
         """
         search = SchemaSearch(await self._ranking.ready(catalog))
-        near = await self._nearest(catalog, words) if self._nearest else ()
+        near, examples = await self._alike(words, catalog, question)
+        tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
+        return [catalog.by_key[table.key] for table in tables]
+
+    async def matches(
+        self, words: str, most: int, catalog: Catalog, question: Question
+    ) -> list[TableMatch]:
+        """The same tables with the reasons, which take longer to find."""
+        search = SchemaSearch(await self._ranking.ready(catalog))
+        near, examples = await self._alike(words, catalog, question)
+        return await asyncio.to_thread(search.matches, words[:_MOST_WORDS], most, near, examples)
+
+    async def _alike(
+        self, words: str, catalog: Catalog, question: Question | None
+    ) -> tuple[Sequence[TableKey], Sequence[Example]]:
+        """The tables that mean what the words mean, and examples of such questions."""
+        near: Sequence[TableKey] = ()
+        if self._nearest is not None:
+            near = await self._nearest(catalog, words)
         examples: Sequence[Example] = ()
         if self._examples is not None and question is not None:
             examples = await self._examples(words, question)
-        tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
-        return [catalog.by_key[table.key] for table in tables]
+        return near, examples
 
 
 def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[DescribeTable]]:

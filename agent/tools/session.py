@@ -51,6 +51,7 @@ class ToolSession:
 
     Args:
         occasion: of the question, for the audit log.
+        spent: what was used for the question before.
         clock: seconds, monotonic.
 
     Attributes:
@@ -66,6 +67,7 @@ class ToolSession:
         model: ChatModel,
         limits: ToolLimits,
         *,
+        spent: Spent = Spent(),  # noqa: B008 - it can't change
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.question = question
@@ -73,7 +75,7 @@ class ToolSession:
         self.found: dict[str, ToolFindings] = {}
         self.results: dict[str, ToolResult] = {}
         self.shown: dict[str, Any] = {}
-        self.spent = Spent()
+        self.spent = spent
         self._model = model
         self._limits = limits
         self._clock = clock

@@ -4,9 +4,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.analysis.analysing import Analyst
+from agent.tools.asset_tools import (
+    ViewsOf,
+    join_hints_tool,
+    quality_rules_tool,
+    search_assets_tool,
+)
 from agent.tools.chart_tool import chart_tool
 from agent.tools.export_tool import export_tool
+from agent.tools.lineage_tool import lineage_tool
 from agent.tools.memory_tools import Memory, save_memory_tool, search_memory_tool
+from agent.tools.reference_tool import reference_tool
 from agent.tools.run_sql import run_sql_tool
 from agent.tools.schema_tools import SchemaReader, schema_tools
 from agent.tools.search_values import search_values_tool
@@ -24,6 +32,7 @@ class ToolServices:
         schema: describes catalogues.
         values: finds stored values.
         memory: what has been learnt.
+        views_of: gives the views of a question's database.
         analyst: analyses rows.
         export_max_rows: most rows of one file.
         groups: who may use which tool, where the operator says it; tools that are not in it are for
@@ -33,10 +42,20 @@ class ToolServices:
     schema: SchemaReader
     values: ValueSearch
     memory: Memory
+    views_of: ViewsOf
     analyst: Analyst
     export_max_rows: int
     groups: GroupsOf = field(default_factory=dict)
 
+
+KNOWLEDGE_TOOLS = (
+    "search_assets",
+    "get_table_lineage",
+    "kg_join_hints",
+    "kg_quality_rules",
+    "search_reference_sql",
+)
+"""The tools about tables as transformations see them."""
 
 TOOL_NAMES = (
     "run_sql",
@@ -48,6 +67,7 @@ TOOL_NAMES = (
     "chart",
     "statistics",
     "export",
+    *KNOWLEDGE_TOOLS,
 )
 """All tools there may be; settings switch some of them off."""
 
@@ -71,5 +91,10 @@ def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
         chart_tool(),
         statistics_tool(services.analyst),
         export_tool(max_rows=services.export_max_rows),
+        search_assets_tool(services.schema),
+        lineage_tool(services.views_of),
+        join_hints_tool(services.views_of),
+        quality_rules_tool(samples=services.schema.samples),
+        reference_tool(services.memory),
     )
     return regrouped(tools, services.groups, TOOL_NAMES)

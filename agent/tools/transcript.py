@@ -23,12 +23,16 @@ _CUT = "(The rest of this result was left out, because the conversation became t
 class Exchange:
     """A reply of the model with the results of its calls.
 
+    Attributes:
+        said: what the user's side says to it; empty where the results say all.
+
     Raises:
         ValueError: the results are not those of the calls, one each, in their order.
     """
 
     reply: Completion
     results: tuple[ToolMessage, ...] = ()
+    said: str = ""
 
     def __post_init__(self) -> None:
         calls = [call.id for call in self.reply.tool_calls]
@@ -43,7 +47,11 @@ class Exchange:
 
     @cached_property  # they are sent again with each later exchange
     def messages(self) -> tuple[AnyMessage, ...]:
-        return (self.reply.message(), *self.results)
+        answered = (self.reply.message(), *self.results)
+        if not self.said:
+            return answered
+        said: Message = {"role": "user", "content": self.said}
+        return (*answered, said)
 
 
 def _shortened(message: ToolMessage) -> ToolMessage:

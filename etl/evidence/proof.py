@@ -1,7 +1,7 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from common.errors import InvalidSql, QueryTimeout
 from common.text import Text
 from common.values import QueryResult
 from etl.evidence.draft_checks import checks_of
+from etl.evidence.fixture_worlds import World
 from etl.evidence.mutants import Mutant, mutants_of
 from etl.evidence.sample_build import SampleBuild, made_result, result_of
 from etl.evidence.static_checks import findings
@@ -50,12 +51,16 @@ class ProofOptions:
         mutants: whether broken models are tried.
         preview_rows: most rows of the target that are shown.
         waits: is called when other builds have to end before.
+        worlds: made-up rows beside those that are made here.
+        reference: the rules' own draft, whose target has to have the same rows; None: it is that.
     """
 
     name: str
     mutants: bool = True
     preview_rows: int = 200
     waits: Callable[[], None] = _nobody
+    worlds: Sequence[World] = ()
+    reference: Draft | None = None
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,11 @@ class _Proving:
         self._clock.enter("build")
         self._found.models = await self._sample_build.build_models()
         self._clock.enter("test")
+        if self._options.reference is not None:
+            compared = await self._sample_build.compare_with_draft(self._options.reference)
+            self._found.results.append(compared)
+            if compared.status == "fail":
+                return
         await self._test()
         self._clock.enter("mutate")
         await self._test_units()
@@ -197,7 +207,7 @@ class _Proving:
 
     async def _test_units(self) -> None:
         units = UnitProof(self._draft, self._bound, self._build)
-        await units.build_worlds()
+        await units.build_worlds(self._options.worlds)
         if self._options.mutants:
             mutants = _some(list(mutants_of(self._draft)))
             self._found.mutants = _report(await units.try_mutants(mutants))

@@ -14,7 +14,7 @@ from common.text import Text
 from common.values import QueryResult
 from etl.evidence.increments import built_again
 from etl.evidence.reconciliation import Reconciliation, reconciliations
-from etl.evidence.stage import BuildStage, difference, sample_stage
+from etl.evidence.stage import BuildStage, difference, model_table, sample_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import Meaning, evaluate
@@ -202,6 +202,24 @@ class SampleBuild:
         query = difference(f"TABLE {self._stage.model(target.name)}", built, columns)
         found = await self._build.rows(query)
         test_id = f"reconcile_dbt_{target.name}"
+        return made_result(test_id, "reconcile", target.name, found.rows[0][0])
+
+    async def compare_with_draft(self, reference: Draft) -> EvidenceTest:
+        """Compare the target with that of another draft of the same intent, over the same rows.
+
+        Raises:
+            InvalidSql: PostgreSQL refused a model of the other draft.
+        """
+        target = self._draft.target
+        schema = await self._build.further_schema()
+        stage = BuildStage(schema, self._stage.tables)
+        for model in reference.models:
+            await self._build.execute(model_table(stage, model))
+        columns = [one.name for one in reference.target.node.columns]
+        there = f"TABLE {self._stage.model(target.name)}"
+        query = difference(there, f"TABLE {stage.model(reference.target.name)}", columns)
+        found = await self._build.rows(query)
+        test_id = f"reconcile_rules_{target.name}"
         return made_result(test_id, "reconcile", target.name, found.rows[0][0])
 
     async def preview(self, most_rows: int) -> QueryResult:

@@ -80,8 +80,11 @@ class UnitProof:
         self._worlds: list[_BuiltWorld] = []
         self._types: set[str] = set()
 
-    async def build_worlds(self) -> None:
+    async def build_worlds(self, given: Iterable[World] = ()) -> None:
         """Build the first worlds.
+
+        Args:
+            given: further ones, whose tests are kept whatever they catch.
 
         Raises:
             InvalidSql: PostgreSQL refused a model.
@@ -90,6 +93,10 @@ class UnitProof:
         self._types = await known_types(self._build, written)
         for world in await asyncio.to_thread(self._first_worlds):
             await self._enter(world)
+        for world in given:
+            entered = await self._enter(world)
+            if entered is not None:
+                entered.has_caught = True
 
     def _first_worlds(self) -> list[World]:
         mixed = (self._maker.mixed(number) for number in range(1, _MIXED + 1))

@@ -1,6 +1,6 @@
 """The lineage of views: tables by what PostgreSQL notes, columns by the views' queries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from sqlglot import exp, parse_one
@@ -39,18 +39,23 @@ def view_lineage(views: Sequence[ViewSources], catalog: Catalog) -> list[TableLi
             for key, _ in view.sources
         )
         pairs = _column_pairs(view.definition, known, catalog.search_path)
+        shown = {column.name for column in catalog.by_key[view.view].columns}
         for key, named in view.sources:
-            edges.append(_edge(view, key, named, pairs))
+            edges.append(_edge(view, key, named, pairs, shown))
     return edges
 
 
-def _edge(view: ViewSources, key: Key, named: Sequence[str], pairs: _Pairs) -> TableLineage:
+def _edge(
+    view: ViewSources, key: Key, named: Sequence[str], pairs: _Pairs, shown: Collection[str]
+) -> TableLineage:
+    """Return the edge from a source; `shown` are the columns of the view that the caller sees."""
     sources: list[str] = []
     targets: list[str] = []
     for column in named:
         for target in pairs.get((key, column), ()):
-            sources.append(column)
-            targets.append(target)
+            if target in shown:
+                sources.append(column)
+                targets.append(target)
     is_followed = bool(targets)
     return TableLineage(
         source=".".join(key),

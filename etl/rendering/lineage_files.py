@@ -53,9 +53,10 @@ def _outputs(
         return _outputs(query.this, queries)
     if isinstance(query, exp.SetOperation):
         left, right = _outputs(query.left, queries), _outputs(query.right, queries)
-        pairs = zip(left.items(), right.values(), strict=True)
+        pairs = zip(left.items(), right.values(), strict=False)
         return {name: list(dict.fromkeys([*found, *more])) for (name, found), more in pairs}
-    assert isinstance(query, exp.Select)
+    if not isinstance(query, exp.Select):
+        return {}  # rows that are written out are made of no column
     known = dict(queries)
     only: list[str] = []
     for place in read_places(query):
@@ -65,16 +66,26 @@ def _outputs(
         elif isinstance(place, exp.Table):
             only.append(f"{place.db}.{place.name}" if place.db else place.name)
     found: dict[str, list[Origin]] = {}
-    for value in query.expressions:
-        origins: list[Origin] = []
-        for column in value.find_all(exp.Column):
-            table = column.table or only[0]
-            if table in known:
-                origins.extend(known[table].get(column.name, ()))
-            else:
-                origins.append((table, column.name))
-        found[value.alias_or_name] = list(dict.fromkeys(origins))
+    for number, value in enumerate(query.expressions):
+        name = value.alias_or_name
+        if not name or name in found:  # only its place matters, as in the second part of a UNION
+            name = f"{name}?{number}"
+        found[name] = _origins(value, known, only)
     return found
+
+
+def _origins(
+    value: exp.Expr, known: Mapping[str, Mapping[str, list[Origin]]], only: Sequence[str]
+) -> list[Origin]:
+    """Return what the columns of a value are made of; `only` are the places that it may name."""
+    origins: list[Origin] = []
+    for column in value.find_all(exp.Column):
+        table = column.table or (only[0] if only else "")
+        if table in known:
+            origins.extend(known[table].get(column.name, ()))
+        elif table:
+            origins.append((table, column.name))
+    return list(dict.fromkeys(origins))
 
 
 def mermaid(draft: Draft) -> str:

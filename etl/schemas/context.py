@@ -10,6 +10,8 @@ from etl.schemas.strict import StrictModel
 
 LineageKind = Literal["view", "matview", "artefact"]
 LineageOrigin = Literal["pg_depend", "sqlglot", "artefact"]
+HintOrigin = Literal["foreign_key", "semantic", "view", "query_log", "name", "inclusion"]
+Cardinality = Literal["n:1", "1:1", "1:n", "n:m"]
 
 
 class ColumnInfo(StrictModel):
@@ -60,8 +62,8 @@ class JoinHint(StrictModel):
     right: str
     left_columns: list[str]
     right_columns: list[str]
-    cardinality: Literal["n:1", "1:1", "1:n", "n:m"]
-    origin: Literal["foreign_key", "semantic", "view", "query_log", "name", "inclusion"]
+    cardinality: Cardinality
+    origin: HintOrigin
     confidence: float
     accepted: bool
 

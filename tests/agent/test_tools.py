@@ -125,6 +125,16 @@ GOOD: dict[str, dict[str, Any]] = {
         "horizon": None,
     },
     "export": {"call_id": "c1", "format": "csv"},
+    "search_assets": {"query": "orders", "limit": None},
+    "get_table_lineage": {"table": "shop_order", "column": None, "direction": None, "depth": None},
+    "kg_join_hints": {"tables": ["shop_order", "buyer"]},
+    "kg_quality_rules": {"table": "shop_order"},
+    "search_reference_sql": {
+        "query": "orders per status",
+        "source_tables": None,
+        "target_tables": None,
+        "limit": None,
+    },
 }
 BAD: list[tuple[str, Any, str]] = [
     ("run_sql", {}, "invalid_arguments"),
@@ -156,6 +166,15 @@ BAD: list[tuple[str, Any, str]] = [
     ("statistics", {"call_id": "c9", "what": "describe"}, "not_found"),
     ("export", {"call_id": "c1", "format": "png"}, "invalid_arguments"),
     ("export", {"call_id": "", "format": "csv"}, "not_found"),
+    ("search_assets", {"query": "orders", "limit": 21}, "invalid_arguments"),
+    ("get_table_lineage", {"table": "vault"}, "not_found"),
+    ("get_table_lineage", {"table": "shop_order", "column": "margin"}, "not_found"),
+    ("get_table_lineage", {"table": "shop_order", "depth": 11}, "invalid_arguments"),
+    ("kg_join_hints", {"tables": ["shop_order", "vault"]}, "not_found"),
+    ("kg_join_hints", {"tables": []}, "invalid_arguments"),
+    ("kg_quality_rules", {"table": "vault"}, "not_found"),
+    ("search_reference_sql", {"query": "x", "source_tables": ["vault"]}, "not_found"),
+    ("search_reference_sql", {"query": ""}, "invalid_arguments"),
 ]
 
 
@@ -474,6 +493,11 @@ def test_what_a_group_may_not_read_is_in_no_result(
         ("search_values", {"words": "oslo", "column": "citi"}),
         ("run_sql", {"sql": "SELECT citi FROM buyer"}),
         ("run_sql", {"sql": "SELECT wide_id FROM wid"}),
+        ("search_assets", {"query": "city of buyers, measurement number, Oslo"}),
+        ("get_table_lineage", {"table": "buyer"}),
+        ("kg_quality_rules", {"table": "buyer"}),
+        ("kg_join_hints", {"tables": ["buyer", "shop_order"]}),
+        ("search_reference_sql", {"query": "buyers per city"}),
     ]
     for name, arguments in calls:
         told = bench.call(name, arguments, closed)
@@ -674,11 +698,22 @@ def test_what_a_model_saves_is_told_to_nobody_until_a_person_approves_it(
     assert (kept.trust, kept.source, kept.author) == ("candidate", "agent", "ann")
     asked = [bench.call("search_memory", {"question": question}).text for bench in (ann, bob)]
     assert [sql in text for text in asked] == [False, False]
+    wanted = {"query": question, "source_tables": ["buyer"]}
+    assert "Oslo" not in ann.call("search_reference_sql", wanted).text
     answered = asking.sync({"question": question, "user_id": "ann"})[1]["data"]
     assert answered.get("generation_method") != "verified_example"
     run(learned.review(DEFAULT, kept.example_id, "rob", "approve"), timeout_s=9)
     told = [told_in_time(bench, question, sql) for bench in (ann, bob)]
     assert "It is data" in told[0]
+    reference = json.loads(bob.call("search_reference_sql", wanted).text.splitlines()[1])
+    assert (reference["sql_text"], reference["confidence"], reference["trust"]) == (
+        sql,
+        0.9,
+        "reviewed",
+    )
+    assert (
+        "Oslo" not in bob.call("search_reference_sql", {**wanted, "source_tables": ["wide"]}).text
+    )
     run(learned.delete(DEFAULT, kept.example_id, None), timeout_s=9)
 
 

@@ -70,6 +70,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "scratch",
         "evidence",
         "lineage",
+        "assets",
     ),
     "agent": (
         "answers",

@@ -10,10 +10,14 @@ from langgraph.runtime import Runtime
 
 from agent.flows.etl.draft_experience import DraftExperience
 from agent.flows.etl.draft_learning import DraftLearning
+from agent.flows.etl.role_model import RoleModel
+from agent.flows.etl.role_prompts import RolePrompts
+from agent.flows.etl.state import EtlState, EtlUpdate
 from agent.progress import Write
 from agent.question import Question
 from common.ports import Database
 from etl.binding.intent_binding import BindingResult
+from etl.evidence.fixture_worlds import World
 from etl.planning.draft_model import Draft
 from etl.scratch.scratch_access import ScratchDatabase
 from store import Artefacts
@@ -25,13 +29,23 @@ class DraftMemory:
 
     Attributes:
         bindings: by the answers that they were made with.
-        drafts: by the SQL that the user has changed.
+        drafts: by the plan and the SQL that are not the rules'; "" is the rules' own.
+        cases: worlds of a model's test cases.
         leg: names the leg; what a dead worker builds has another name.
     """
 
     bindings: dict[str, BindingResult] = field(default_factory=dict)
     drafts: dict[str, Draft] = field(default_factory=dict)
+    cases: tuple[World, ...] = ()
     leg: str = field(default_factory=lambda: secrets.token_hex(4))
+
+
+@dataclass(frozen=True)
+class EtlRoles:
+    """The model behind the roles, and what it is told."""
+
+    model: RoleModel
+    prompts: RolePrompts
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,7 @@ class EtlContext:
         experience: what was learnt of drafts before, as who asks may see it.
         learning: keeps what is learnt of this one.
         write: shows what nodes write while they run.
+        roles: asks a model; None: there is none, and rules do all the work.
     """
 
     question: Question
@@ -57,7 +72,16 @@ class EtlContext:
     experience: DraftExperience
     learning: DraftLearning
     write: Write
+    roles: EtlRoles | None = None
     memory: DraftMemory = field(default_factory=DraftMemory)
+
+    def with_use(self, update: EtlUpdate, state: EtlState) -> EtlUpdate:
+        """Return the update with what the model has used so far, and what is to be said of it."""
+        if self.roles is None:
+            return update
+        model = self.roles.model
+        warnings = [*update.get("warnings", []), *model.warnings(state["lang"])]
+        return {**update, "usage": model.usage(state), "warnings": warnings}
 
 
 EtlRuntime = Runtime[EtlContext]

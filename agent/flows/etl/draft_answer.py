@@ -38,11 +38,28 @@ def body_of(state: EtlState, preview: Json | None) -> Json:
         "clarifications": state.get("clarifications", []),
         "preview": preview,
         "artefact": state.get("artefact"),
-        "generation_method": "rules",
+        "generation_method": _method(state),
         "feedback": state.get("feedback"),
         "learned": state.get("learned"),
-        "usage": dict(vars(Usage())),
+        "usage": state.get("usage", dict(vars(Usage()))),
     }
+
+
+def _method(state: EtlState) -> str:
+    """Return who made what counts: the rules, a model, or both; sources are the rules' anyhow."""
+    nodes = state.get("plan", {}).get("nodes", [])
+    layers = {node["name"]: node["layer"] for node in nodes}
+    methods = set()
+    for code in state.get("code", []):
+        if layers[code["node"]] != "ODS":
+            methods.add(code["method"])
+    methods.discard("user")
+    analysis = state.get("analysis", {})
+    if "llm" in (state.get("plan_method"), analysis.get("method")):
+        methods.add("llm")
+    if len(methods) > 1:
+        return "mixed"
+    return "llm" if "llm" in methods else "rules"
 
 
 def response_of(state: EtlState) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from agent.answers.shown_result import shown_result
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.state import EtlState, Json
+from agent.progress import StepResult
 from common.envelope import to_bytes
 from common.errors import StateTooLarge
 from common.values import QueryResult
@@ -23,6 +24,7 @@ from store import KeptArtefact
 
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_FILES = 400
+_PREVIEW_ID = "preview"  # in place of a call's, in the event that shows it
 _HIDDEN = "•••"
 # What results call the types that a catalogue spells out.
 _SHORT_TYPES = {
@@ -52,6 +54,9 @@ async def keep_files(
         raise StateTooLarge(_MOST_BYTES)
     question = context.question
     preview = await _preview(draft, bound, proof, state, context)
+    if preview is not None:
+        sql = f"SELECT * FROM {quoted(draft.target.relation)}"
+        context.write(StepResult(_PREVIEW_ID, sql, {"query_result": preview}))
     kept = KeptArtefact(archive.data, to_bytes(preview) if preview is not None else b"")
     await context.artefacts.keep(question.owner, question.conversation_id, question.run_id, kept)
     address = f"/api/v0/runs/{question.run_id}/artefact"

@@ -17,11 +17,13 @@ from common.text import Lang, Text
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
 from etl.clauses.request_analysis import analysed_sentence
 from etl.meaning.bound import BoundIntent
-from etl.planning.draft_model import Draft
+from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.drafting import make_draft
 from etl.planning.plan_notes import with_notes
+from etl.planning.proposed_plans import planned_draft
 from etl.planning.user_sql import with_user_sql
 from etl.rendering.select_rendering import render_select
+from etl.schemas.plan import ArchitecturePlan
 from etl.schemas.requirement import UserIntent
 from postgres.identifiers import quoted
 
@@ -34,10 +36,11 @@ _CHANGED = Text(
 async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
     """Return the request as bound to what the caller may see, or what is open."""
     answers = answers_of(state)
-    key = json.dumps(answers, sort_keys=True)
+    intent = _intent_of(state)
+    key = json.dumps([answers, intent], sort_keys=True)
     memory = context.memory
     if key not in memory.bindings:
-        memory.bindings[key] = await _bound(state, answers, context)
+        memory.bindings[key] = await _bound(intent, state, context)
     return memory.bindings[key]
 
 
@@ -47,19 +50,33 @@ def answers_of(state: EtlState) -> dict[str, str]:
     return {one["id"]: one["answer"] for one in decided}
 
 
-async def _bound(state: EtlState, answers: Mapping[str, str], context: EtlContext) -> BindingResult:
-    catalog = await context.database.catalog()
+def binding_options(state: EtlState, context: EtlContext) -> BindingOptions:
+    """Return what decides beside the intent."""
     given = state["options"]
-    options = BindingOptions(
+    return BindingOptions(
         time_zone=given.get("time_zone") or context.time_zone,
         today=date.fromisoformat(given["today"]),
         materialization=given.get("materialization"),
         lang=state["lang"],
     )
-    if state["given_intent"] is None:
-        return await analysed_sentence(state["question"], catalog, answers, options)
-    intent = UserIntent.model_validate(state["given_intent"])
-    return await asyncio.to_thread(bind_intent, intent, catalog, answers, options)
+
+
+def _intent_of(state: EtlState) -> Json | None:
+    """Return the intent as it was given, or as a model has read it; None: rules read the words."""
+    analysis = state.get("analysis", {})
+    if analysis.get("method") == "llm":
+        read: Json = analysis["intent"]
+        return read
+    return state["given_intent"]
+
+
+async def _bound(intent: Json | None, state: EtlState, context: EtlContext) -> BindingResult:
+    catalog = await context.database.catalog()
+    options = binding_options(state, context)
+    if intent is None:
+        return await analysed_sentence(state["question"], catalog, answers_of(state), options)
+    given = UserIntent.model_validate(intent)
+    return await asyncio.to_thread(bind_intent, given, catalog, answers_of(state), options)
 
 
 async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:
@@ -74,21 +91,35 @@ async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:
     return result.bound
 
 
-async def draft_of(state: EtlState, context: EtlContext) -> Draft:
-    """Return the draft with what its user has changed of it.
+async def rules_draft(state: EtlState, context: EtlContext) -> Draft:
+    """Return the draft as the rules make it.
 
     Raises:
         Conflict: as `bound_intent`.
-        StatementRejected: what the user changed can't be taken over.
     """
     bound = await bound_intent(state, context)
+    drafts = context.memory.drafts
+    if "" not in drafts:
+        drafts[""] = await asyncio.to_thread(_by_rules, bound, state["lang"])
+    return drafts[""]
+
+
+async def draft_of(state: EtlState, context: EtlContext) -> Draft:
+    """Return the draft with what a model or its user has changed of it.
+
+    Raises:
+        Conflict: as `bound_intent`.
+        StatementRejected: what they changed can't be taken over.
+    """
+    rules = await rules_draft(state, context)
     changed = {
-        code["node"]: code["sql"] for code in state.get("code", []) if code["method"] == "user"
+        code["node"]: code["sql"] for code in state.get("code", []) if code["method"] != "rules"
     }
-    key = json.dumps(changed, sort_keys=True)
+    plan = state["plan"] if state.get("plan_method") == "llm" else None
+    key = json.dumps([plan, changed], sort_keys=True)
     drafts = context.memory.drafts
     if key not in drafts:
-        drafts[key] = await asyncio.to_thread(_drafted, bound, changed, state["lang"])
+        drafts[key] = await asyncio.to_thread(_drafted, rules, plan, changed)
     return drafts[key]
 
 
@@ -96,9 +127,14 @@ def code_of(draft: Draft) -> list[Json]:
     """Return the SQL of each model, as the rules have written it."""
     code = []
     for model in draft.models:
-        sql = render_select(model.select, _plain_name, jinja=False)
+        sql = sql_of(model)
         code.append({"node": model.name, "sql": sql, "method": "rules", "attempts": 1})
     return code
+
+
+def sql_of(model: DraftModel) -> str:
+    """Return a model's SQL with the plain names of what it reads."""
+    return render_select(model.select, _plain_name, jinja=False)
 
 
 def _plain_name(table: exp.Table) -> str:
@@ -107,6 +143,12 @@ def _plain_name(table: exp.Table) -> str:
     return f"{quoted(table.db)}.{name}" if table.db else name
 
 
-def _drafted(bound: BoundIntent, changed: Mapping[str, str], lang: Lang) -> Draft:
-    draft = with_notes(make_draft(bound), bound, lang)
-    return with_user_sql(draft, changed)
+def _by_rules(bound: BoundIntent, lang: Lang) -> Draft:
+    return with_notes(make_draft(bound), bound, lang)
+
+
+def _drafted(rules: Draft, plan: Json | None, changed: Mapping[str, str]) -> Draft:
+    base = rules
+    if plan is not None:
+        base = planned_draft(ArchitecturePlan.model_validate(plan), rules)
+    return with_user_sql(base, changed)

@@ -36,6 +36,37 @@ SURVIVORS = Text(
     "{count} broken models went unnoticed: see evidence.mutants.survivors.",
 )
 ASSUMED = Text("假设：{texts}", "Assumed: {texts}")
+MODEL_DOWN = Text(
+    "大模型没有参与其余步骤，由规则完成：{}",
+    "The model took no further part; rules did the rest: {}",
+)
+MODEL_LIMIT = Text("{}其余步骤由规则完成。", "{} Rules did the rest.")
+MODEL_GAVE_NOTHING = Text(
+    "{} 的大模型没有交出可用的结果，由规则完成。",
+    "The model handed in nothing usable as {}; rules did its work.",
+)
+READ_BY_MODEL = Text(
+    "需求由大模型解读，规则只检查了它能否执行；请核对各步骤：{}",
+    "A model read the request; rules only checked that it can be done. Check its steps: {}",
+)
+READ_OTHERWISE = Text(
+    "大模型对需求的理解与规则不同（以规则为准）：{}",
+    "The model reads the request in another way (the rules' reading counts): {}",
+)
+PLAN_NOT_TAKEN = Text(
+    "没有采用大模型设计的模型，改用规则的设计。",
+    "The model's plan was not taken; the rules' plan is used.",
+)
+SQL_NOT_TAKEN = Text(
+    "没有采用大模型编写的 SQL：{}；改用规则生成的 SQL。",
+    "The model's SQL was not taken: {}. The SQL is the rules'.",
+)
+NOT_COMPARABLE = Text("没有可用于比对的数据库", "there is no database to compare it in")
+TRIED_OFTEN = Text("{} 次尝试都没有通过测试", "its {} attempts did not pass the tests")
+CASE_DIFFERS = Text(
+    "大模型的测试样例“{}”与需求的含义不一致，没有采用。",
+    "The model's test case “{}” disagrees with what the request means; it was not taken.",
+)
 DECIDED_BY_YOURS = Text(
     "{prompt} {label}（依据您认可过的同一请求的草稿）",
     "{prompt} {label} (as in a draft of the same request that you were satisfied with)",
@@ -69,3 +100,8 @@ NO_REFERENCE = Text(
     "The rating is kept, but makes no example: {reason}",
 )
 TOO_LARGE = Text("草稿或请求过长。", "the draft or the request is too long.")
+
+
+def filled(text: Text, said: Text) -> Text:
+    """Return the text with what is said in its place."""
+    return Text(text.zh.format(said.zh), text.en.format(said.en))

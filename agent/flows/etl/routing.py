@@ -1,6 +1,6 @@
 """What follows on the nodes with several successors."""
 
-from agent.flows.etl.state import MOST_MODIFICATIONS, MOST_REPAIRS, MOST_REWORKS, EtlState
+from agent.flows.etl.state import MOST_MODIFICATIONS, EtlState
 
 CLARIFY = "clarify"
 FINALIZE = "finalize"
@@ -15,12 +15,10 @@ def after_analysis(state: EtlState) -> str:
 
 
 def after_review(state: EtlState) -> str:
-    """Go on with a plan that passed; only a model's plan is worth another try."""
+    """Go on with a plan that passed; a model's plan is made again, at last by the rules."""
     if state["review"]["verdict"] == "pass":
         return "passed"
-    is_by_model = state.get("analysis", {}).get("method") == "llm"
-    has_tries = state.get("attempts", {}).get("review", 0) < MOST_REWORKS
-    return "rework" if is_by_model and has_tries else "failed"
+    return "rework" if state.get("plan_method") == "llm" else "failed"
 
 
 def after_tests(state: EtlState) -> str:
@@ -35,11 +33,24 @@ def after_tests(state: EtlState) -> str:
 
 
 def _is_repairable(state: EtlState) -> bool:
-    if state["tests"]["status"] != "failed":
-        return False
-    return any(
-        code["method"] == "llm" and code["attempts"] < MOST_REPAIRS for code in state["code"]
-    )
+    """Tell whether a model's work failed; the developer role gives it up after some attempts."""
+    has_failed = state["tests"]["status"] == "failed"
+    return has_failed and has_model_work(state) and not has_user_work(state)
+
+
+def has_model_work(state: EtlState) -> bool:
+    """Tell whether a model has planned or written a part of the draft."""
+    is_planned = state.get("plan_method") == "llm"
+    return is_planned or _has_code(state, "llm")
+
+
+def has_user_work(state: EtlState) -> bool:
+    """Tell whether the user has changed a part of the draft."""
+    return _has_code(state, "user")
+
+
+def _has_code(state: EtlState, method: str) -> bool:
+    return any(code["method"] == method for code in state.get("code", []))
 
 
 def after_feedback(state: EtlState) -> str:

@@ -50,6 +50,7 @@ class EtlUpdate(EtlPath, total=False):
             `is_own`.
         clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
+        plan_method: who made the plan, `rules` or `llm`.
         code: `{node, sql, method, attempts}`, in topological order.
         code_before: what `code` was before the user changed it last.
         code_written: what it was before the user changed anything.
@@ -60,6 +61,7 @@ class EtlUpdate(EtlPath, total=False):
         feedback: a `DraftFeedback`.
         learned: `{example, lesson}`.
         attempts: `{clarify, review, repair: {node: n}, modified}`.
+        usage: of the model, by the whole run.
         status: set when it is known how the run ends.
         answer: the body of the answer.
     """
@@ -70,6 +72,7 @@ class EtlUpdate(EtlPath, total=False):
     decided: list[Json]
     clarifications: list[Json]
     plan: Json
+    plan_method: str
     review: Json
     code: list[Json]
     code_before: list[Json]
@@ -82,6 +85,7 @@ class EtlUpdate(EtlPath, total=False):
     learned: Json
     attempts: Json
     warnings: Annotated[list[str], operator.add]
+    usage: Json
     status: str
     answer: Json
 

@@ -4,6 +4,7 @@ from agent.flows.etl.context import EtlRuntime
 from agent.flows.etl.decided_before import decided_before, with_decisions
 from agent.flows.etl.draft_experience import meaning_of
 from agent.flows.etl.draft_making import binding_of
+from agent.flows.etl.roles.analyst_role import analysed
 from agent.flows.etl.state import MOST_CLARIFICATIONS, EtlState, EtlUpdate
 
 
@@ -17,7 +18,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         meaning = meaning_of(asked, state["question"])
         decided = await decided_before(meaning, state, context)
         state = {**state, "meaning": meaning, "decided": decided}
-    found = (await binding_of(state, context)).analysis
+    found = await analysed(state, context)
     analysis = with_decisions(found, state["decided"], state["lang"])
     update: EtlUpdate = {
         "meaning": state["meaning"],
@@ -29,7 +30,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         update["status"] = "not_possible"
     elif analysis.ambiguities and not _may_ask(state):
         update["status"] = "needs_input"
-    return update
+    return runtime.context.with_use(update, state)
 
 
 def _may_ask(state: EtlState) -> bool:

@@ -3,9 +3,10 @@
 from agent.flows.etl.context import EtlRuntime
 from agent.flows.etl.draft_experience import references_of
 from agent.flows.etl.draft_making import binding_of
-from agent.flows.etl.known_tables import known_tables
+from agent.flows.etl.roles.knowledge_role import retrieved
 from agent.flows.etl.state import EtlState, EtlUpdate
 from common.values import Catalog, Table
+from etl.assets.known_tables import known_tables
 from etl.schemas.requirement import UserIntent
 
 
@@ -16,9 +17,17 @@ async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     intent = (await binding_of(state, context)).analysis.intent
     tables, gaps = _named(intent, catalog) if intent is not None else ([], [])
     known = known_tables(catalog, tables, gaps)
+    added, missing = await retrieved(state, context, catalog, known)
+    if added or missing:
+        together = list({table.key: table for table in (*tables, *added)}.values())
+        known = known_tables(catalog, together, list(dict.fromkeys((*gaps, *missing))))
     learnt = await context.experience.recalled(state["question"], catalog)
     known = known.model_copy(update={"references": references_of(learnt)})
-    return {"knowledge": known.model_dump(mode="json"), "execution_path": ["knowledge_agent"]}
+    update: EtlUpdate = {
+        "knowledge": known.model_dump(mode="json"),
+        "execution_path": ["knowledge_agent"],
+    }
+    return context.with_use(update, state)
 
 
 def _named(intent: UserIntent, catalog: Catalog) -> tuple[list[Table], list[str]]:

@@ -1,12 +1,25 @@
 """Builds the draft from samples, tests it, and keeps what was made as files."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import bound_intent, draft_of
-from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
+from agent.flows.etl.draft_making import bound_intent, draft_of, rules_draft
+from agent.flows.etl.etl_texts import (
+    NOT_COMPARABLE,
+    REFUSED,
+    SQL_NOT_TAKEN,
+    UNPROVEN,
+    WAITING,
+    filled,
+)
+from agent.flows.etl.roles.tester_role import cases_of
+from agent.flows.etl.routing import after_tests, has_model_work, has_user_work
+from agent.flows.etl.rules_instead import rules_instead
 from agent.flows.etl.state import EtlState, EtlUpdate, Json
 from common.errors import (
     CituError,
@@ -15,7 +28,7 @@ from common.errors import (
     QueryTimeout,
     StatementRejected,
 )
-from common.text import Text
+from common.meanings import TableKey
 from common.values import Table
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
@@ -29,28 +42,46 @@ _STATUS = {"passed": "proven", "failed": "failed", "not_run": "unproven"}
 
 
 async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the evidence, the files, and what the draft is worth."""
+    """Return the evidence, the files, and what the draft is worth.
+
+    What a model has made and failed its tests goes back to the developer, without files.
+    """
     context = runtime.context
     bound = await bound_intent(state, context)
     try:
         draft = await draft_of(state, context)
         await _judge_changes(draft, state, context)
     except StatementRejected as exc:
+        if not has_user_work(state):
+            raise
         return _refused(exc, state)
     proof = await _proof(draft, bound, state, context)
-    artefact = await keep_files(draft, bound, proof, state, context)
-    warnings = [warning.to(state["lang"]) for warning in proof.warnings]
-    if proof.failure is not None:
-        warnings.append(proof.failure.message(state["lang"]))
-    return {
+    update: EtlUpdate = {"execution_path": []}
+    if proof.report.status == "not_run" and has_model_work(state):
+        update = await rules_instead(state, context)
+        draft = await rules_draft(state, context)
+        proof = replace(proof, tests=make_tests(draft, bound))
+        _not_compared(context)
+    report: EtlUpdate = {
+        **update,
         "tests": proof.report.model_dump(mode="json", by_alias=True),
-        "artefact": artefact,
         "status": _STATUS[proof.report.status],
         "failure": _told(proof.failure),
         "refusal": None,
-        "warnings": warnings,
         "execution_path": ["tester_agent"],
     }
+    if after_tests(cast(EtlState, {**state, **report})) == "repair":
+        return context.with_use(report, state)
+    report["artefact"] = await keep_files(draft, bound, proof, state, context)
+    report["warnings"] = _warnings(proof, state)
+    return context.with_use(report, state)
+
+
+def _warnings(proof: DraftProof, state: EtlState) -> list[str]:
+    warnings = [warning.to(state["lang"]) for warning in proof.warnings]
+    if proof.failure is not None:
+        warnings.append(proof.failure.message(state["lang"]))
+    return warnings
 
 
 async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> None:
@@ -59,7 +90,7 @@ async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> 
     Raises:
         StatementRejected: it does what no query may, or reads what the user may not.
     """
-    if any(code["method"] == "user" for code in state["code"]):
+    if has_user_work(state):
         sql = await asyncio.to_thread(one_query, draft)
         await context.database.inspect(sql)
 
@@ -75,11 +106,14 @@ def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
     return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
 
 
+def _not_compared(context: EtlContext) -> None:
+    if context.roles is not None:
+        context.roles.model.warn(filled(SQL_NOT_TAKEN, NOT_COMPARABLE))
+
+
 def _refused(error: StatementRejected, state: EtlState) -> EtlUpdate:
     """Return to the SQL that was there before the user changed it, and to its evidence."""
-    reason = error.text
-    refused = Text(REFUSED.zh.format(reason.zh), REFUSED.en.format(reason.en))
-    said = refused.to(state["lang"])
+    said = filled(REFUSED, error.text).to(state["lang"])
     return {
         "code": state["code_before"],
         "tests": state["tests"],
@@ -93,19 +127,24 @@ async def _proof(
     draft: Draft, bound: BoundIntent, state: EtlState, context: EtlContext
 ) -> DraftProof:
     """Return the evidence; without a database to build in, the tests that would be run."""
+    try:
+        await asyncio.to_thread(context.scratch.check)
+    except DatabaseUnavailable as exc:
+        return _not_built(draft, bound, exc)
     given = state["options"]
-    attempt = state.get("attempts", {}).get("modified", 0)
+    attempt = state["execution_path"].count("tester_agent")
+    reference = await rules_draft(state, context)
+    is_compared = has_model_work(state) and not has_user_work(state)
+    worlds = await cases_of(state, context)
     options = ProofOptions(
         name=f"{context.question.run_id}/{context.memory.leg}/{attempt}",
         mutants=given.get("mutants", True),
         preview_rows=context.most_rows,
         waits=lambda: context.write(WAITING.to(state["lang"])),
+        worlds=worlds,
+        reference=reference if is_compared else None,
     )
-    try:
-        await asyncio.to_thread(context.scratch.check)
-    except DatabaseUnavailable as exc:
-        return _not_built(draft, bound, exc)
-    samples = await _samples(draft, bound, given.get("sample_rows"), context)
+    samples = await _samples((draft, reference), bound, given.get("sample_rows"), context)
     try:
         return await prove(draft, bound, context.scratch, samples, options)
     except DatabaseUnavailable as exc:
@@ -116,18 +155,21 @@ async def _proof(
 
 
 async def _samples(
-    draft: Draft, bound: BoundIntent, most_rows: int | None, context: EtlContext
+    drafts: Sequence[Draft], bound: BoundIntent, most_rows: int | None, context: EtlContext
 ) -> Samples:
-    """Read the columns that the draft reads, as the caller may see them."""
-    needed = columns_read(draft, bound)
+    """Read the columns that the drafts read, as the caller may see them."""
+    needed: defaultdict[TableKey, dict[str, None]] = defaultdict(dict)
+    for draft in drafts:
+        for key, names in columns_read(draft, bound).items():
+            needed[key].update(dict.fromkeys(names))
 
     def columns_of(table: Table) -> Sequence[str]:
-        return needed.get(table.key, table.primary_key)
+        return list(needed[table.key]) or table.primary_key
 
     limit = most_rows or context.scratch.options.sample_rows
     return await sample(context.database, bound, limit, columns_of)
 
 
 def _not_built(draft: Draft, bound: BoundIntent, error: CituError) -> DraftProof:
-    reason = Text(UNPROVEN.zh.format(error.text.zh), UNPROVEN.en.format(error.text.en))
+    reason = filled(UNPROVEN, error.text)
     return DraftProof(TestReport(status="not_run"), make_tests(draft, bound), warnings=(reason,))

@@ -1,0 +1,242 @@
+"""The analyst role by a model: it reads requests that the rules can't read whole.
+
+A reading by rules, where every word has its place, stands; a model that reads the same request in
+another way is mentioned.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from agent.flows.etl.context import EtlContext
+from agent.flows.etl.draft_making import answers_of, binding_of, binding_options
+from agent.flows.etl.etl_texts import READ_BY_MODEL, READ_OTHERWISE, filled
+from agent.flows.etl.role_model import RoleTask
+from agent.flows.etl.roles.handing_in import MOST_LINE, JsonObject, hand_in_tool, wrong
+from agent.flows.etl.state import EtlState
+from agent.tools.tool import Arguments
+from common.text import Text
+from common.values import Catalog
+from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
+from etl.binding.proposed_intents import (
+    is_decidable,
+    means_the_same,
+    with_choice,
+    with_declared_joins,
+)
+from etl.schemas.reading import read_model
+from etl.schemas.requirement import (
+    Ambiguity,
+    AmbiguityKind,
+    AnalysisResult,
+    Assumption,
+    Choice,
+    UserIntent,
+)
+from knowledge.language.safe_text import one_line
+
+_MOST_INTENT_BYTES = 64 * 1024
+_MOST_LISTED = 20  # ambiguities and assumptions each
+_MOST_KEPT = 5
+_MOST_STEP = 200  # characters of one operation in a sentence
+_MOST_STEPS = 12
+_FIRST_NUMBER = 20  # of the ids of a model's questions, so that none is one of the rules'
+# What no reading of the words can change.
+_FINAL = ("not_a_transformation", "sink_refused", "not_allowed")
+
+
+class AskedChoice(Arguments):
+    """A value that answers an ambiguity."""
+
+    value: str
+    label: str
+
+
+class AskedAmbiguity(Arguments):
+    """Two readings that give different tables."""
+
+    id: str | None = None
+    kind: AmbiguityKind
+    prompt: str
+    choices: list[AskedChoice]
+    operation: int | None = None
+
+
+class StatedAssumption(Arguments):
+    """Something that the model took for granted."""
+
+    id: str | None = None
+    text: str
+
+
+class SubmitAnalysis(Arguments):
+    """The arguments of `submit_analysis`."""
+
+    intent: JsonObject
+    ambiguities: list[AskedAmbiguity] = Field(default_factory=list, max_length=_MOST_LISTED)
+    assumptions: list[StatedAssumption] = Field(default_factory=list, max_length=_MOST_LISTED)
+
+
+class ModelReading:
+    """The intent that a model reads from the words, as the rules bind it."""
+
+    def __init__(self, catalog: Catalog, answers: dict[str, str], options: BindingOptions) -> None:
+        self._catalog = catalog
+        self._answers = answers
+        self._options = options
+        self.intent: UserIntent | None = None
+        self.result: BindingResult | None = None
+        self.ambiguities: list[Ambiguity] = []
+        self.assumptions: list[str] = []
+
+    @property
+    def is_done(self) -> bool:
+        return self.result is not None
+
+    async def take(self, given: SubmitAnalysis) -> str:
+        """Take an analysis that can be bound.
+
+        Raises:
+            InvalidRequest: the intent is wrong, or what it wants is not possible.
+        """
+        if len(json.dumps(given.intent).encode()) > _MOST_INTENT_BYTES:
+            raise wrong("the intent is too large")
+        proposed = read_model(UserIntent, given.intent, "intent")
+        intent = with_declared_joins(proposed, self._catalog)
+        result = await asyncio.to_thread(
+            bind_intent, intent, self._catalog, self._answers, self._options
+        )
+        if result.analysis.impossible:
+            raise wrong(" ".join(one.text for one in result.analysis.impossible))
+        self.intent, self.result = intent, result
+        asked = [_asked(one, number) for number, one in enumerate(given.ambiguities)]
+        self.ambiguities = [one for one in asked if is_decidable(one, intent)][:_MOST_KEPT]
+        self.assumptions = [one_line(one.text, MOST_LINE) for one in given.assumptions]
+        return "Accepted."
+
+
+def _asked(given: AskedAmbiguity, number: int) -> Ambiguity:
+    choices = [
+        Choice(value=choice.value, label=one_line(choice.label, MOST_LINE))
+        for choice in given.choices
+    ]
+    return Ambiguity(
+        id=f"{given.kind}_{_FIRST_NUMBER + number}",
+        kind=given.kind,
+        prompt=one_line(given.prompt, MOST_LINE),
+        choices=choices,
+        operation=given.operation,
+    )
+
+
+async def analysed(state: EtlState, context: EtlContext) -> AnalysisResult:
+    """Return the analysis by the rules, or where they can't read the words, by the model."""
+    before = state.get("analysis", {})
+    if before.get("method") == "llm":
+        return await _decided(AnalysisResult.model_validate(before), state, context)
+    own = await binding_of(state, context)
+    is_final = any(one.kind in _FINAL for one in own.analysis.impossible)
+    if context.roles is None or state["given_intent"] is not None or is_final:
+        return own.analysis
+    is_read_by_rules = own.analysis.intent is not None and not own.analysis.impossible
+    if is_read_by_rules and "clarifications" in state:
+        return own.analysis  # the model has read the same words before
+    reading = await _read(state, context)
+    if reading.result is None:
+        return own.analysis
+    if not is_read_by_rules:
+        return _by_model(reading, state)
+    is_other = _is_other(own, reading.result)
+    if is_other and reading.intent is not None:
+        said = one_line(_steps(reading.intent), MOST_LINE)
+        context.roles.model.warn(filled(READ_OTHERWISE, Text(said, said)))
+    return own.analysis
+
+
+def _is_other(own: BindingResult, read: BindingResult) -> bool:
+    if own.bound is None or read.bound is None:
+        return False
+    return not means_the_same(own.bound, read.bound)
+
+
+async def _read(state: EtlState, context: EtlContext) -> ModelReading:
+    assert context.roles is not None
+    catalog = await context.database.catalog()
+    reading = ModelReading(catalog, answers_of(state), binding_options(state, context))
+    answers = [
+        {name: asked[name] for name in ("prompt", "answer")}
+        for asked in state.get("clarifications", [])
+    ]
+    opening = await context.roles.prompts.of_request(
+        "etl_analysis", state, catalog, known=_told(state), answers=answers
+    )
+    tool = hand_in_tool(
+        "submit_analysis",
+        Text("提交分析", "Hand in the analysis"),
+        "Hands in the intent that the request means, what is ambiguous, what was assumed.",
+        SubmitAnalysis,
+        reading.take,
+    )
+    task = RoleTask("analyst_agent", opening, tool, lambda: reading.is_done)
+    await context.roles.model.attempt(task, state)
+    return reading
+
+
+def _told(state: EtlState) -> dict[str, Any]:
+    known = state.get("knowledge", {})
+    return {name: known.get(name) for name in ("tables", "join_hints", "quality_rules", "gaps")}
+
+
+def _by_model(reading: ModelReading, state: EtlState) -> AnalysisResult:
+    """Return the model's reading: the rules' questions come first."""
+    assert reading.intent is not None
+    assert reading.result is not None
+    found = reading.result.analysis
+    kinds = {one.kind for one in found.ambiguities}
+    further = [one for one in reading.ambiguities if one.kind not in kinds]
+    steps = _steps(reading.intent)
+    read_by_model = filled(READ_BY_MODEL, Text(steps, steps)).to(state["lang"])
+    texts = [read_by_model, *reading.assumptions]
+    return AnalysisResult(
+        intent=reading.intent,
+        ambiguities=[*found.ambiguities, *further],
+        assumptions=[*_assumptions(texts), *found.assumptions],
+        method="llm",
+    )
+
+
+async def _decided(before: AnalysisResult, state: EtlState, context: EtlContext) -> AnalysisResult:
+    """Return a model's reading with what the user has decided since."""
+    assert before.intent is not None
+    answers = answers_of(state)
+    intent = before.intent
+    for one in before.ambiguities:
+        if one.id in answers and is_decidable(one, intent):
+            intent = with_choice(intent, one, answers[one.id])
+    changed = before.model_copy(update={"intent": intent})
+    now: EtlState = {**state, "analysis": changed.model_dump(mode="json")}
+    found = (await binding_of(now, context)).analysis
+    kept = [one for one in before.assumptions if one.id.startswith(_PREFIX)]
+    return found.model_copy(update={"assumptions": [*kept, *found.assumptions], "method": "llm"})
+
+
+_PREFIX = "model"
+
+
+def _assumptions(texts: Sequence[str]) -> list[Assumption]:
+    return [
+        Assumption(id=f"{_PREFIX}_{number}", text=text)
+        for number, text in enumerate(texts[: _MOST_KEPT + 1], 1)
+    ]
+
+
+def _steps(intent: UserIntent) -> str:
+    """Return the operations of an intent as people can check them."""
+    said = []
+    for operation in intent.operations[:_MOST_STEPS]:
+        parameters = json.dumps(operation.parameters, ensure_ascii=False)
+        said.append(one_line(f"{operation.order}. {operation.action} {parameters}", _MOST_STEP))
+    return " ".join(said)

@@ -1,0 +1,76 @@
+"""`get_table_lineage`: which views a table or column goes into, and what it is made of."""
+
+import asyncio
+
+from pydantic import Field
+
+from agent.tools.asset_tools import MOST_ENTRIES, ViewsOf
+from agent.tools.told_entries import told_entries
+from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
+from common.errors import NotFound
+from common.text import Text
+from etl.lineage.lineage_graph import Direction, part_of
+from etl.lineage.view_lineage import qualified, view_lineage
+from knowledge.language.safe_text import one_line
+from knowledge.tables.schema_service import table_named
+
+_DEEPEST = 10
+_BY_DEFAULT = 3
+_MOST_NAME = 80
+_NO_COLUMN = Text("{} 没有字段 {}。", "{} has no column named {}.")
+
+
+class TableLineageArguments(Arguments):
+    """The arguments of `get_table_lineage`."""
+
+    table: str = Field(min_length=1, description="Name of the table.")
+    column: str | None = Field(default=None, description="Only by this column; null: by any.")
+    direction: Direction | None = Field(default=None, description="null: both.")
+    depth: int | None = Field(
+        default=None,
+        ge=1,
+        le=_DEEPEST,
+        description=f"Most steps, 1 to {_DEEPEST}; null: {_BY_DEFAULT}.",
+    )
+
+
+def lineage_tool(views_of: ViewsOf) -> Tool[TableLineageArguments]:
+    """Return the tool that follows tables and columns through views."""
+
+    async def run(context: ToolContext, arguments: TableLineageArguments) -> ToolResult:
+        catalog = await context.database.catalog()
+        table = table_named(arguments.table, catalog)
+        column = arguments.column
+        if column is not None and table.column(column) is None:
+            said = one_line(column, _MOST_NAME)
+            no_column = Text(
+                _NO_COLUMN.zh.format(table.name, said), _NO_COLUMN.en.format(table.name, said)
+            )
+            raise NotFound(no_column)
+        views = await views_of(context.question)
+        # What transforms and the rights of this very call leave of the catalogue decides.
+        seen = [view.among(catalog) for view in views if view.view in catalog.by_key]
+        edges = await asyncio.to_thread(view_lineage, seen, catalog)
+        part = part_of(
+            edges,
+            qualified(table),
+            column=column,
+            direction=arguments.direction or "both",
+            depth=arguments.depth or _BY_DEFAULT,
+        )
+        entries = [edge.model_dump(mode="json") for edge in part.edges]
+        shown = told_entries(entries[:MOST_ENTRIES], "No view that may be read has to do with it.")
+        left_out = len(entries) - MOST_ENTRIES
+        if left_out > 0:
+            shown = f"{shown}\n({left_out} further edges: ask for a column or a smaller depth.)"
+        count = len(entries)
+        return ToolResult(shown, Text(f"{count} 条血缘关系", f"{count} edges of lineage"))
+
+    return Tool(
+        "get_table_lineage",
+        Text("查询血缘", "Table lineage"),
+        "Gives which views are made of a table or column, and what a view is made of.",
+        TableLineageArguments,
+        run,
+        frozenset({EVERYONE}),
+    )

@@ -1,0 +1,134 @@
+"""Made-up rows that somebody else proposes as a test, with the target's rows that they expect.
+
+They are kept only where the interpreter means the same rows.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from common.errors import InvalidRequest
+from common.values import Table
+from etl.binding.value_binding import bind_value
+from etl.evidence.fixture_worlds import Row, World
+from etl.evidence.telling_values import as_day
+from etl.meaning.bound import BoundIntent, BoundSource
+from etl.meaning.evaluation import NotComputable
+from etl.meaning.figures import hashable
+from etl.meaning.interpreter import evaluate
+from etl.meaning.value_kinds import DAYS, kind_of_type
+from etl.planning.draft_model import Draft
+
+_MOST_ROWS = 60  # of one table
+_DIGITS = 6  # behind the point, that numbers are compared by
+
+
+class CaseRefused(ValueError):
+    """Rows of a case are no rows of these tables; says why, in English."""
+
+
+class GivenWorlds:
+    """Reads the cases for one intent.
+
+    Args:
+        rules: the rules' draft, which has the types of the target.
+    """
+
+    def __init__(self, bound: BoundIntent, rules: Draft, today: date) -> None:
+        self._bound = bound
+        self._types = {column.name: column.type for column in rules.target.node.columns}
+        self._today = today
+
+    def agreed(
+        self, name: str, given: Mapping[str, Any], expect: Sequence[Mapping[str, Any]]
+    ) -> World | None:
+        """Return the case's rows as a world; None where other rows of the target are meant.
+
+        Raises:
+            CaseRefused: rows are no rows of the sources or of the target.
+        """
+        world = World(name, self._tables(given))
+        expected = [self._expected(row) for row in expect]
+        try:
+            meaning = evaluate(self._bound, world.by_source(self._bound))
+        except NotComputable as error:
+            raise CaseRefused("nothing can be computed of these rows") from error
+        meant = [tuple(map(_compared, row)) for row in meaning.rows]
+        return world if Counter(meant) == Counter(expected) else None
+
+    def _tables(self, given: Mapping[str, Any]) -> dict[tuple[str, str], list[Row]]:
+        tables: dict[tuple[str, str], list[Row]] = {
+            source.table.key: [] for source in self._bound.sources
+        }
+        for name, rows in given.items():
+            table = self._source(name).table
+            tables[table.key] = self._rows(table, rows)
+        return tables
+
+    def _source(self, name: str) -> BoundSource:
+        for source in self._bound.sources:
+            table = source.table
+            if name in (source.name, table.name, f"{table.schema}.{table.name}"):
+                return source
+        names = ", ".join(source.name for source in self._bound.sources)
+        raise CaseRefused(f"the sources are {names}")
+
+    def _rows(self, table: Table, rows: Any) -> list[Row]:
+        is_list = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        if not is_list or len(rows) > _MOST_ROWS:
+            raise CaseRefused(f"{table.name} takes a list of at most {_MOST_ROWS} objects")
+        found = [self._row(table, row) for row in rows]
+        for key in filter(None, (table.primary_key, *table.unique_keys)):
+            _check_key(table, key, found, is_primary=key == table.primary_key)
+        return found
+
+    def _row(self, table: Table, row: Mapping[str, Any]) -> Row:
+        types = {column.name: column.type for column in table.columns}
+        made: Row = dict.fromkeys(types)
+        for name, value in row.items():
+            if name not in types:
+                raise CaseRefused(f"{table.name} has no column {name}")
+            made[name] = self._value(value, types[name])
+        return made
+
+    def _expected(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        columns = self._bound.target.columns
+        if set(row) != set(columns):
+            raise CaseRefused(f"the target's columns are {', '.join(columns)}")
+        return tuple(_compared(self._value(row[name], self._types[name])) for name in columns)
+
+    def _value(self, value: Any, type_: str) -> Any:
+        """Return a value of JSON as one of the type."""
+        if value is None:
+            return None
+        kind = kind_of_type(type_)
+        if kind in DAYS:
+            day = as_day(value, kind, self._bound.time_zone)
+            if day is None:
+                raise CaseRefused(f"{value!r} is no value of the type {type_}")
+            return day
+        try:
+            return bind_value(value, type_, "value", self._today)
+        except InvalidRequest as error:
+            raise CaseRefused(f"{value!r} is no value of the type {type_}") from error
+
+
+def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row], *, is_primary: bool) -> None:
+    """Refuse rows that a key of the table doesn't allow: drafts rely on keys."""
+    seen = set()
+    for row in rows:
+        value = tuple(row[name] for name in key)
+        is_open = None in value  # which a primary key alone doesn't allow
+        if value in seen or (is_open and is_primary):
+            raise CaseRefused(f"{', '.join(key)} is a key of {table.name}")
+        if not is_open:
+            seen.add(value)
+
+
+def _compared(value: Any) -> Any:
+    """Return a value so that equal ones are equal, numbers as far as anybody writes them down."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return hashable(value)
+    return round(Decimal(str(value)), _DIGITS)

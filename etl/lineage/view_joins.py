@@ -1,0 +1,137 @@
+"""How views join tables, which tells how they belong together where nothing is declared."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from common.meanings import TableKey
+from common.values import Catalog
+from databases.catalog.view_sources import ViewSources
+
+_MOST_DEFINITION = 100_000
+_Side = tuple[str, str, str]
+"""Schema (empty: by the search path), table and column."""
+
+
+@dataclass(frozen=True)
+class ViewJoin:
+    """Columns of two tables that a view compares; they stand in pairs."""
+
+    left: TableKey
+    left_columns: tuple[str, ...]
+    right: TableKey
+    right_columns: tuple[str, ...]
+
+
+def view_joins(views: Sequence[ViewSources], catalog: Catalog) -> list[ViewJoin]:
+    """Return the joins of the views between tables and columns of the catalogue, each once."""
+    found: dict[ViewJoin, None] = {}
+    for view in views:
+        for pairs in _compared(view.definition):
+            join = _join(pairs, catalog)
+            if join is not None:
+                found[join] = None
+    return list(found)
+
+
+def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | None:
+    """Return the join by these pairs, which are of the same two tables; None: one is not seen."""
+    lefts, rights = zip(*pairs, strict=True)
+    left, right = _seen(lefts, catalog), _seen(rights, catalog)
+    if left is None or right is None:
+        return None
+    if left[0] == right[0]:
+        return None
+    return ViewJoin(*left, *right)
+
+
+def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str, ...]] | None:
+    """Return the table of these columns with their names; None where one is not seen."""
+    key = _key_of(sides[0], catalog)
+    if key is None:
+        return None
+    columns = tuple(side[2] for side in sides)
+    known = {column.name for column in catalog.by_key[key].columns}
+    return (key, columns) if known.issuperset(columns) else None
+
+
+def _key_of(side: _Side, catalog: Catalog) -> TableKey | None:
+    schema, name, _ = side
+    schemas = (schema,) if schema else catalog.search_path
+    for one in schemas:
+        if (one, name) in catalog.by_key:
+            return (one, name)
+    return None
+
+
+@lru_cache(maxsize=2_000)
+def _compared(definition: str) -> tuple[tuple[tuple[_Side, _Side], ...], ...]:
+    """Return the pairs of columns that joins of the query compare, together for two tables."""
+    if len(definition) > _MOST_DEFINITION:
+        return ()
+    try:
+        tree = parse_one(definition, dialect="postgres")
+    except (SqlglotError, RecursionError):
+        return ()
+    found: list[tuple[tuple[_Side, _Side], ...]] = []
+    for select in tree.find_all(exp.Select):
+        found += _of_select(select)
+    return tuple(found)
+
+
+def _of_select(select: exp.Select) -> Iterator[tuple[tuple[_Side, _Side], ...]]:
+    tables = _tables_of(select)
+    pairs: dict[tuple[str, str], list[tuple[_Side, _Side]]] = {}
+    for condition in _conditions(select):
+        sides = _sides(condition, tables)
+        if sides is not None:
+            aliases, pair = sides
+            pairs.setdefault(aliases, []).append(pair)
+    yield from (tuple(one) for one in pairs.values())
+
+
+def _tables_of(select: exp.Select) -> Mapping[str, exp.Table]:
+    """Return the tables that the query joins, by the names that its columns have for them."""
+    own = [table for table in select.find_all(exp.Table) if table.parent_select is select]
+    return {table.alias_or_name: table for table in own}
+
+
+def _conditions(select: exp.Select) -> Iterator[exp.EQ]:
+    """Yield the comparisons that all hold for joined rows."""
+    wholes = [join.args.get("on") for join in select.find_all(exp.Join)]
+    where = select.args.get("where")
+    wholes.append(where.this if where is not None else None)
+    for whole in wholes:
+        if whole is not None and whole.parent_select is select:
+            yield from _parts(whole)
+
+
+def _parts(whole: exp.Expr) -> Iterator[exp.EQ]:
+    condition = whole.unnest()
+    parts = condition.flatten() if isinstance(condition, exp.And) else (condition,)
+    for part in parts:
+        plain = part.unnest()
+        if isinstance(plain, exp.EQ):
+            yield plain
+
+
+def _sides(
+    condition: exp.EQ, tables: Mapping[str, exp.Table]
+) -> tuple[tuple[str, str], tuple[_Side, _Side]] | None:
+    """Return the two columns that are compared, by their tables' names; None for anything else."""
+    left, right = condition.left.unnest(), condition.right.unnest()
+    if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)):
+        return None
+    if left.table not in tables or right.table not in tables:
+        return None
+    first, second = sorted((left, right), key=lambda one: str(one.table))
+    pair = (_side(first, tables), _side(second, tables))
+    return (first.table, second.table), pair
+
+
+def _side(column: exp.Column, tables: Mapping[str, exp.Table]) -> _Side:
+    table = tables[column.table]
+    return table.db, table.name, column.name
