@@ -5,6 +5,7 @@ superuser's URL).
 import fcntl
 import gc
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -20,7 +21,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg2.extensions import make_dsn
 
-from agent.flows.ask import follow_up_offers
 from common.actor import SERVICE, caller_id
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
@@ -31,7 +31,6 @@ from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded.embedded_server import EmbeddedServer
 from databases.execution.guarded import GuardedDatabase
-from knowledge.experience import experience_service
 from tests.support.databases import Opener, execute, open_asked
 from tests.support.effort import EXPLORES, tries
 from tests.support.folders import reachable_folder
@@ -76,15 +75,27 @@ _FOLDER = "CITU_TEST_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process makes the folder and removes it; processes that it starts find it in their
+    """Make the folder, and remove it in the end; processes that this one starts find it in their
     environment.
     """
+    _hand_on_signals()
     if _FOLDER in os.environ:
         return
     stack = ExitStack()
     os.environ[_FOLDER] = str(stack.enter_context(reachable_folder()))
     stack.callback(os.environ.pop, _FOLDER)
     config.add_cleanup(stack.close)
+
+
+def _hand_on_signals() -> None:
+    """Let programs that tests start take the signals that a shell keeps from what it runs in the
+    background.
+
+    A signal that is ignored stays so in every process that is started; one with a handler does not.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:
@@ -315,12 +326,16 @@ def watch(admin_url: str, database: str) -> Iterator[Watch]:
         yield watch
 
 
+# Named only, so that the process that hands out the tests imports none of the product's rules.
+_PATIENT = ("knowledge.experience.experience_service", "agent.flows.ask.follow_up_offers")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
     """The second that a question waits for what it can do without may be too short here."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (experience_service, follow_up_offers):
-            patch.setattr(module, "_PATIENCE_S", 20.0)
+        for module in _PATIENT:
+            patch.setattr(f"{module}._PATIENCE_S", 20.0)
         yield
 
 

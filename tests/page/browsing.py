@@ -93,6 +93,14 @@ def ask(page: Page, question: str) -> Locator:
     return page.locator(".turn").last
 
 
+def start_over(page: Page) -> None:
+    """Leaves the conversation for a new one, as the page was when it was opened."""
+    begin = page.locator("#new-conversation")
+    if begin.is_visible():
+        begin.click()
+    expect(page.locator(".turn")).to_have_count(0)
+
+
 def expect_state(turn: Locator, state: str) -> None:
     """Waits for `running`, or for the end, which must be `state`."""
     if state == "running":

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: 
 
 from tests.conftest import alone, shared_data_dir  # noqa: E402
 from tests.page.browsers import BROWSERS, browser_path, flags  # noqa: E402
-from tests.page.browsing import opened  # noqa: E402
+from tests.page.browsing import opened, start_over  # noqa: E402
 from tests.support.live import serving  # noqa: E402
 
 expect.set_options(timeout=30_000)  # by default 5 s, in which a busy machine doesn't always answer
@@ -48,3 +48,22 @@ def page(browser: Browser, live_server: str) -> Iterator[Page]:
     """The page in Chinese, in a wide light window."""
     with opened(browser, live_server) as page:
         yield page
+
+
+@pytest.fixture(scope="module")
+def page_of_module(browser: Browser, live_server: str) -> Iterator[Page]:
+    """One page for all tests of a module."""
+    with opened(browser, live_server) as page:
+        yield page
+
+
+@pytest.fixture
+def used_page(page_of_module: Page) -> Iterator[Page]:
+    """The module's page, in a new conversation and answered by the service again.
+
+    Loading the page takes longer than most of what tests do with it. For tests that change nothing
+    that the browser keeps.
+    """
+    start_over(page_of_module)
+    yield page_of_module
+    page_of_module.unroute_all()

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.browsing import (
@@ -17,6 +18,11 @@ from tests.page.browsing import (
     progress,
     result,
 )
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def test_markup_in_a_question_stays_text(page: Page) -> None:
