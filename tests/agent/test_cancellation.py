@@ -104,7 +104,7 @@ def test_a_client_that_leaves_stops_the_model(
 ) -> None:
     gate = Gate()
     with scripted(model, Reply("SELECT 1", gate=gate)), send(narrow.port, path, ASK):
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
     assert model.requests[-1].disconnected.wait(GONE_S)
     _nothing_is_left(narrow, watch)
 
@@ -200,7 +200,7 @@ def test_a_run_may_go_on_without_its_client(
             assert watch.running("gated")
         finally:
             watch.open_gate()
-        assert summarizing.reached.wait(10), "the rows came, and the model is asked for the summary"
+        assert summarizing.reached.wait(60), "the rows came, and the model is asked for the summary"
     assert not model.requests[-1].disconnected.is_set()
     summarizing.open()
 
@@ -347,7 +347,7 @@ def _held(citu: Citu, watch: Watch, model: OpenAiServer) -> Iterator[_Held]:
     gate = Gate()
     with scripted(model, Reply("SELECT 1", gate=gate), ENDLESS, ENDLESS), ExitStack() as stack:
         streams = [stack.enter_context(Stream(citu.port, STREAM, ASK))]
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         streams.append(stack.enter_context(Stream(citu.port, STREAM, ASK)))
         sync = stack.enter_context(send(citu.port, SYNC, ASK))
         eventually(lambda: len(watch.running("endless")) == 2)
@@ -379,7 +379,7 @@ def _stops_everything(
         ends = {error_of(envelope)[:3] for envelope in held.ends()}
         assert ends == {(499, "cancelled", True)}
         eventually(lambda: not watch.running("endless"), GONE_S)
-    assert citu.process.wait(8) == 0
+    assert citu.process.wait(GONE_S) == 0
     assert not is_alive(worker)
     assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
 
@@ -421,7 +421,7 @@ def test_a_client_that_has_sent_all_may_say_so_and_read(
         send(narrow.port, path, ASK) as raw,
     ):
         raw.shutdown(socket.SHUT_WR)
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         assert not model.requests[-1].disconnected.wait(2.0), "it has not left"
         gate.open()
         answer = b"".join(iter(lambda: raw.recv(65536), b"")).decode()

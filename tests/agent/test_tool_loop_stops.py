@@ -92,7 +92,7 @@ def test_a_client_that_leaves_ends_the_reply(
     held = Reply(pieces=["Let me ", gate, "see."])
     model.default = following([*[running(ROWS)] * before, held])
     with send(citu.port, STREAM, ASK):
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         asked = len(model.requests)
     assert model.requests[-1].disconnected.wait(GONE_S)
     nothing_goes_on(citu, watch, model, asked)
@@ -144,7 +144,7 @@ def test_a_run_goes_on_without_its_client_when_it_is_told_to(
     model.default = following([running(ROWS), Reply("There are 3.", gate=gate)])
     with Stream(citu.port, STREAM, {**ASK, "on_disconnect": "continue"}) as stream:
         run_id = next(stream.events())["data"]["run_id"]
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
     gate.open()
     with Stream(citu.port, f"/api/v0/runs/{run_id}/events", None, method="GET") as stream:
         assert list(stream.events())[-1]["data"]["response"] == "There are 3."

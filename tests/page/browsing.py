@@ -42,6 +42,7 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
         **context_options,
     }
     context = browser.new_context(**options)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(f"script: {error}"))
@@ -106,7 +107,7 @@ def expect_state(turn: Locator, state: str) -> None:
     if state == "running":
         expect(turn).to_have_attribute("data-state", state)
         return
-    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    expect(turn).not_to_have_attribute("data-state", "running")
     assert turn.get_attribute("data-state") == state, turn.inner_text()
 
 

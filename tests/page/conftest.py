@@ -11,9 +11,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: 
 from tests.conftest import alone, shared_data_dir  # noqa: E402
 from tests.page.browsers import BROWSERS, browser_path, flags  # noqa: E402
 from tests.page.browsing import opened, start_over  # noqa: E402
+from tests.support.forking import begin_imports  # noqa: E402
 from tests.support.live import serving  # noqa: E402
 
-expect.set_options(timeout=30_000)  # by default 5 s, in which a busy machine doesn't always answer
+expect.set_options(timeout=60_000)  # by default 5 s, in which a busy machine doesn't always answer
 
 
 @pytest.fixture(scope="package")
@@ -29,7 +30,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def live_server(demo_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def imports() -> None:
+    """The imports of the service, begun: each process would keep the others waiting for its own."""
+    begin_imports()
+
+
+@pytest.fixture(scope="package")
+def live_server(
+    imports: None, demo_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """Base URL of a Citu of its own, on the embedded demo database, which is there already, without
     a model.
     """

@@ -29,7 +29,7 @@ def test_markup_in_a_question_stays_text(page: Page) -> None:
     turn = ask(page, HOSTILE)
 
     expect(turn.locator(".question")).to_have_text(HOSTILE)
-    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    expect(turn).not_to_have_attribute("data-state", "running")
     expect_no_markup(page)
 
 

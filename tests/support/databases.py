@@ -95,7 +95,7 @@ def runs_endless(url: str) -> bool:
     return rows_of(url, sql) != [(0,)]
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits until `condition`, called in a thread, is true."""
     async with asyncio.timeout(seconds):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it is another process that gets there

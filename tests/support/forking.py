@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
@@ -26,6 +27,11 @@ context.set_forkserver_preload(
     + ["store.psycopg_saver", "jsonschema.validators", "jsonschema_specifications"]
     + ["tests.support.forked_memory"]
 )
+
+
+def begin_imports() -> None:
+    """Start the process that forks come from; it does its imports while others go on."""
+    forkserver.ensure_running()
 
 
 class Fork:

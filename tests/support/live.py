@@ -24,10 +24,10 @@ from tests.support.forking import Fork
 from tests.support.openai_server import OpenAiServer
 
 ROOT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 120
 # How long SQL and model calls may go on after they are stopped: far less than without that, and
 # enough for a busy machine.
-GONE_S = 10.0
+GONE_S = 30.0
 STORE_TIMEOUT_S = "20"  # on a busy machine the two seconds of the product may be too few
 _POLL_S = 0.02
 _PROGRAM = "unified_api.py"
@@ -202,7 +202,7 @@ def _banner(process: Process) -> tuple[str, ...]:
         timer.cancel()
 
 
-def eventually(look: Callable[[], T | None], timeout_s: float = 30.0) -> T:
+def eventually(look: Callable[[], T | None], timeout_s: float = 60.0) -> T:
     """Polls `look` until its result is true and returns it; for states of other processes, which
     send no events.
     """

@@ -156,7 +156,7 @@ def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
     asyncio.run(main())
 
 
-async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
+async def until(look: Callable[[], Awaitable[Any]], seconds: float = 60.0) -> Any:
     """Polls `look` until its result is true and returns it."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
