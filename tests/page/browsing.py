@@ -96,6 +96,8 @@ def ask(page: Page, question: str) -> Locator:
 
 def start_over(page: Page) -> None:
     """Leaves the conversation for a new one, as the page was when it was opened."""
+    if page.locator("dialog[open]").count():
+        page.keyboard.press("Escape")
     begin = page.locator("#new-conversation")
     if begin.is_visible():
         begin.click()
