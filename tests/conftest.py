@@ -12,6 +12,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+from itertools import chain, groupby, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -103,48 +105,47 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-# Names that a module imports if its tests start their own services and servers.
-_SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
-# Modules that take long although they start nothing.
-_LONG = (
-    *(
-        "test_offline_questions",
-        "test_postgres",
-        "test_guard_robustness",
-        "test_store",
-        "test_offline_properties",
-    ),
-    *(
-        "test_large_schemas",
-        "test_ask",
-        "test_callers",
-        "test_llm_faults",
-        "test_offline_follow_ups",
-        "test_prompts",
-    ),
-    *("test_waiting_kills", "test_waiting_shapes", "test_analysis", "test_value_lookup"),
+# Names that a module imports if its tests start their own services and servers, and wait for them.
+_STARTING = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
+# Modules that take the processor's time, although they start nothing.
+_BUSY = (
+    *("test_patterns", "test_postgres", "test_etl_flow", "test_audit", "test_guard_robustness"),
+    *("test_offline_properties", "test_offline_questions", "test_waiting_kills", "test_ask"),
+    *("test_offers", "test_offline_follow_ups", "test_prompts", "test_etl_kills", "test_callers"),
+    *("test_bounds", "test_proof", "test_extensions", "test_large_schemas", "test_analysis"),
+    *("test_value_lookup", "test_tool_loop", "test_store", "test_architecture", "test_feedback"),
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first, because at the end the other processes would wait for the one that
+    """Put slow files first, because at the end the other processes would wait for the one that
     runs a slow file.
 
     Those of the page come before all others, so that each process starts a browser and a service
-    for them only once.
+    for them only once. Files that wait alternate with those that work, so that processors are
+    neither idle nor fought over.
     """
-    items.sort(key=_turn)
+    files = [list(found) for _, found in groupby(items, key=attrgetter("path"))]
+    by_turn: dict[str, list[list[pytest.Item]]] = {turn: [] for turn in _TURNS}
+    for file in files:
+        by_turn[_turn(file[0])].append(file)
+    slow = zip_longest(by_turn["starting"], by_turn["busy"], fillvalue=[])
+    ordered = [*by_turn["page"], *chain.from_iterable(slow), *by_turn["short"]]
+    items[:] = chain.from_iterable(ordered)
 
 
-def _turn(item: pytest.Item) -> int:
+_TURNS = ("page", "starting", "busy", "short")
+
+
+def _turn(item: pytest.Item) -> str:
     module = item.getparent(pytest.Module)
     if module is None:
-        return 3
+        return "short"
     if module.path.parent.name == "page":
-        return 0
-    if any(name in vars(module.obj) for name in _SLOW):
-        return 1
-    return 2 if module.path.stem in _LONG else 3
+        return "page"
+    if any(name in vars(module.obj) for name in _STARTING):
+        return "starting"
+    return "busy" if module.path.stem in _BUSY else "short"
 
 
 @pytest.fixture(autouse=True)
