@@ -51,7 +51,7 @@ class ExternalServer:
     admin_url: str
 
     def url(self, dbname: str, user: str) -> str:
-        """The URL of a database for a role."""
+        """Return the URL of a database for a role."""
         parts = urlsplit(self.admin_url)
         address = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
@@ -101,7 +101,7 @@ def _hand_on_signals() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Takes the tests that were collected out of what the garbage collector scans."""
+    """Take the tests that were collected out of what the garbage collector scans."""
     gc.freeze()
 
 
@@ -161,7 +161,7 @@ def protocol_is_kept() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def embedded_server() -> Iterator[DemoServer]:
-    """The server; the last process that releases it stops it."""
+    """Yield the server; the last process that releases it stops it."""
     external = os.environ.get("CITU_TEST_ADMIN_URL")
     if external:
         yield ExternalServer(external)
@@ -178,7 +178,7 @@ def embedded_server() -> Iterator[DemoServer]:
 
 
 def shared_data_dir() -> Path:
-    """The data directory of the embedded server that all processes of one run share."""
+    """Return the data directory of the embedded server that all processes of one run share."""
     return Path(os.environ[_FOLDER]) / "var"
 
 
@@ -194,7 +194,7 @@ def alone() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def make_app_database(embedded_server: DemoServer) -> Iterator[Callable[[], str]]:
-    """Makes a throwaway database for conversations and runs; gives its URL."""
+    """Make throwaway databases for conversations and runs; each call returns a URL."""
     names: list[str] = []
 
     def make() -> str:
@@ -217,13 +217,14 @@ def app_database_url(make_app_database: Callable[[], str]) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def admin_url(embedded_server: DemoServer) -> str:
-    """A superuser's URL."""
+    """Return a superuser's URL."""
     return embedded_server.admin_url
 
 
 @pytest.fixture(scope="session")
 def demo_url(embedded_server: DemoServer) -> str:
-    """The demo database for the role that can only SELECT, with a sample of the rows of days before
+    """Return the demo database for the role that can only SELECT, with a sample of the rows of
+    days before
     the last month.
 
     Every shop, area, day and month has figures, and a question costs a sixth of what it costs over
@@ -259,8 +260,8 @@ def _sample(day: date, things: tuple[T, ...], step: int) -> tuple[T, ...]:
 
 @pytest.fixture(scope="session")
 def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]:
-    """Makes a throwaway database from DDL (any SQL, run by a superuser); gives its URL for a
-    SELECT-only role.
+    """Make throwaway databases from DDL (any SQL, run by a superuser); each call returns a URL for
+    a SELECT-only role.
     """
     names: list[str] = []
 
@@ -292,7 +293,7 @@ def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]
 
 @pytest.fixture(scope="session")
 def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str]:
-    """Gives the URL of a database of `fixtures/offline`; the tests of one process share it, and
+    """Give the URL of a database of `fixtures/offline`; the tests of one process share it, and
     none changes it.
     """
     return cache(
@@ -302,27 +303,29 @@ def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str
 
 @pytest.fixture(scope="module", params=list(STORE_SERVERS))
 def place(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
-    """A server for a store, for each adapter; the module's own, so that its tests may stop it."""
+    """Yield a server for a store, for each adapter; the module's own, so that its tests may stop
+    it.
+    """
     with STORE_SERVERS[request.param]() as place:
         yield place
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[OpenAiServer]:
-    """A model that says what a test tells it to."""
+    """Yield a model that says what a test tells it to."""
     with OpenAiServer() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def database(make_database: Callable[[str], str]) -> str:
-    """The URL of a database whose views keep statements running."""
+    """Return the URL of a database whose views keep statements running."""
     return make_database(GAUGES)
 
 
 @pytest.fixture(scope="module")
 def watch(admin_url: str, database: str) -> Iterator[Watch]:
-    """A superuser's look at the module's database."""
+    """Yield a superuser's look at the module's database."""
     with closing(Watch(admin_url, database)) as watch:
         yield watch
 
@@ -333,7 +336,7 @@ _PATIENT = ("knowledge.experience.experience_service", "agent.flows.ask.follow_u
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """The second that a question waits for what it can do without may be too short here."""
+    """Lengthen the second that a question waits for what it can do without."""
     with pytest.MonkeyPatch.context() as patch:
         for module in _PATIENT:
             patch.setattr(f"{module}._PATIENCE_S", 20.0)

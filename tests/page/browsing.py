@@ -30,7 +30,7 @@ HOSTILE = (
 
 @contextmanager
 def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[Page]:
-    """The page in Chinese, unless options say otherwise.
+    """Yield the page in Chinese, unless options say otherwise.
 
     Fails the test when a script fails, the content security policy is violated or anything foreign
     is loaded.
@@ -65,18 +65,18 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
 
 
 def load_axe(page: Page) -> None:
-    """Adds axe-core to the page."""
+    """Add axe-core to the page."""
     page.evaluate(AXE.read_text())
 
 
 def axe_violations(page: Page) -> list[str]:
-    """What axe-core finds on the page as it is."""
+    """Return what axe-core finds on the page as it is."""
     found: list[str] = page.evaluate(_VIOLATIONS)
     return found
 
 
 def wait_until(page: Page, expression: str) -> None:
-    """Waits until a script's expression is true.
+    """Wait until a script's expression is true.
 
     The page's content security policy keeps `wait_for_function` from looking more than once.
     """
@@ -105,7 +105,7 @@ def start_over(page: Page) -> None:
 
 
 def expect_state(turn: Locator, state: str) -> None:
-    """Waits for `running`, or for the end, which must be `state`."""
+    """Wait for `running`, or for the end, which must be `state`."""
     if state == "running":
         expect(turn).to_have_attribute("data-state", state)
         return
@@ -161,12 +161,14 @@ def answer_with(page: Page, *frames: str) -> None:
 
 
 def answer_as(reply: dict[str, Any], route: Route) -> None:
-    """Handles a request by giving `reply`."""
+    """Handle a request by giving `reply`."""
     route.fulfill(**reply)
 
 
 def result(columns: list[str], types: list[str], rows: str, *, row_count: int, **more: Any) -> str:
-    """A completed frame with rows given as JSON text, so that its numbers keep their digits."""
+    """Return a completed frame with rows given as JSON text, so that its numbers keep their
+    digits.
+    """
     body = {
         "columns": columns,
         "column_types": types,

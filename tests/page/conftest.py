@@ -19,7 +19,7 @@ expect.set_options(timeout=60_000)  # by default 5 s, in which a busy machine do
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """An installed Chromium."""
+    """Yield an installed Chromium."""
     path = browser_path()
     if path is None:
         pytest.skip(f"no Chromium is installed (looked for {', '.join(BROWSERS)})")
@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def imports() -> None:
-    """The imports of the service, begun: each process would keep the others waiting for its own."""
+    """Begin the imports of the service: each process would keep the others waiting for its own."""
     begin_imports()
 
 
@@ -39,8 +39,8 @@ def imports() -> None:
 def live_server(
     imports: None, demo_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Base URL of a Citu of its own, on the embedded demo database, which is there already, without
-    a model.
+    """Yield the base URL of a Citu of its own, on the embedded demo database, which is there
+    already, without a model.
     """
     folder = tmp_path_factory.mktemp("live")
     files = {"AUDIT_LOG": str(folder / "audit.jsonl"), "API_KEYS_FILE": str(folder / "keys.json")}
@@ -54,7 +54,7 @@ def live_server(
 
 @pytest.fixture
 def page(browser: Browser, live_server: str) -> Iterator[Page]:
-    """The page in Chinese, in a wide light window."""
+    """Yield the page in Chinese, in a wide light window."""
     with opened(browser, live_server) as page:
         yield page
 
@@ -68,7 +68,7 @@ def page_of_module(browser: Browser, live_server: str) -> Iterator[Page]:
 
 @pytest.fixture
 def used_page(page_of_module: Page) -> Iterator[Page]:
-    """The module's page, in a new conversation and answered by the service again.
+    """Yield the module's page, in a new conversation and answered by the service again.
 
     Loading the page takes longer than most of what tests do with it. For tests that change nothing
     that the browser keeps.

@@ -56,14 +56,14 @@ class Fork:
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
-        """Returns how it ended."""
+        """Return how it ended."""
         self._process.join(timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(self.words, timeout)
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Sends the signal, unless the process has ended."""
+        """Send the signal, unless the process has ended."""
         if self.returncode is None:
             os.kill(self.pid, number)
 

@@ -66,12 +66,12 @@ class Stream:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection at any point of the stream."""
+        """Close the connection at any point of the stream."""
         self._response.close()
         self._connection.close()
 
     def next_block(self) -> str:
-        """The next block of lines; empty at the end."""
+        """Return the next block of lines; empty at the end."""
         lines: list[str] = []
         while (line := self._response.readline().decode().rstrip("\n")) or not lines:
             if not line:
@@ -80,7 +80,7 @@ class Stream:
         return "\n".join(lines)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The envelopes of the frames still to come, comments left out."""
+        """Yield the envelopes of the frames still to come, comments left out."""
         while block := self.next_block():
             data = [
                 line[len("data: ") :] for line in block.split("\n") if line.startswith("data: ")
