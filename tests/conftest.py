@@ -129,7 +129,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     by_turn: dict[str, list[list[pytest.Item]]] = {turn: [] for turn in _TURNS}
     for file in files:
         by_turn[_turn(file[0])].append(file)
-    slow = zip_longest(by_turn["starting"], by_turn["busy"], fillvalue=[])
+    no_file: list[pytest.Item] = []
+    slow = zip_longest(by_turn["starting"], by_turn["busy"], fillvalue=no_file)
     ordered = [*by_turn["page"], *chain.from_iterable(slow), *by_turn["short"]]
     items[:] = chain.from_iterable(ordered)
 
@@ -331,15 +332,19 @@ def watch(admin_url: str, database: str) -> Iterator[Watch]:
 
 
 # Named only, so that the process that hands out the tests imports none of the product's rules.
-_PATIENT = ("knowledge.experience.experience_service", "agent.flows.ask.follow_up_offers")
+_PATIENT = (
+    "knowledge.experience.experience_service._PATIENCE_S",
+    "knowledge.tables.table_vectors._WAIT_S",
+    "agent.flows.ask.follow_up_offers._PATIENCE_S",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
     """Lengthen the second that a question waits for what it can do without."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in _PATIENT:
-            patch.setattr(f"{module}._PATIENCE_S", 20.0)
+        for name in _PATIENT:
+            patch.setattr(name, 60.0)
         yield
 
 

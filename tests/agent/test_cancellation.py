@@ -22,7 +22,7 @@ from werkzeug.serving import make_server
 from agent.bootstrap import bootstrap
 from app_config import Settings
 from common.runtime import run
-from tests.support.http_stream import Stream, post_json
+from tests.support.http_stream import PING_S, Stream, post_json
 from tests.support.live import (
     GONE_S,
     Citu,
@@ -66,7 +66,7 @@ def narrow(
     """A service with one place: a question that keeps it blocks all others."""
     log = tmp_path_factory.mktemp("narrow") / "log"
     with serving(
-        log, model=model, DATABASE_URL=database, MAX_STREAMS="1", PING_INTERVAL_S="0.1"
+        log, model=model, DATABASE_URL=database, MAX_STREAMS="1", PING_INTERVAL_S=str(PING_S)
     ) as citu:
         yield citu
 
@@ -161,24 +161,14 @@ def _leaves_after(
     """Whether there were so many events."""
     gate, first = Gate(), len(model.requests)
     with scripted(model, *hold(gate)), Stream(citu.port, STREAM, ASK) as stream:
-        found = _read_events(
-            stream, count, lambda: gate.reached.is_set() or bool(watch.running("endless"))
+        found = stream.read_events(
+            count, lambda: gate.reached.is_set() or bool(watch.running("endless"))
         )
     if gate.reached.is_set():
         eventually(
             lambda: any(request.disconnected.is_set() for request in model.requests[first:]), GONE_S
         )
     return found
-
-
-def _read_events(stream: Stream, count: int, is_held: Callable[[], bool]) -> bool:
-    """Reads `count` events; false when there are no more, or no more now."""
-    while count:
-        block = stream.next_block()
-        if not block or (block.startswith(":") and is_held()):
-            return False
-        count -= block.startswith("id: ")
-    return True
 
 
 @pytest.mark.parametrize("path", [SYNC, STREAM])

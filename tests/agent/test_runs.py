@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -662,7 +663,14 @@ def test_runs_that_wait_hold_no_place_and_no_thread(start: Callable[..., Citu]) 
     assert thread_count(small.worker()) - before < len(waiting) / 2, "pools fill up, and no more"
     for run_id in waiting[::6]:
         assert answer(small, run_id, asked_by(small, run_id)["interrupt_id"], "n")[0] == 202
-        follow(small, run_id)
+        eventually(partial(_is_followed, small, run_id))
+
+
+def _is_followed(citu: Citu, run_id: str) -> bool:
+    """Follow the run to its end; false when there is no place for that now."""
+    with Stream(citu.port, f"{RUNS}/{run_id}/events", None, method="GET") as stream:
+        assert stream.status in (200, 503)
+        return stream.status == 200 and list(stream.events()) != []
 
 
 def test_a_waiting_run_is_cancelled_from_anywhere(here: Citu, there: Citu) -> None:
