@@ -130,7 +130,8 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
             break
         asked = view.last.data
         for service in (mortal, survivor):
-            with suppress(Conflict):  # the dead one's answer was taken
+            # The dead one's answer was taken, and the run may have gone on to another question.
+            with suppress(Conflict, NotFound):
                 if await _answered(
                     service, question.run_id, asked, fate if service is mortal else None
                 ):
