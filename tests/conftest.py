@@ -5,12 +5,15 @@ superuser's URL).
 import fcntl
 import gc
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cache
+from itertools import chain, groupby, zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
@@ -20,7 +23,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg2.extensions import make_dsn
 
-from agent.flows.ask import follow_up_offers
 from common.actor import SERVICE, caller_id
 from common.ports import UrlSource
 from databases.app_database import ensure_app_database
@@ -31,7 +33,6 @@ from databases.demo.network import ServiceArea, Shop
 from databases.demo.reader import READER, create_reader, grant_reading
 from databases.embedded.embedded_server import EmbeddedServer
 from databases.execution.guarded import GuardedDatabase
-from knowledge.experience import experience_service
 from tests.support.databases import Opener, execute, open_asked
 from tests.support.effort import EXPLORES, tries
 from tests.support.folders import reachable_folder
@@ -50,7 +51,7 @@ class ExternalServer:
     admin_url: str
 
     def url(self, dbname: str, user: str) -> str:
-        """The URL of a database for a role."""
+        """Return the URL of a database for a role."""
         parts = urlsplit(self.admin_url)
         address = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=f"{quote(user)}@{address}", path=f"/{quote(dbname)}").geturl()
@@ -76,9 +77,10 @@ _FOLDER = "CITU_TEST_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The first process makes the folder and removes it; processes that it starts find it in their
+    """Make the folder, and remove it in the end; processes that this one starts find it in their
     environment.
     """
+    _hand_on_signals()
     if _FOLDER in os.environ:
         return
     stack = ExitStack()
@@ -87,53 +89,64 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(stack.close)
 
 
+def _hand_on_signals() -> None:
+    """Let programs that tests start take the signals that a shell keeps from what it runs in the
+    background.
+
+    A signal that is ignored stays so in every process that is started; one with a handler does not.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def pytest_collection_finish() -> None:
-    """Takes the tests that were collected out of what the garbage collector scans."""
+    """Take the tests that were collected out of what the garbage collector scans."""
     gc.freeze()
 
 
-# Names that a module imports if its tests start their own services and servers.
-_SLOW = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
-# Modules that take long although they start nothing.
-_LONG = (
-    *(
-        "test_offline_questions",
-        "test_postgres",
-        "test_guard_robustness",
-        "test_store",
-        "test_offline_properties",
-    ),
-    *(
-        "test_large_schemas",
-        "test_ask",
-        "test_callers",
-        "test_llm_faults",
-        "test_offline_follow_ups",
-        "test_prompts",
-    ),
-    *("test_waiting_kills", "test_waiting_shapes", "test_analysis", "test_value_lookup"),
+# Names that a module imports if its tests start their own services and servers, and wait for them.
+_STARTING = ("serving", "serving_by_gunicorn", "EmbeddedServer", "subprocess")
+# Modules that take the processor's time, although they start nothing.
+_BUSY = (
+    *("test_patterns", "test_postgres", "test_etl_flow", "test_audit", "test_guard_robustness"),
+    *("test_offline_properties", "test_offline_questions", "test_waiting_kills", "test_ask"),
+    *("test_offers", "test_offline_follow_ups", "test_prompts", "test_etl_kills", "test_callers"),
+    *("test_bounds", "test_proof", "test_extensions", "test_large_schemas", "test_analysis"),
+    *("test_value_lookup", "test_tool_loop", "test_store", "test_architecture", "test_feedback"),
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first, because at the end the other processes would wait for the one that
+    """Put slow files first, because at the end the other processes would wait for the one that
     runs a slow file.
 
     Those of the page come before all others, so that each process starts a browser and a service
-    for them only once.
+    for them only once. Files that wait alternate with those that work, so that processors are
+    neither idle nor fought over.
     """
-    items.sort(key=_turn)
+    files = [list(found) for _, found in groupby(items, key=attrgetter("path"))]
+    by_turn: dict[str, list[list[pytest.Item]]] = {turn: [] for turn in _TURNS}
+    for file in files:
+        by_turn[_turn(file[0])].append(file)
+    no_file: list[pytest.Item] = []
+    slow = zip_longest(by_turn["starting"], by_turn["busy"], fillvalue=no_file)
+    ordered = [*by_turn["page"], *chain.from_iterable(slow), *by_turn["short"]]
+    items[:] = chain.from_iterable(ordered)
 
 
-def _turn(item: pytest.Item) -> int:
+_TURNS = ("page", "starting", "busy", "short")
+
+
+def _turn(item: pytest.Item) -> str:
     module = item.getparent(pytest.Module)
     if module is None:
-        return 3
+        return "short"
     if module.path.parent.name == "page":
-        return 0
-    if any(name in vars(module.obj) for name in _SLOW):
-        return 1
-    return 2 if module.path.stem in _LONG else 3
+        return "page"
+    if any(name in vars(module.obj) for name in _STARTING):
+        return "starting"
+    return "busy" if module.path.stem in _BUSY else "short"
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +162,7 @@ def protocol_is_kept() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def embedded_server() -> Iterator[DemoServer]:
-    """The server; the last process that releases it stops it."""
+    """Yield the server; the last process that releases it stops it."""
     external = os.environ.get("CITU_TEST_ADMIN_URL")
     if external:
         yield ExternalServer(external)
@@ -166,7 +179,7 @@ def embedded_server() -> Iterator[DemoServer]:
 
 
 def shared_data_dir() -> Path:
-    """The data directory of the embedded server that all processes of one run share."""
+    """Return the data directory of the embedded server that all processes of one run share."""
     return Path(os.environ[_FOLDER]) / "var"
 
 
@@ -182,7 +195,7 @@ def alone() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def make_app_database(embedded_server: DemoServer) -> Iterator[Callable[[], str]]:
-    """Makes a throwaway database for conversations and runs; gives its URL."""
+    """Make throwaway databases for conversations and runs; each call returns a URL."""
     names: list[str] = []
 
     def make() -> str:
@@ -205,13 +218,14 @@ def app_database_url(make_app_database: Callable[[], str]) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def admin_url(embedded_server: DemoServer) -> str:
-    """A superuser's URL."""
+    """Return a superuser's URL."""
     return embedded_server.admin_url
 
 
 @pytest.fixture(scope="session")
 def demo_url(embedded_server: DemoServer) -> str:
-    """The demo database for the role that can only SELECT, with a sample of the rows of days before
+    """Return the demo database for the role that can only SELECT, with a sample of the rows of
+    days before
     the last month.
 
     Every shop, area, day and month has figures, and a question costs a sixth of what it costs over
@@ -247,8 +261,8 @@ def _sample(day: date, things: tuple[T, ...], step: int) -> tuple[T, ...]:
 
 @pytest.fixture(scope="session")
 def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]:
-    """Makes a throwaway database from DDL (any SQL, run by a superuser); gives its URL for a
-    SELECT-only role.
+    """Make throwaway databases from DDL (any SQL, run by a superuser); each call returns a URL for
+    a SELECT-only role.
     """
     names: list[str] = []
 
@@ -280,7 +294,7 @@ def make_database(embedded_server: DemoServer) -> Iterator[Callable[[str], str]]
 
 @pytest.fixture(scope="session")
 def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str]:
-    """Gives the URL of a database of `fixtures/offline`; the tests of one process share it, and
+    """Give the URL of a database of `fixtures/offline`; the tests of one process share it, and
     none changes it.
     """
     return cache(
@@ -290,37 +304,47 @@ def offline_database(make_database: Callable[[str], str]) -> Callable[[str], str
 
 @pytest.fixture(scope="module", params=list(STORE_SERVERS))
 def place(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
-    """A server for a store, for each adapter; the module's own, so that its tests may stop it."""
+    """Yield a server for a store, for each adapter; the module's own, so that its tests may stop
+    it.
+    """
     with STORE_SERVERS[request.param]() as place:
         yield place
 
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[OpenAiServer]:
-    """A model that says what a test tells it to."""
+    """Yield a model that says what a test tells it to."""
     with OpenAiServer() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def database(make_database: Callable[[str], str]) -> str:
-    """The URL of a database whose views keep statements running."""
+    """Return the URL of a database whose views keep statements running."""
     return make_database(GAUGES)
 
 
 @pytest.fixture(scope="module")
 def watch(admin_url: str, database: str) -> Iterator[Watch]:
-    """A superuser's look at the module's database."""
+    """Yield a superuser's look at the module's database."""
     with closing(Watch(admin_url, database)) as watch:
         yield watch
 
 
+# Named only, so that the process that hands out the tests imports none of the product's rules.
+_PATIENT = (
+    "knowledge.experience.experience_service._PATIENCE_S",
+    "knowledge.tables.table_vectors._WAIT_S",
+    "agent.flows.ask.follow_up_offers._PATIENCE_S",
+)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """The second that a question waits for what it can do without may be too short here."""
+    """Lengthen the second that a question waits for what it can do without."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (experience_service, follow_up_offers):
-            patch.setattr(module, "_PATIENCE_S", 20.0)
+        for name in _PATIENT:
+            patch.setattr(name, 60.0)
         yield
 
 

@@ -69,7 +69,8 @@ class AuditedDatabase(ExecutingDatabase):
             self._note(line, StatementOutcome(verdict, line.milliseconds, error.error_type))
             raise
         except asyncio.CancelledError:
-            self._note(line, StatementOutcome("cancelled", line.milliseconds, "cancelled"))
+            if runs:
+                self._note(line, StatementOutcome("cancelled", line.milliseconds, "cancelled"))
             raise
 
     def _note_result(self, line: "_Line", result: QueryResult) -> None:

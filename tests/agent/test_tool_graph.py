@@ -637,7 +637,7 @@ def test_i8_a_client_that_leaves_stops_the_model(service: Citu, model: OpenAiSer
     )
     first = len(model.requests)
     with Stream(service.port, STREAM, ASK):
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
     assert model.requests[-1].disconnected.wait(GONE_S)
     assert len(model.requests) == first + 2
 

@@ -21,7 +21,7 @@ from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from app_config import Settings
 from common.actor import ANONYMOUS, NOBODY
-from common.errors import Conflict
+from common.errors import Conflict, NotFound
 from rules.skills import OfflineSkills
 from store import Runs, Store
 from store.journal import Journal
@@ -137,7 +137,8 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
             break
         asked = view.last.data
         for service in (mortal, survivor):
-            with suppress(Conflict):  # the dead one's answer was taken
+            # The dead one's answer was taken, and the run may have gone on to another question.
+            with suppress(Conflict, NotFound):
                 given = ANSWERS[asked["prompt"]]
                 if await answered(
                     service, NOBODY, asked, given, fate if service is mortal else None

@@ -120,7 +120,7 @@ def test_pieces_come_while_the_model_writes(citu: Citu, model: OpenAiServer) -> 
         frames = [chat.frame()]
         while "Three" not in texts(frames):
             frames.append(chat.frame())
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         gate.open()
         assert "Three gauges." in texts(frames + chat.frames())
 
@@ -160,7 +160,7 @@ def test_a_question_takes_a_place_and_an_open_socket_takes_none(
     ):
         first, second = (sockets.enter_context(chatting(citu.port)) for _ in range(2))
         first.send(ASK)
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         refused = second.ask(ASK)
         assert (refused[0]["type"], refused[0]["error"]["error_type"]) == (
             "error",
@@ -188,7 +188,7 @@ def test_a_client_that_leaves_stops_the_model(citu: Citu, model: OpenAiServer) -
     gate = Gate()
     with scripted(model, Reply("SELECT 1", gate=gate)), chatting(citu.port) as chat:
         chat.send(ASK)
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
     assert model.requests[-1].disconnected.wait(GONE_S)
     _has_place(citu, model)
 
@@ -204,7 +204,7 @@ def test_a_named_request_goes_on_for_a_while_and_is_joined(citu: Citu, model: Op
     with scripted(model, ROWS, Reply(pieces=["Three", gate, "."])):
         with chatting(citu.port) as chat:
             chat.send(ASK, **named)
-            assert gate.reached.wait(10)
+            assert gate.reached.wait(60)
         polled: list[Any] = []
         poll = threading.Thread(
             target=lambda: polled.append(
@@ -467,7 +467,7 @@ def test_a_hundred_sockets_hold_no_threads_and_hear_of_the_end(
         assert "dataframe" in kinds(finished[1]), "there was time for it"
         assert {frames[-1]["type"] for _, frames in (cut_off, finished)} == {"completion"}
         eventually(lambda: not watch.running("endless"), GONE_S)
-        assert citu.process.wait(8) == 0
+        assert citu.process.wait(GONE_S) == 0
         assert "SIGKILL" not in citu.log.read_text(), "the worker ended by itself"
         assert not Path(f"/proc/{worker}").exists()
 

@@ -177,7 +177,7 @@ def test_a_caller_with_slow_model_calls_leaves_some_to_others(
     ):
         for number in range(STREAMS // 2):
             open_sockets.enter_context(send(citu.port, SYNC, CHAT, GREEDY[number]))
-            assert gate.reached.wait(10)
+            assert gate.reached.wait(60)
         before = len(model.requests)
         code, body = post_json(citu.port, SYNC, CHAT, **OTHER)
         assert (code, body["data"]["response"]) == (200, "hello")

@@ -151,7 +151,7 @@ def test_a_client_that_waits_beyond_the_end_of_a_running_run_is_let_go(
             .partition(":")[0]
         )
         waiting = asking.client.get(f"{RUNS}/{run_id}/events?after=999")
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         gate.open()
         assert b"id: " not in waiting.get_data()
         for _ in blocks:
@@ -186,7 +186,7 @@ def test_a_run_outlives_its_conversation(asking: Asking, model: OpenAiServer) ->
         got: list[TestResponse] = []
         thread = threading.Thread(target=lambda: got.append(call(asking, "POST", SYNC, json=ask)))
         thread.start()
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         assert call(asking, "DELETE", path).status_code == 200
         gate.open()
         thread.join(20)
@@ -233,7 +233,7 @@ def test_without_a_place_everybody_is_told_at_once(asking: Asking, model: OpenAi
     gate, run_id = Gate(), answered(asking)
     with scripted(model, Reply("held", gate=gate)):
         stream = asking.client.post(STREAM, json=CHAT)
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         for response in (
             call(asking, "POST", SYNC, json=CHAT),
             call(asking, "POST", STREAM, json=CHAT, headers={"Idempotency-Key": "full"}),

@@ -328,7 +328,7 @@ def left(asking: Asking, body: dict[str, Any], gate: Gate) -> None:
     response = asking.client.post(SSE, json=body)
     stream = response.iter_encoded()
     next(stream)
-    assert gate.reached.wait(10)
+    assert gate.reached.wait(60)
     response.close()
 
 
@@ -396,7 +396,7 @@ def test_who_does_not_come_back_stops_the_run(
     gate = Gate()
     model.replies(Reply(pieces=["Hel", gate, "lo"]))
     left(talking, message("hello, gone"), gate)
-    assert model.requests[-1].disconnected.wait(10)
+    assert model.requests[-1].disconnected.wait(60)
 
 
 def test_who_can_not_come_back_stops_the_run_at_once(talking: Asking, model: OpenAiServer) -> None:
@@ -474,7 +474,7 @@ def test_a_full_service_says_so_and_no_place_is_lost(talking: Asking, model: Ope
     bodies = [stream.iter_encoded() for stream in streams]
     for body, gate in zip(bodies, gates, strict=True):
         next(body)
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
     refused = post(talking, SSE, message("hello"))
     assert refused.status_code == 503
     assert refused.headers["Retry-After"]

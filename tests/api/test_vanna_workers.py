@@ -46,7 +46,7 @@ def test_broken_connections_and_the_end(citu: Citu, model: OpenAiServer) -> None
     with scripted(model, Reply(pieces=["Hel", gate, "lo"])):
         with Stream(citu.port, SSE, body) as stream:
             stream.next_block()
-            assert gate.reached.wait(10)
+            assert gate.reached.wait(60)
         with ThreadPoolExecutor() as clients:  # one of them most likely at the other worker
             again = [clients.submit(post_json, citu.port, POLL, body) for _ in range(4)]
             gate.open()
@@ -64,7 +64,7 @@ def test_broken_connections_and_the_end(citu: Citu, model: OpenAiServer) -> None
         Stream(citu.port, SSE, {"message": "hello, end"}) as stream,
     ):
         blocks = [stream.next_block()]
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         citu.signal(signal.SIGTERM)
         while block := stream.next_block():
             blocks.append(block)

@@ -75,6 +75,7 @@ def test_an_executed_statement(demo_url: str, path: Path, model: OpenAiServer) -
         "conversation_id": "c-9",
         "run_id": data["run_id"],
         "question": "店铺有多少家",
+        "database": "default",
         "sql": sql,
         "verdict": "executed",
         "error_type": None,

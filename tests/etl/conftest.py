@@ -13,7 +13,7 @@ from tests.support.databases import execute
 
 @pytest.fixture(scope="session")
 def scratch_url(embedded_server: DemoServer) -> Iterator[str]:
-    """A database that the scratch role owns."""
+    """Yield a database that the scratch role owns."""
     name = f"citu_test_{uuid.uuid4().hex[:12]}"
     with alone():
         url = ensure_scratch_database(embedded_server, name)

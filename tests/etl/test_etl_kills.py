@@ -20,7 +20,7 @@ from agent.question import Question
 from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from common.actor import Actor
-from common.errors import Conflict
+from common.errors import Conflict, NotFound
 from common.learning import Example
 from common.ports import Database
 from databases.datasources import DEFAULT
@@ -112,7 +112,8 @@ class Workshop:
             if view.last.is_terminal:
                 break
             for service, doom in ((mortal, fate), (survivor, None)):
-                with suppress(Conflict):  # the dead one's answer was taken
+                # The dead one's answer was taken, and the run may have gone on to another question.
+                with suppress(Conflict, NotFound):
                     if await answered(
                         service, actor, view.last.data, {"rating": "satisfied"}, doom
                     ):

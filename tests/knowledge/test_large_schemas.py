@@ -115,7 +115,7 @@ def test_waiting_questions_share_one_index_and_others_go_on() -> None:
     def make(index: CatalogIndex) -> object:
         made.append(index)
         began.set()
-        assert go_on.wait(10), "the event loop does not go on"
+        assert go_on.wait(60), "the event loop does not go on"
         return object()
 
     async def main() -> None:
@@ -187,7 +187,7 @@ def test_while_a_changed_catalogue_is_prepared_the_one_before_answers(
 
     def make(index: CatalogIndex) -> Catalog:
         made.append(len(index.catalog.tables))
-        assert made == [1] or go_on.wait(10), "questions wait"
+        assert made == [1] or go_on.wait(60), "questions wait"
         return index.catalog
 
     async def main() -> None:

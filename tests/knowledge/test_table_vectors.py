@@ -13,6 +13,7 @@ import pytest
 from app_config import Settings
 from common.meanings import BilingualNames, ColumnMeaning, TableMeaning, ValueMeaning
 from common.values import Catalog, Column, Table
+from knowledge.tables import table_vectors
 from knowledge.tables.relevance import Hints, TableIndex
 from knowledge.tables.schema_search import SchemaSearch
 from knowledge.tables.table_vectors import TableVectors
@@ -252,7 +253,9 @@ def test_a_question_of_another_length_than_the_tables_finds_nothing(server: Open
     asyncio.run(main())
 
 
-def test_a_question_does_not_wait_for_a_slow_endpoint(server: OpenAiServer) -> None:
+def test_a_question_does_not_wait_for_a_slow_endpoint(
+    server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gate = Gate()
 
     def slow(request: Request) -> Reply:
@@ -262,7 +265,9 @@ def test_a_question_does_not_wait_for_a_slow_endpoint(server: OpenAiServer) -> N
         async with opened(server) as vectors:
             await filled(vectors)
             server.embeddings = slow
-            assert await vectors.nearest(CATALOG, "hounds") == ()
+            with monkeypatch.context() as patch:
+                patch.setattr(table_vectors, "_WAIT_S", 0.1)
+                assert await vectors.nearest(CATALOG, "hounds") == ()
             gate.open()
             assert (await vectors.nearest(CATALOG, "hounds"))[0] == KENNEL.key
         assert sent(server).count("hounds") == 1, "what came late is used"

@@ -30,7 +30,7 @@ HOSTILE = (
 
 @contextmanager
 def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[Page]:
-    """The page in Chinese, unless options say otherwise.
+    """Yield the page in Chinese, unless options say otherwise.
 
     Fails the test when a script fails, the content security policy is violated or anything foreign
     is loaded.
@@ -42,6 +42,7 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
         **context_options,
     }
     context = browser.new_context(**options)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(f"script: {error}"))
@@ -64,18 +65,18 @@ def opened(browser: Browser, base_url: str, **context_options: Any) -> Iterator[
 
 
 def load_axe(page: Page) -> None:
-    """Adds axe-core to the page."""
+    """Add axe-core to the page."""
     page.evaluate(AXE.read_text())
 
 
 def axe_violations(page: Page) -> list[str]:
-    """What axe-core finds on the page as it is."""
+    """Return what axe-core finds on the page as it is."""
     found: list[str] = page.evaluate(_VIOLATIONS)
     return found
 
 
 def wait_until(page: Page, expression: str) -> None:
-    """Waits until a script's expression is true.
+    """Wait until a script's expression is true.
 
     The page's content security policy keeps `wait_for_function` from looking more than once.
     """
@@ -93,12 +94,22 @@ def ask(page: Page, question: str) -> Locator:
     return page.locator(".turn").last
 
 
+def start_over(page: Page) -> None:
+    """Leaves the conversation for a new one, as the page was when it was opened."""
+    if page.locator("dialog[open]").count():
+        page.keyboard.press("Escape")
+    begin = page.locator("#new-conversation")
+    if begin.is_visible():
+        begin.click()
+    expect(page.locator(".turn")).to_have_count(0)
+
+
 def expect_state(turn: Locator, state: str) -> None:
-    """Waits for `running`, or for the end, which must be `state`."""
+    """Wait for `running`, or for the end, which must be `state`."""
     if state == "running":
         expect(turn).to_have_attribute("data-state", state)
         return
-    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    expect(turn).not_to_have_attribute("data-state", "running")
     assert turn.get_attribute("data-state") == state, turn.inner_text()
 
 
@@ -150,12 +161,14 @@ def answer_with(page: Page, *frames: str) -> None:
 
 
 def answer_as(reply: dict[str, Any], route: Route) -> None:
-    """Handles a request by giving `reply`."""
+    """Handle a request by giving `reply`."""
     route.fulfill(**reply)
 
 
 def result(columns: list[str], types: list[str], rows: str, *, row_count: int, **more: Any) -> str:
-    """A completed frame with rows given as JSON text, so that its numbers keep their digits."""
+    """Return a completed frame with rows given as JSON text, so that its numbers keep their
+    digits.
+    """
     body = {
         "columns": columns,
         "column_types": types,

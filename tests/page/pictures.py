@@ -143,7 +143,7 @@ def take(
         scene.prepare(page)
         for question in scene.questions[lang]:
             turn = ask(page, question)
-            expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+            expect(turn).not_to_have_attribute("data-state", "running")
         scene.finish(page)
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.browsing import (
@@ -19,11 +20,16 @@ from tests.page.browsing import (
 )
 
 
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
+
+
 def test_markup_in_a_question_stays_text(page: Page) -> None:
     turn = ask(page, HOSTILE)
 
     expect(turn.locator(".question")).to_have_text(HOSTILE)
-    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    expect(turn).not_to_have_attribute("data-state", "running")
     expect_no_markup(page)
 
 

@@ -21,6 +21,11 @@ from tests.support.faulty_proxy import Fault, FaultyProxy
 STEP_NODES = ["classify_question", "agent_sql_generation", "agent_sql_execution", "format_response"]
 
 
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
+
+
 def test_steps_arrive_in_order_then_answer_rows_and_sql(page: Page) -> None:
     turn = ask(page, RANKING)
 

@@ -5,9 +5,15 @@ and the themes.
 from functools import partial
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.page.browsing import ASK, RANKING, answer_as, ask, expect_state, opened
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def _answered_with(data: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 from functools import partial
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.browsing import (
@@ -16,6 +17,11 @@ from tests.page.browsing import (
     frame,
     progress,
 )
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def test_a_refused_statement_is_explained(page: Page) -> None:

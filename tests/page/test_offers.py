@@ -4,6 +4,7 @@ kind refusal.
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.page.browsing import (
@@ -18,6 +19,11 @@ from tests.page.browsing import (
     frame,
     opened,
 )
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def test_offered_questions_are_asked_in_the_same_conversation(page: Page) -> None:

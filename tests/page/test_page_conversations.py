@@ -21,6 +21,11 @@ from tests.page.browsing import (
 CONVERSATIONS = "**/api/v0/conversations**"
 
 
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
+
+
 def drawer(page: Page) -> Locator:
     """The drawer, opened."""
     page.get_by_role("button", name="历史").click()

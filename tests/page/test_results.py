@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.page.browsing import (
@@ -20,6 +21,11 @@ from tests.page.browsing import (
 
 MONTHS = "每个月的营业收入"
 CLIPBOARD = ["clipboard-read", "clipboard-write"]
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def _answer(page: Page, chart: dict[str, Any] | None, **result: Any) -> None:
@@ -147,12 +153,15 @@ def test_all_rows_are_downloaded(page: Page, tmp_path: Path) -> None:
     expect(turn.locator("tbody tr")).to_have_count(len(rows))
 
 
-def test_the_table_stands_in_for_a_chart_that_cannot_be_drawn(page: Page) -> None:
-    page.route("**/vendor/**", lambda route: route.abort())
-    _answer(page, _bars(), columns=["c", "n"], rows=[["a", 1], ["b", 2]])
-    turn = ask(page, "?")
-    expect(turn.locator("tbody tr")).to_have_text(["a1", "b2"])
-    expect(turn.locator(".views")).to_have_count(0)
+def test_the_table_stands_in_for_a_chart_that_cannot_be_drawn(
+    browser: Browser, live_server: str
+) -> None:
+    with opened(browser, live_server) as page:
+        page.route("**/vendor/**", lambda route: route.abort())
+        _answer(page, _bars(), columns=["c", "n"], rows=[["a", 1], ["b", 2]])
+        turn = ask(page, "?")
+        expect(turn.locator("tbody tr")).to_have_text(["a1", "b2"])
+        expect(turn.locator(".views")).to_have_count(0)
 
 
 def test_one_figure_is_written_large(page: Page) -> None:

@@ -13,7 +13,7 @@ def asked_body(page: Page, question: str) -> dict[str, Any]:
     """Asks, waits for the end and returns the body that was sent."""
     with page.expect_request(ASK) as request:
         turn = ask(page, question)
-    expect(turn).not_to_have_attribute("data-state", "running", timeout=30_000)
+    expect(turn).not_to_have_attribute("data-state", "running")
     body = request.value.post_data_json
     assert isinstance(body, dict)
     return body

@@ -5,6 +5,7 @@ question, folded.
 import json
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from agent.flows.ask.labels import LABELS as ASK
@@ -38,6 +39,11 @@ RESULT = {
 }
 ANSWER = {"response": "12", "response_type": "DATABASE", "agent": "tool_loop"}
 GIVEN = {"display_name": "执行查询", "arguments": {"sql": SQL, "limit": 5}}
+
+
+@pytest.fixture
+def page(used_page: Page) -> Page:
+    return used_page
 
 
 def test_calls_and_the_rows_they_find_are_folded_below_the_question(page: Page) -> None:

@@ -199,3 +199,9 @@ def test_the_openapi_document_says_where_a_key_is_needed() -> None:
             is_closed = path.startswith("/api/")
             assert ("401" in operation["responses"]) == is_closed, path
             assert (operation.get("security") == []) != is_closed, path
+
+
+def test_what_tests_share_is_listed() -> None:
+    listed = set(re.findall(r"`support/(\w+)\.py`", (ROOT / "tests/README.md").read_text()))
+    modules = {path.stem for path in (ROOT / "tests/support").glob("*.py")} - {"__init__"}
+    assert listed == modules

@@ -40,20 +40,26 @@ BOUNDED = {
 Attack = tuple[str, str, str]
 
 
+def _stop(*_: object) -> None:
+    raise TimeoutError
+
+
+@pytest.fixture(autouse=True)
+def timer() -> Iterator[None]:
+    """Let `_interrupted` end what runs, by a signal."""
+    before = signal.signal(signal.SIGVTALRM, _stop)
+    yield
+    signal.signal(signal.SIGVTALRM, before)
+
+
 @contextmanager
 def _interrupted() -> Iterator[None]:
     """End the work inside when it takes more processor time than anything linear."""
-
-    def stop(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, _TOO_LONG_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
 
 
 def _text(attack: Attack, chars: int) -> str:
@@ -67,9 +73,10 @@ def _seconds(found: Found, attack: Attack, chars: int) -> float:
     """
     pattern, text = found.pattern, _text(attack, chars)
     given = text.encode() if isinstance(pattern.pattern, bytes) else text
+    ways = _READ_BY["match" if found.place in MATCHED else found.read_by]
     longest = 0.0
     try:
-        for read in _READ_BY["match" if found.place in MATCHED else found.read_by]:
+        for read in ways:
             begun = thread_time()
             with _interrupted():
                 read(pattern, given)

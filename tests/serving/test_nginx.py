@@ -184,7 +184,7 @@ def test_each_frame_arrives_before_the_next_is_made(
         for gate, said in zip(gates, ["One", "One two", "One two three"], strict=True):
             while "".join(data_of(block).get("text", "") for block in seen) != said:
                 seen.append(next_frame(stream))
-            assert gate.reached.wait(10)
+            assert gate.reached.wait(60)
             gate.open()
         seen += rest(stream)
     with Stream(citu.port, f"{RUNS}/{run_of(seen[0])}/events", None, method="GET") as straight:
@@ -194,7 +194,7 @@ def test_each_frame_arrives_before_the_next_is_made(
 def test_a_silent_stream_is_kept_open(port: int, model: OpenAiServer) -> None:
     gate = Gate()
     with scripted(model, Reply("hello", gate=gate)), Stream(port, STREAM, CHAT) as stream:
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         pings = 0
         while pings < 2 * PROXY_READ_S / 0.2:  # twice as long as nginx waits for a byte
             block = stream.next_block()
@@ -218,7 +218,7 @@ def test_compressed_frames_arrive_one_by_one_too(port: int, model: OpenAiServer)
             data = response.read1(65536)
             assert data, text
             text += unpack.decompress(data) if unpack else data
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         gate.open()
         data = response.read()
         text += unpack.decompress(data) if unpack else data
@@ -243,9 +243,9 @@ def test_a_client_that_leaves_nginx_stops_the_model(
     with scripted(model, Reply("hello", gate=gate)):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         connection.request("POST", path, json.dumps(CHAT))
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         connection.close()
-        assert model.requests[-1].disconnected.wait(10)
+        assert model.requests[-1].disconnected.wait(60)
 
 
 def test_a_stream_is_resumed_through_it(port: int, model: OpenAiServer) -> None:
@@ -253,7 +253,7 @@ def test_a_stream_is_resumed_through_it(port: int, model: OpenAiServer) -> None:
     with scripted(model, Reply(pieces=["One", gate, " two."])):
         with Stream(port, STREAM, {**CHAT, "on_disconnect": "continue"}) as stream:
             seen = [next_frame(stream) for _ in range(2)]
-            assert gate.reached.wait(10)
+            assert gate.reached.wait(60)
         run_id = run_of(seen[0])
         last_id = {"Last-Event-ID": f"{run_id}:2"}
         with Stream(port, f"{RUNS}/{run_id}/events", None, method="GET", **last_id) as stream:
@@ -288,7 +288,7 @@ def test_a_websocket_goes_through(ports: dict[str, int], model: OpenAiServer) ->
         frames = [chat.frame()]
         while "One" not in texts(frames):
             frames.append(chat.frame())
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         gate.open()
         assert "One two." in texts(frames + chat.frames())
     with pytest.raises(InvalidStatus) as refused, chatting(port, origin="https://evil.example"):

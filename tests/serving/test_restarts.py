@@ -208,7 +208,7 @@ def test_no_answer_of_a_time_without_store_is_lost(
         Stream(deployment.port, STREAM, asks[0]) as stream,
     ):
         begun = [next_frame(stream) for _ in range(2)]
-        assert gate.reached.wait(10)
+        assert gate.reached.wait(60)
         sync = threads.submit(post_json, deployment.port, SYNC, asks[1])
         eventually(lambda: deployment.model.in_flight == 2)
         with stopped(deployment.place, how):

@@ -87,7 +87,7 @@ def intent(
     outputs: Sequence[tuple[str, str]] = (),
     time_zone: str = "UTC",
 ) -> BoundIntent:
-    """An intent over tables of the shop; each step's order is its place.
+    """Return an intent over tables of the shop; each step's order is its place.
 
     `outputs` are names of the result with their columns, as `column` takes them.
     """
@@ -121,7 +121,7 @@ def join(
 
 
 def keep(*tests: RowTest, source: str | None = None, stage: Any = None) -> FilterStep:
-    """A filter of one source, else of joined rows, else of the stage that is given."""
+    """Return a filter of one source, else of joined rows, else of the stage that is given."""
     return FilterStep(2, stage or ("table" if source else "rows"), tests, source)
 
 

@@ -16,7 +16,7 @@ class Cases:
 
     @contextmanager
     def case(self, name: object) -> Iterator[None]:
-        """Records a failure inside, which `all_cases` reports at its end."""
+        """Record a failure inside, which `all_cases` reports at its end."""
         try:
             yield
         except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - whatever it is, it is told

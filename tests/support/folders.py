@@ -17,7 +17,7 @@ _OLD_S = 86_400  # no run takes as long
 
 @contextmanager
 def reachable_folder() -> Iterator[Path]:
-    """A temporary folder that the server's user can enter when we are root.
+    """Yield a temporary folder that the server's user can enter when we are root.
 
     Pytest's own folders are closed to others.
     """

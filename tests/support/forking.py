@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO
@@ -26,6 +27,11 @@ context.set_forkserver_preload(
     + ["store.psycopg_saver", "jsonschema.validators", "jsonschema_specifications"]
     + ["tests.support.forked_memory"]
 )
+
+
+def begin_imports() -> None:
+    """Start the process that forks come from; it does its imports while others go on."""
+    forkserver.ensure_running()
 
 
 class Fork:
@@ -50,14 +56,14 @@ class Fork:
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
-        """Returns how it ended."""
+        """Return how it ended."""
         self._process.join(timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(self.words, timeout)
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Sends the signal, unless the process has ended."""
+        """Send the signal, unless the process has ended."""
         if self.returncode is None:
             os.kill(self.pid, number)
 

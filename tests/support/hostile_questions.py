@@ -130,5 +130,5 @@ def units_of(catalog: Catalog) -> tuple[str, ...]:
 
 
 def hostile_questions(catalog: Catalog, length: int = LONGEST) -> tuple[str, ...]:
-    """A question of the length for each unit."""
+    """Return a question of the length for each unit."""
     return tuple(_filled(unit, length) for unit in units_of(catalog))

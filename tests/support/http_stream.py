@@ -4,10 +4,12 @@ arrive.
 
 import http.client
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 TIMEOUT_S = 60
+PING_S = 0.1  # between the pings of services whose streams are read until nothing comes
 
 
 def get_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
@@ -52,6 +54,7 @@ class Stream:
     ) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
         data = None if body is None else json.dumps(body).encode()
+        self._begun = time.monotonic()
         self._connection.request(
             method, path, data, {"Content-Type": "application/json", **headers}
         )
@@ -66,12 +69,12 @@ class Stream:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection at any point of the stream."""
+        """Close the connection at any point of the stream."""
         self._response.close()
         self._connection.close()
 
     def next_block(self) -> str:
-        """The next block of lines; empty at the end."""
+        """Return the next block of lines; empty at the end."""
         lines: list[str] = []
         while (line := self._response.readline().decode().rstrip("\n")) or not lines:
             if not line:
@@ -79,8 +82,28 @@ class Stream:
             lines.append(line)
         return "\n".join(lines)
 
+    def read_events(self, count: int, is_held: Callable[[], bool]) -> bool:
+        """Read `count` events; false when there are no more, or no more while the run is held.
+
+        Pings that were sent before the run was held may still be unread, with events behind them.
+        There are at most as many of them as fit into the time since the stream began.
+        """
+        pings = 0
+        most_before: float | None = None
+        while count:
+            block = self.next_block()
+            if not block:
+                return False
+            count -= block.startswith("id: ")
+            pings += block.startswith(":")
+            if most_before is None and is_held():
+                most_before = (time.monotonic() - self._begun) / PING_S
+            if most_before is not None and pings > most_before:
+                return False
+        return True
+
     def events(self) -> Iterator[dict[str, Any]]:
-        """The envelopes of the frames still to come, comments left out."""
+        """Yield the envelopes of the frames still to come, comments left out."""
         while block := self.next_block():
             data = [
                 line[len("data: ") :] for line in block.split("\n") if line.startswith("data: ")

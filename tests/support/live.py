@@ -24,10 +24,10 @@ from tests.support.forking import Fork
 from tests.support.openai_server import OpenAiServer
 
 ROOT = Path(__file__).resolve().parents[2]
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 120
 # How long SQL and model calls may go on after they are stopped: far less than without that, and
 # enough for a busy machine.
-GONE_S = 10.0
+GONE_S = 30.0
 STORE_TIMEOUT_S = "20"  # on a busy machine the two seconds of the product may be too few
 _POLL_S = 0.02
 _PROGRAM = "unified_api.py"
@@ -47,11 +47,11 @@ class Citu:
     banner: tuple[str, ...]
 
     def worker(self) -> int:
-        """The process id of the worker, waited for while there is none."""
+        """Return the process id of the worker, waited for while there is none."""
         return eventually(lambda: next(iter(children(self.process.pid)), None), START_TIMEOUT_S)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the master alone, as a service manager does."""
+        """Send a signal to the master alone, as a service manager does."""
         self.process.send_signal(number)
 
 
@@ -59,8 +59,8 @@ class Citu:
 def serving(
     log: Path, *, model: OpenAiServer | None = None, program: str = _PROGRAM, **environment: str
 ) -> Iterator[Citu]:
-    """Runs `python unified_api.py`, or another program; yields when its banner is complete, and
-    ends it by SIGINT.
+    """Run `python unified_api.py`, or another program; yield when its banner is complete, and
+    end it by SIGINT.
     """
     port = environment.setdefault("PORT", str(free_port()))
     with _running(Fork, [program], log, environment | _model_settings(model)) as process:
@@ -120,7 +120,7 @@ def impatient(
     margin_s: float = 2.0,
     grace_s: float = 0.5,
 ) -> Path:
-    """A configuration file for `serving_by_gunicorn`.
+    """Return a configuration file for `serving_by_gunicorn`.
 
     Clients may take `head_s` and `body_s` to send a request, stall for `stall_s` and take
     `margin_s` longer than a question may, and questions outlive SIGTERM by `grace_s`.
@@ -180,14 +180,16 @@ def _listens(port: int) -> bool:
 
 
 def clean_environment(changes: dict[str, str]) -> dict[str, str]:
-    """The environment without keys of real models, on a free port, patient, and `changes`."""
+    """Return the environment without keys of real models, on a free port, patient, and
+    `changes`.
+    """
     inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
     defaults = {"DATABASE_URL": "", "PORT": str(free_port()), "STORE_TIMEOUT_S": STORE_TIMEOUT_S}
     return {**inherited, **defaults, **changes}
 
 
 def free_port() -> int:
-    """A TCP port nobody listens on."""
+    """Return a TCP port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
@@ -202,8 +204,8 @@ def _banner(process: Process) -> tuple[str, ...]:
         timer.cancel()
 
 
-def eventually(look: Callable[[], T | None], timeout_s: float = 30.0) -> T:
-    """Polls `look` until its result is true and returns it; for states of other processes, which
+def eventually(look: Callable[[], T | None], timeout_s: float = 60.0) -> T:
+    """Poll `look` until its result is true and return it; for states of other processes, which
     send no events.
     """
     deadline = time.monotonic() + timeout_s
@@ -214,7 +216,7 @@ def eventually(look: Callable[[], T | None], timeout_s: float = 30.0) -> T:
 
 
 def children(pid: int) -> list[int]:
-    """The living children of a process."""
+    """Return the living children of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -261,7 +263,7 @@ class Watch:
         self._connection: extensions.connection | None = None
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of one statement; a lost connection is opened again by the next call."""
+        """Return the rows of one statement; a lost connection is opened again by the next call."""
         if self._connection is None or self._connection.closed:
             self._connection = psycopg2.connect(self._admin_url)
             self._connection.autocommit = True
@@ -297,6 +299,6 @@ class Watch:
         self.query("SELECT pg_advisory_unlock_all()")
 
     def close(self) -> None:
-        """Ends the connection, which opens the gate."""
+        """End the connection, which opens the gate."""
         if self._connection is not None:
             self._connection.close()

@@ -62,7 +62,7 @@ _PEOPLE = Table(
 
 
 def odd_ddl() -> str:
-    """What makes the tables and fills them: each value occurs."""
+    """Return what makes the tables and fills them: each value occurs."""
     schema = quoted(SCHEMA)
     statements = [f"CREATE SCHEMA {schema};"]
     for table in (_ORDERS, _PEOPLE):

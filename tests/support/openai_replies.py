@@ -38,13 +38,13 @@ class Gate:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def open(self) -> None:
-        """Lets every reply go on that waits here, now or later; callable from any thread."""
+        """Let every reply go on that waits here, now or later; callable from any thread."""
         self._is_open.set()
         for loop, event in self._waiting:
             loop.call_soon_threadsafe(event.set)
 
     async def wait(self) -> None:
-        """Called by the server."""
+        """Wait until it is open; called by the server."""
         event = asyncio.Event()
         self._waiting.append((asyncio.get_running_loop(), event))
         self.reached.set()
@@ -106,13 +106,13 @@ class Called:
         )
 
     def spelled(self, place: int) -> dict[str, Any]:
-        """The call in a whole message; calls without an id are numbered."""
+        """Return the call in a whole message; calls without an id are numbered."""
         function = {"name": self.name, "arguments": self.arguments_text}
         return {"id": self.id or f"call_scripted_{place}", "type": "function", "function": function}
 
 
 def deltas_of(call: Called, place: int, cuts: Sequence[int] = ()) -> list[dict[str, Any]]:
-    """The deltas of one streamed call, its arguments cut at these places."""
+    """Return the deltas of one streamed call, its arguments cut at these places."""
     text, edges = call.arguments_text, sorted({0, *cuts, len(call.arguments_text)})
     first = {
         **call.spelled(place),
@@ -258,7 +258,7 @@ def chunk(
 
 
 def closing(request: Request, reply: Reply) -> bytes:
-    """The events after the last piece: finish reason, usage when asked for, `[DONE]`."""
+    """Return the events after the last piece: finish reason, usage when asked for, `[DONE]`."""
     data = event(chunk(request, {}, reply.said_reason)) if reply.said_reason else b""
     if reply.usage and (request.params.get("stream_options") or {}).get("include_usage"):
         usage = _usage(request, _written(reply))
@@ -278,7 +278,7 @@ def _error_body(status: int) -> dict[str, Any]:
 
 
 def refusal(problem: str) -> Reply:
-    """What a provider answers to a request that breaks its rules."""
+    """Return what a provider answers to a request that breaks its rules."""
     error = {"message": problem, "type": "invalid_request_error", "param": None, "code": None}
     return Reply(status=400, body={"error": error})
 

@@ -38,12 +38,12 @@ def by(unit: Unit) -> Dimension:
 
 
 def at(part: Part, table: TableKey = ORDERS, column: str = "ordered_at") -> ColumnRef:
-    """A part of a date of the table."""
+    """Return a part of a date of the table."""
     return ColumnRef(table, column, part=part)
 
 
 def days(first: str, end: str) -> Period:
-    """The days from one up to another, which is not in it."""
+    """Return the days from one up to another, which is not in it."""
     return Period(Moment(date.fromisoformat(first)), Moment(date.fromisoformat(end)))
 
 

@@ -31,7 +31,7 @@ class QuestionDatabase:
             return cursor.fetchall()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.database.close()
         self._connection.close()
 

@@ -23,7 +23,7 @@ ENDLESS = Reply("SELECT n FROM endless")
 
 @contextmanager
 def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
-    """The model gives these replies; unused ones are dropped at the end."""
+    """Let the model give these replies; drop unused ones at the end."""
     rest = deque(replies)
     before = model.default
     model.default = lambda request: rest.popleft() if rest else before(request)
@@ -32,7 +32,7 @@ def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
 
 
 def post(path: str, body: dict[str, Any]) -> bytes:
-    """A request as it goes over the wire."""
+    """Return a request as it goes over the wire."""
     data = json.dumps(body).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: citu\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
@@ -47,7 +47,7 @@ def send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> sock
 
 
 def last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The terminal envelope of a question."""
+    """Return the terminal envelope of a question."""
     if path == SYNC:
         status, envelope = post_json(port, path, body)
         assert status == envelope["code"]

@@ -58,7 +58,7 @@ _POLICIES = {
 
 
 def statements(name: str) -> list[str]:
-    """The statements of a file, one a line."""
+    """Return the statements of a file, one a line."""
     lines = (FOLDER / f"{name}.sql").read_text("utf-8").splitlines()
     return [line.removesuffix(";") for line in lines if line and not line.startswith("--")]
 
@@ -97,15 +97,15 @@ class Bench:
     rows: ActorRows
 
     def of(self, rules: RowRules, actor: Actor = ANN) -> "Bench":
-        """The same database under other rules."""
+        """Return the same database under other rules."""
         return replace(self, rows=rules.of(actor))
 
     def standard(self, sql: str) -> Outcome:
-        """What the policies make of the statement."""
+        """Return what the policies make of the statement."""
         return _outcome(self.policed, sql)
 
     def ruled(self, sql: str) -> Outcome:
-        """What the rules make of it."""
+        """Return what the rules make of it."""
         try:
             return _outcome(self.plain, self.rows.rewritten(sql, self.known))
         except StatementRejected as error:
@@ -123,7 +123,7 @@ def _outcome(connection: Connection, sql: str) -> Outcome:
 
 
 def prepare(admin_url: str) -> None:
-    """Makes a role that policies hold for; others see all rows of the same tables."""
+    """Make a role that policies hold for; others see all rows of the same tables."""
     with closing(psycopg2.connect(admin_url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [_STANDARD])
@@ -140,7 +140,7 @@ def prepare(admin_url: str) -> None:
 
 
 def known_of(url: str) -> Knowledge:
-    """What Citu reads of a database, for nobody in particular."""
+    """Return what Citu reads of a database, for nobody in particular."""
 
     async def read() -> Knowledge:
         with closing(await connect(lambda: url, PostgresLimits())) as connection:
@@ -151,7 +151,8 @@ def known_of(url: str) -> Knowledge:
 
 @contextmanager
 def open_bench(url: str, admin_url: str) -> Iterator[Bench]:
-    """The database at `url`, and for a superuser at `admin_url`, with the rules of this folder for
+    """Yield the database at `url`, and for a superuser at `admin_url`, with the rules of this
+    folder for
     Ann.
     """
     settings = "-c default_transaction_read_only=on -c statement_timeout=5000 -c jit=off"

@@ -54,7 +54,7 @@ def worlds(draw: st.DrawFn) -> Rows:
 
 @contextmanager
 def shop_connection(admin_url: str) -> Iterator[psycopg.Connection]:
-    """A connection with empty tables of the shop, in a time zone that no intent names."""
+    """Yield a connection with empty tables of the shop, in a time zone that no intent names."""
     with psycopg.connect(admin_url, autocommit=True) as opened:
         opened.execute("SET TIME ZONE 'Asia/Shanghai'")
         for table in TABLES.values():

@@ -58,7 +58,7 @@ class StoreServer:
 
 @contextmanager
 def _redis_place() -> Iterator[StoreServer]:
-    """A Redis of our own, else that of CITU_TEST_REDIS_URL, which tests may not stop."""
+    """Yield a Redis of our own, else that of CITU_TEST_REDIS_URL, which tests may not stop."""
     url = os.environ.get("CITU_TEST_REDIS_URL", "")
     if shutil.which(PROGRAM) is None and url:
 
@@ -144,7 +144,7 @@ STORE_SERVERS: dict[str, Callable[[], AbstractContextManager[StoreServer]]] = {
 
 
 def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
-    """Runs a scenario with stores, and closes them."""
+    """Run a scenario with stores, and close them."""
 
     async def main() -> None:
         try:
@@ -156,8 +156,8 @@ def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
     asyncio.run(main())
 
 
-async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
-    """Polls `look` until its result is true and returns it."""
+async def until(look: Callable[[], Awaitable[Any]], seconds: float = 60.0) -> Any:
+    """Poll `look` until its result is true and return it."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
             await asyncio.sleep(0.01)

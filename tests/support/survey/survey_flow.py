@@ -61,14 +61,14 @@ async def limit(state: State, runtime: Node) -> State:
 
 
 async def read(state: State, runtime: Node) -> State:
-    """Reads them."""
+    """Read them."""
     sql = f"SELECT {state['column']} FROM gauge ORDER BY 1 LIMIT {state['count']}"
     result = await runtime.context.database.run(sql)
     return {"rows": [list(row) for row in result.rows]}
 
 
 async def say(state: State, runtime: Node) -> State:
-    """The rows, or talk, piece by piece."""
+    """Return the rows, or talk, piece by piece."""
     if "rows" in state:
         return {"said": ", ".join(str(row[0]) for row in state["rows"])}
     inquiry = Inquiry(state["question"], state["lang"], Catalog(()))
