@@ -1,14 +1,12 @@
 """Answers Vanna's clients with chunks: begins or joins a run, greets, takes feedback.
 
-Whoever speaks with a client (by HTTP, by a socket) checks the request by `parse_chat`, takes a
-slot for it, and then:
+The HTTP endpoint and the WebSocket check a request by `parse_chat`, take a slot for it, and then:
 
-    reply = await talk.open(request, speaker)            # raises the CituError that refuses the
-                                                         request
-    async for chunk in reply.chunks(on_end=slot.leave): # closing it early means that the client
-        has left send(to_json(chunk))
+    reply = await chat_service.open(request, caller)  # raises the CituError that refuses it
+    async for chunk in reply.chunks(on_end=slot.leave):
+        send(to_json(chunk))
 
-Both are used on the event loop.
+Closing the chunks early means that the client has left. Both are used on the event loop.
 """
 
 import asyncio
