@@ -32,7 +32,7 @@ from werkzeug.test import Client
 
 from agent.bootstrap import Services, bootstrap
 from app_config import Settings
-from benchmarks.accuracy_questions import Asked
+from benchmarks.accuracy_questions import AccuracyQuestion
 from benchmarks.result_sets import same_result
 from common import errors, runtime
 from sqltree.parsing import parse
@@ -181,7 +181,7 @@ def measured_settings(
 
 
 def measure(
-    questions: Sequence[Asked],
+    questions: Sequence[AccuracyQuestion],
     ask: Ask,
     database_url: str,
     *,
@@ -209,7 +209,7 @@ def measure(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _judged(asked: Asked, *, ask: Ask, database_url: str, pause_s: float) -> Judged:
+def _judged(asked: AccuracyQuestion, *, ask: Ask, database_url: str, pause_s: float) -> Judged:
     judged = Judged(
         asked.id, asked.question, asked.lang, asked.difficulty, asked.sql, "gold_failed"
     )
@@ -249,7 +249,10 @@ def _answer(question: str, ask: Ask, pause_s: float) -> tuple[dict[str, Any], fl
 
 
 def _outcome(
-    asked: Asked, gold: list[tuple[Any, ...]], envelope: dict[str, Any], database_url: str
+    asked: AccuracyQuestion,
+    gold: list[tuple[Any, ...]],
+    envelope: dict[str, Any],
+    database_url: str,
 ) -> tuple[Outcome, str]:
     data = envelope["data"]
     if not envelope["success"]:

@@ -65,7 +65,7 @@ ENDPOINTS = {"answer": "/api/v0/ask_agent", "stream": "/api/v0/ask_agent_stream"
 
 
 @dataclass
-class Subject:
+class MeasuredEndpoint:
     """One endpoint of a running application, with its measurements."""
 
     name: str
@@ -92,7 +92,7 @@ class Subject:
         connection.close()
 
 
-def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
+def _measure(subjects: list[MeasuredEndpoint], rounds: int, answers: int) -> None:
     for subject in subjects:
         subject.measure(answers)  # warm-up: imports, connections, catalogue
         subject.milliseconds.clear()
@@ -136,7 +136,7 @@ def run(
             server.start()
             servers.append(server)
             worker = pid.get(timeout=60)
-            subjects += [Subject(name, endpoint, port, worker) for endpoint in ENDPOINTS]
+            subjects += [MeasuredEndpoint(name, endpoint, port, worker) for endpoint in ENDPOINTS]
         _measure(subjects, rounds, answers)
     finally:
         for server in servers:

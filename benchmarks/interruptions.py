@@ -44,7 +44,7 @@ _BROKEN = (
 
 
 @dataclass
-class Found:
+class InterruptionResults:
     """What became of the questions.
 
     Attributes:
@@ -116,9 +116,9 @@ class Interrupter:
         self._trials: dict[int, _Trial] = {}
         model.default = self._reply
 
-    def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> Found:
+    def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> InterruptionResults:
         """Interrupts `count` questions."""
-        found = Found()
+        found = InterruptionResults()
         take_violations()
         for number in range(count):
             kind = self._random.choices(list(kinds), list(kinds.values()))[0]
@@ -288,7 +288,9 @@ def _named(said: dict[str, Any]) -> str:
     return str(data["error_type"]) if data["type"] == "error" else str(data["type"])
 
 
-def run(database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0) -> Found:
+def run(
+    database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0
+) -> InterruptionResults:
     """Interrupts `count` questions about the demo database."""
     with (
         OpenAiServer() as model,

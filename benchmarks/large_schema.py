@@ -42,7 +42,7 @@ _NAME = "large_schema"
 
 
 @dataclass(frozen=True)
-class Found:
+class LargeSchemaResults:
     """The findings; times in seconds.
 
     Attributes:
@@ -70,7 +70,7 @@ class Found:
         ]
 
 
-def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
+def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> LargeSchemaResults:
     """Measures a database of `tables` tables."""
     with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
         started = time.perf_counter()
@@ -84,7 +84,7 @@ def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
                 _ask(citu.port, question)
             later = [_ask(citu.port, question) for _ in range(rounds) for question in QUESTIONS]
             memory_mb = most_memory_mb(citu.worker())
-    return Found(
+    return LargeSchemaResults(
         tables, first_s, (statistics.median(later), max(later)), max(waits, default=0.0), memory_mb
     )
 

@@ -28,7 +28,7 @@ _PLACES = 32  # questions at once; more would measure how long they wait for eac
 
 
 @dataclass(frozen=True)
-class Found:
+class SocketResults:
     """What was seen.
 
     Attributes:
@@ -67,7 +67,7 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> Found:
+def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> SocketResults:
     """Measures `sockets` open sockets."""
     log = data_dir / "many_sockets.log"
     with serving_afresh(
@@ -80,7 +80,7 @@ def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> Found:
         return asyncio.run(_measured(citu, sockets))
 
 
-async def _measured(citu: Citu, sockets: int) -> Found:
+async def _measured(citu: Citu, sockets: int) -> SocketResults:
     worker = citu.worker()
     async with AsyncExitStack() as stack:
         await _asked(await stack.enter_async_context(_connected(citu.port)))  # warm-up
@@ -93,7 +93,7 @@ async def _measured(citu: Citu, sockets: int) -> Found:
         held = descriptor_count(worker), most_memory_mb(worker)
         codes, end_s = await _ended(citu, clients)
     pool = int(gunicorn_options(_PLACES)["threads"])
-    return Found(sockets, pool, open_s, threads, *held, first_frames_s, codes, end_s)
+    return SocketResults(sockets, pool, open_s, threads, *held, first_frames_s, codes, end_s)
 
 
 def _connected(port: int) -> connect:

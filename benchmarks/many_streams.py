@@ -43,7 +43,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Found:
+class StreamResults:
     """What all clients saw, and what the worker used.
 
     Attributes:
@@ -89,7 +89,7 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
+def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> StreamResults:
     """Asks `streams` questions at once."""
     with (
         _model() as model_url,
@@ -110,7 +110,7 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
         seen = asyncio.run(_ask_all(citu.port, streams))
         used, memory = cpu_ms(worker) - before, most_memory_mb(worker)
     queueing_s = (streams - 1) / 2 * _CALLS_PER_QUESTION * MODEL_DELAY_S
-    return Found(seen, queueing_s, used / streams, memory)
+    return StreamResults(seen, queueing_s, used / streams, memory)
 
 
 async def _ask_all(port: int, count: int) -> list[Stream]:

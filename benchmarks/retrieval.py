@@ -61,7 +61,7 @@ Names = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RetrievalQuestion:
     """A question and the names, in lower case, of the tables that its answer needs."""
 
     id: str
@@ -72,11 +72,11 @@ class Asked:
 
 
 @dataclass
-class Found:
+class RetrievalResults:
     """Questions by language, and whether all of their tables were among the first ten."""
 
     counts: Counter[tuple[str, bool]]
-    missed: list[Asked]
+    missed: list[RetrievalQuestion]
 
     def line(self, name: str) -> str:
         """The findings as a row of a table."""
@@ -123,7 +123,7 @@ def needed(sql: str) -> frozenset[str]:
     return frozenset(name.lower() for name in names - made if name)
 
 
-def questions_of(path: Path) -> list[Asked]:
+def questions_of(path: Path) -> list[RetrievalQuestion]:
     """The questions of a file with a JSON object a line.
 
     Raises:
@@ -141,7 +141,7 @@ def questions_of(path: Path) -> list[Asked]:
     return asked
 
 
-def _question(found: dict[str, Any], name: str) -> Asked:
+def _question(found: dict[str, Any], name: str) -> RetrievalQuestion:
     tables = found.get("tables")
     names = (
         needed(found["sql"])
@@ -150,7 +150,7 @@ def _question(found: dict[str, Any], name: str) -> Asked:
     )
     question = found["question"]
     lang = found.get("lang") or language_of(question)
-    return Asked(
+    return RetrievalQuestion(
         str(found.get("id", name)),
         question,
         frozenset(names),
@@ -159,24 +159,24 @@ def _question(found: dict[str, Any], name: str) -> Asked:
     )
 
 
-def _cases(paths: Iterable[Path], database: str) -> Iterator[Asked]:
+def _cases(paths: Iterable[Path], database: str) -> Iterator[RetrievalQuestion]:
     for path in paths:
         for number, case in enumerate(cases_of(path), 1):
             if case.gold not in (REFUSE, CHAT):
                 name = f"{path.stem}:{number}"
-                yield Asked(
+                yield RetrievalQuestion(
                     name, case.question, needed(case.gold), database, language_of(case.question)
                 )
 
 
-def tuned_questions() -> Iterator[Asked]:
+def tuned_questions() -> Iterator[RetrievalQuestion]:
     """Those of the databases that the rules were worked on with."""
     yield from _cases((FIXTURES / name for name in _DEMO_QUESTIONS), "demo")
     for path in sorted((FIXTURES / "offline").glob("*_questions.sql")):
         yield from _cases([path], path.stem.removesuffix("_questions"))
 
 
-def held_out_questions() -> Iterator[Asked]:
+def held_out_questions() -> Iterator[RetrievalQuestion]:
     """Those that nobody may tune to."""
     for name in held_out_names():
         yield from _cases([HELD_OUT / f"{name}_questions.sql"], name)
@@ -290,9 +290,11 @@ def _moved(table: Table, names: Mapping[str, str]) -> Table:
 # measuring
 
 
-def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None = None) -> Found:
+def measure(
+    index: TableIndex, questions: Iterable[RetrievalQuestion], names: Names | None = None
+) -> RetrievalResults:
     """Whether all tables of each question are among the first ten of `index`."""
-    found = Found(Counter(), [])
+    found = RetrievalResults(Counter(), [])
     for asked in questions:
         called = names[asked.database] if names else {}
         wanted = {called.get(table, table) for table in asked.tables}
@@ -303,8 +305,10 @@ def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None =
     return found
 
 
-def _single(questions: Sequence[Asked], catalog: Callable[[str], Catalog]) -> Found:
-    whole = Found(Counter(), [])
+def _single(
+    questions: Sequence[RetrievalQuestion], catalog: Callable[[str], Catalog]
+) -> RetrievalResults:
+    whole = RetrievalResults(Counter(), [])
     for name in dict.fromkeys(asked.database for asked in questions):
         one = measure(
             TableIndex(catalog(name)), [asked for asked in questions if asked.database == name]

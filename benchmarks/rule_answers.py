@@ -56,7 +56,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @dataclass
-class Found:
+class RuleResults:
     """The results over some databases.
 
     Attributes:
@@ -113,8 +113,8 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
     server = EmbeddedServer.acquire(data_dir)
     try:
         app_url = ensure_app_database(server, "rule_answers_app")
-        found = Found()
-        in_english = Found()
+        found = RuleResults()
+        in_english = RuleResults()
         with _asking(demo_url, app_url, str(SEMANTIC_FILE)) as ask:
             for name in _DEMO_QUESTIONS:
                 measure(found, ask, demo_url, cases_of(FIXTURES / name))
@@ -128,7 +128,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
             f"  {verdict}: {question}" for question, verdict in found.failed
         )  # don't show questions of held-out databases
         for title, folder in (("studied", STUDIED), ("held out", HELD_OUT)):
-            others = Found()
+            others = RuleResults()
             for name in names_in(folder):
                 cases = cases_of(folder / f"{name}_questions.sql")
                 _measure_made(others, server, app_url, folder / f"{name}.sql", cases)
@@ -147,7 +147,7 @@ def _talk(database: str) -> Iterator[Case]:
 
 
 def _measure_made(
-    found: Found, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]
+    found: RuleResults, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]
 ) -> None:
     with database_of(server, ddl) as url, _asking(url, app_url) as ask:
         measure(found, ask, url, cases)
@@ -175,7 +175,7 @@ def _asking(url: str, app_url: str, semantic_file: str = "") -> Iterator[Ask]:
         yield ask
 
 
-def measure(found: Found, ask: Ask, url: str, cases: list[Case]) -> None:
+def measure(found: RuleResults, ask: Ask, url: str, cases: list[Case]) -> None:
     """Asks the questions of `cases` and adds the results to `found`."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True

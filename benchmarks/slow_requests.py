@@ -34,7 +34,7 @@ _PIPELINED = 20  # requests for it: the kernel would take a single answer
 
 
 @dataclass(frozen=True)
-class Found:
+class SlowRequestResults:
     """What was seen.
 
     Attributes:
@@ -69,7 +69,9 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0) -> Found:
+def run(
+    database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0
+) -> SlowRequestResults:
     """Measures with `clients` slow clients for `seconds`."""
     folder = data_dir / "slow_requests"
     folder.mkdir()
@@ -83,7 +85,7 @@ def run(database_url: str, data_dir: Path, *, clients: int = 300, seconds: float
         return _measured(citu, key, clients, seconds)
 
 
-def _measured(citu: Citu, key: str, clients: int, seconds: float) -> Found:
+def _measured(citu: Citu, key: str, clients: int, seconds: float) -> SlowRequestResults:
     worker = citu.worker()
     _asked(citu.port, key)  # warm-up
     before_s = [_asked(citu.port, key)[1] for _ in range(_BEFORE)]
@@ -98,7 +100,7 @@ def _measured(citu: Citu, key: str, clients: int, seconds: float) -> Found:
             time.sleep(_PAUSE_S)
     with suppress(AssertionError):  # what is left over is reported
         eventually(lambda: descriptor_count(worker) <= before, 20)
-    return Found(
+    return SlowRequestResults(
         clients,
         seconds,
         before_s,

@@ -16,7 +16,7 @@ from knowledge.language.spoken_names import spoken_name
 from knowledge.results.result_columns import ResultColumn, label_of, result_columns
 from knowledge.results.written_values import joined
 from rules.answering.dated import dated_by
-from rules.query.functions import FUNCTIONS, PARTS
+from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Comparison, Condition, Function, Measure, Query
 from rules.schema.table_schema import Schema
 from rules.sql.expressions import number

@@ -13,7 +13,7 @@ from knowledge.results.written_values import about_apart, is_number, joined, wri
 from rules.answering.dated import Dated
 from rules.answering.named_columns import Changes, Compared
 from rules.linking.moments import Moment, Unit
-from rules.query.functions import PARTS
+from rules.query.aggregates import PARTS
 from rules.query.query import Query, references
 
 _MAX_FIELDS = 6

@@ -33,7 +33,7 @@ from rules.query.refusals import (
     unused_words,
 )
 from rules.reading.parts import NO_TABLE, Named, Parts, Span
-from rules.reading.words import Question
+from rules.reading.words import QuestionWords
 from rules.schema.links import METRIC, Link
 from rules.schema.reference_graph import is_default
 from rules.schema.table_facts import is_averaged, is_birth_date, is_later, is_year, tells_days
@@ -54,7 +54,7 @@ class Asked:
         about: the table that a question before it was about.
     """
 
-    question: Question
+    question: QuestionWords
     parts: Parts
     about: TableKey | None = None
 

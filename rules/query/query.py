@@ -13,9 +13,9 @@ from typing import Literal
 
 from common.meanings import TableKey
 from rules.linking.moments import Period, Unit
-from rules.query.functions import FUNCTIONS
-from rules.query.functions import Function as Function
-from rules.query.functions import Part as Part
+from rules.query.aggregates import FUNCTIONS
+from rules.query.aggregates import Function as Function
+from rules.query.aggregates import Part as Part
 from rules.schema.links import Link
 
 Operator = Literal[

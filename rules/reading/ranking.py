@@ -6,7 +6,7 @@ from rules.query.query import AGGREGATES, Figure, Function
 from rules.reading.implied import figure_of_rows, is_money, time_dimension
 from rules.reading.naming import role_of
 from rules.reading.parts import GroupBy, Named, Parts, Ranking
-from rules.reading.values import values
+from rules.reading.value_conditions import values
 from rules.reading.words import Match, MatchedItem, doubts
 from rules.words import WORDS
 

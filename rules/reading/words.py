@@ -90,7 +90,7 @@ class Word:
         return table is None or figure.quality > table.quality
 
 
-class Question:
+class QuestionWords:
     """The words of one question, with what the database says about them.
 
     Args:
@@ -413,7 +413,7 @@ class Match:
     *Jazz* tracks".
     """
 
-    question: Question
+    question: QuestionWords
     start: int
     end: int
     cost: float

@@ -11,7 +11,7 @@ from common.meanings import TableKey
 from common.values import Catalog
 from knowledge.language.spoken_names import english_words
 from postgres.identifiers import quoted
-from rules.query.functions import PARTS, CalendarPart
+from rules.query.aggregates import PARTS, CalendarPart
 from rules.query.query import ColumnRef, Query
 from rules.schema.reference_graph import Graph, Path
 from rules.schema.table_facts import date_form, kind_of

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from common.values import Catalog, Column, ForeignKey, Table
-from etl.schemas.context import (
+from etl.schemas.knowledge_context import (
     BusinessContext,
     ColumnInfo,
     JoinHint,
