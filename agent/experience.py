@@ -42,7 +42,10 @@ class NothingLearnt:
     async def recalled(self, inquiry: Inquiry) -> Experience:  # noqa: ARG002 - the port's signature
         return NO_EXPERIENCE
 
-    async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:  # noqa: ARG002 - the port's signature
+    async def reusable(
+        self,
+        inquiry: Inquiry,  # noqa: ARG002 - the port's signature
+    ) -> tuple[Reusable, ...]:
         return ()
 
     def used(self, examples: Iterable[Example]) -> None:

@@ -52,7 +52,11 @@ class CsvFile:
 
     media_type = "text/csv; charset=utf-8"
 
-    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:  # noqa: ARG002 - as the others
+    def __init__(
+        self,
+        columns: Sequence[str],
+        column_types: Sequence[str],  # noqa: ARG002 - as the others
+    ) -> None:
         self._columns = columns
 
     def begin(self) -> bytes:
@@ -170,7 +174,11 @@ class XlsxFile:
         self._sheet.write("".join(map(self._row, rows)).encode())
         return self._written.taken()
 
-    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - a table of cells has no place for it
+    def end(
+        self,
+        *,
+        is_limited: bool,  # noqa: ARG002 - a table of cells has no place for it
+    ) -> Iterator[bytes]:
         self._sheet.write(f"{_ROWS_END}{self._tail}".encode())
         self._sheet.close()
         self._zip.close()

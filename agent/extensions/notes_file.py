@@ -44,7 +44,11 @@ class NotesFile:
         }
         self._index = TextIndex({key: frozenset(found) for key, found in words.items()})
 
-    async def __call__(self, question: str, actor: Actor) -> Sequence[Document]:  # noqa: ARG002 - the point's
+    async def __call__(
+        self,
+        question: str,
+        actor: Actor,  # noqa: ARG002 - the point's
+    ) -> Sequence[Document]:
         """Return the sections that share words with the question, those that share most first."""
         try:
             found = self._path.stat()

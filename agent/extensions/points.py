@@ -164,7 +164,11 @@ class ObservabilityProvider(Protocol):
 class Unobserved:
     """`ObservabilityProvider` that measures nothing."""
 
-    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
+    def span(
+        self,
+        name: str,  # noqa: ARG002 - the port's
+        attributes: Mapping[str, Any],  # noqa: ARG002 - the port's
+    ) -> AbstractContextManager[None]:
         return _NOTHING
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:

@@ -19,7 +19,11 @@ class TurnBudget:
         self._turns = turns
         self._tokens = tokens
 
-    def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:  # noqa: ARG002 - the point's
+    def __call__(
+        self,
+        question: Question,  # noqa: ARG002 - the point's
+        turns: tuple[Turn, ...],
+    ) -> tuple[Turn, ...]:
         kept = turns[-self._turns :]
         if not self._tokens:
             return kept

@@ -43,7 +43,10 @@ _MOST_CANDIDATES = 3  # statements of one question
 # the beginning
 
 
-async def initialize(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate:  # noqa: ARG001 - the name LangGraph wants
+async def initialize(
+    state: ToolGraphState,  # noqa: ARG001 - the name LangGraph wants
+    runtime: GraphRuntime,
+) -> ToolGraphUpdate:
     """Gather what is known of the question, or end it when nothing may be used for it.
 
     Raises:

@@ -24,7 +24,10 @@ _NO_ROOM = Text(
 )
 
 
-async def prepare(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:  # noqa: ARG001 - the name LangGraph wants
+async def prepare(
+    state: ToolLoopState,  # noqa: ARG001 - the name LangGraph wants
+    runtime: Node,
+) -> ToolLoopUpdate:
     """Gathers what is known of the question, and writes how the conversation with the model begins.
 
     Raises:
