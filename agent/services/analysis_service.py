@@ -31,7 +31,7 @@ class WantedAnalysis:
 
     run_id: str
     actor: Actor
-    wish: AnalysisRequest
+    request: AnalysisRequest
     conversation_id: str | None = None
 
 
@@ -84,7 +84,7 @@ class AnalysisService:
         try:
             return {
                 "run_id": wanted.run_id,
-                **await self._analyst.analyse(answered.sql, wanted.wish, database),
+                **await self._analyst.analyse(answered.sql, wanted.request, database),
             }
         except InvalidSql as error:
             raise with_suggestions(error, answered.sql, await database.catalog()) from error

@@ -87,7 +87,7 @@ class Memory:
 
 
 def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
-    """The tool."""
+    """Build the tool, which finds questions answered before, and what people wrote."""
 
     async def run(context: ToolContext, arguments: SearchMemory) -> ToolResult:
         recollection = memory.recollection_of(context.question.actor)
