@@ -731,8 +731,8 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """Settings from `environ` (default: the process environment). An empty value means the
-        default.
+        """Return settings from `environ` (default: the process environment). An empty value means
+        the default.
 
         Raises:
             ConfigurationError: a setting can't have its value.
@@ -753,12 +753,12 @@ class Settings:
 
     @property
     def data_path(self) -> Path:
-        """`data_dir` as an absolute path."""
+        """Return `data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
 
     @property
     def api_keys_path(self) -> Path:
-        """The file of API keys, as an absolute path (it need not exist)."""
+        """Return the file of API keys, as an absolute path (it need not exist)."""
         return (
             Path(self.api_keys_file).expanduser().absolute()
             if self.api_keys_file

@@ -58,7 +58,7 @@ def _at_once(text: str) -> int:
 
 
 def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
-    """Measures or compares; yields the lines to be shown.
+    """Yield measures or compares; yields the lines to be shown.
 
     Args:
         folder: for what Citu keeps meanwhile.
@@ -95,7 +95,7 @@ def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
 def _judged(
     questions: Sequence[AccuracyQuestion], ask: Ask, database_url: str, concurrency: int
 ) -> list[Judged]:
-    """What became of the questions, up to where somebody pressed Ctrl-C."""
+    """Return what became of the questions, up to where somebody pressed Ctrl-C."""
     judged: list[Judged] = []
     try:
         for one in measure(questions, ask, database_url, concurrency=concurrency):

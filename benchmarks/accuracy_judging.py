@@ -121,7 +121,7 @@ def citu_here(settings: Settings) -> Iterator[tuple[Ask, Services]]:
 
 
 def citu_at(url: str, api_key: str = "") -> Ask:
-    """A running Citu."""
+    """Return a running Citu."""
     headers = {"Content-Type": "application/json"} | (
         {"Authorization": f"Bearer {api_key}"} if api_key else {}
     )
@@ -157,7 +157,7 @@ def _unreachable(reason: str) -> dict[str, Any]:
 def measured_settings(
     settings: Settings, folder: Path, *, database_url: str, concurrency: int
 ) -> Settings:
-    """`settings` with nothing left of the service they describe but how it answers.
+    """Return `settings` with nothing left of the service they describe but how it answers.
 
     Conversations and runs go into `folder`, no audit log is written, no API key is asked for, no
     rate is limited.
@@ -188,8 +188,7 @@ def measure(
     concurrency: int = 1,
     pause_s: float = _PAUSE_S,
 ) -> Iterator[Judged]:
-    """Asks the questions, `concurrency` of them at once; yields what became of each, in their
-    order.
+    """Ask the questions, `concurrency` of them at once; yield what became of each, in their order.
 
     Args:
         database_url: the database that Citu answers about.
@@ -275,7 +274,7 @@ def _outcome(
 
 
 def _rows(url: str, sql: str, most: int) -> list[tuple[Any, ...]]:
-    """The rows of one statement, at most `most` + 1 of them."""
+    """Return the rows of one statement, at most `most` + 1 of them."""
     if len(parse(sql)) != 1:
         raise ValueError("it is not one statement")
     with closing(psycopg2.connect(url, connect_timeout=_CONNECT_TIMEOUT_S)) as connection:

@@ -42,8 +42,8 @@ class _Problem(ValueError):
 
 
 def read_questions(paths: Iterable[Path]) -> tuple[list[AccuracyQuestion], list[BadLine]]:
-    """The questions of all files in their order, and the lines that are none; blank lines are
-    skipped.
+    """Return the questions of all files in their order, and the lines that are none; blank lines
+    are skipped.
 
     Raises:
         OSError: a file can't be read.

@@ -42,14 +42,14 @@ def _script(request: Request) -> Reply:
 
 
 def serve_model(url: Any, script: Script) -> None:
-    """Runs a scripted model: puts its URL into the queue, and ends when something is put back."""
+    """Run a scripted model: put its URL into the queue, and end when something is put back."""
     with OpenAiServer(script) as server:
         url.put(server.url)
         url.get()
 
 
 def serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bool = True) -> None:
-    """Serves an application; puts its worker's process id into the queue."""
+    """Serve an application; put its worker's process id into the queue."""
 
     def app() -> Any:
         pid.put(os.getpid())
@@ -76,7 +76,7 @@ class MeasuredEndpoint:
     cpu_ms: list[float] = field(default_factory=list)
 
     def measure(self, answers: int) -> None:
-        """Asks `answers` questions one after another over one connection."""
+        """Ask `answers` questions one after another over one connection."""
         path = ENDPOINTS[self.endpoint]
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = json.dumps({"question": QUESTION}).encode()
@@ -108,7 +108,7 @@ def _measure(subjects: list[MeasuredEndpoint], rounds: int, answers: int) -> Non
 def run(
     database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
+    """Return medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
     model = context.Process(target=serve_model, args=(url, _script), daemon=True)

@@ -60,7 +60,7 @@ class InterruptionResults:
     unanswered: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
         endings = ", ".join(f"{count} {kind}" for kind, count in sorted(self.endings.items()))
         return [
@@ -89,7 +89,7 @@ class _Trial:
     after: int
 
     def body(self, place: str, question: str = "how many are there") -> dict[str, Any]:
-        """The request's."""
+        """Return the request's."""
         conversation = f"interrupted-{self.agent}-{self.number % 10}"
         return {
             "question": f"{question} [{self.number} {place}]",
@@ -117,7 +117,7 @@ class Interrupter:
         model.default = self._reply
 
     def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> InterruptionResults:
-        """Interrupts `count` questions."""
+        """Interrupt `count` questions."""
         found = InterruptionResults()
         take_violations()
         for number in range(count):
@@ -179,7 +179,7 @@ class Interrupter:
         return self._random.choice(own if self._random.random() < 0.7 else other)  # noqa: PLR2004 - mostly queries
 
     def _damaged(self, reply: Reply) -> Reply:
-        """A reply that fails; `_cut` needs the request to end it at some byte."""
+        """Return a reply that fails; `_cut` needs the request to end it at some byte."""
         status = self._random.choice((400, 401, 429, 500, 503))
         garbage = b"\xff\xfe{not json\n\n"
         mistake = event({"error": {"message": "overloaded", "type": "server_error", "code": None}})
@@ -198,8 +198,8 @@ class Interrupter:
         )
 
     def _reply(self, request: Request) -> Reply:
-        """What the model says: the trial's script while its question is answered, later a plain
-        one.
+        """Return what the model says: the trial's script while its question is answered, later a
+        plain one.
         """
         marks = _MARK.findall(json.dumps(request.messages[:2]))
         if not marks:
@@ -226,7 +226,7 @@ class Interrupter:
     # the questions
 
     def _interrupted(self, trial: _Trial) -> str:
-        """How the question ended; `left` when nobody was there to read it."""
+        """Return how the question ended; `left` when nobody was there to read it."""
         last = "left"
         with (
             suppress(HTTPException, OSError),
@@ -243,7 +243,7 @@ class Interrupter:
         return last
 
     def _runs_long(self, said: dict[str, Any]) -> bool:
-        """Whether nothing more would come for long."""
+        """Tell whether nothing more would come for long."""
         data = said["data"]
         shown = data.get("arguments", {}).get("sql") or data.get("state_summary", {}).get("sql")
         if data["type"] == "tool":
@@ -257,7 +257,7 @@ class Interrupter:
             os.kill(self._citu.worker(), signal.SIGKILL)
 
     def _answered(self, trial: _Trial) -> str | None:
-        """None when the next question of the conversation is answered; else what was said."""
+        """Return none when the next question of the conversation is answered; else what was said."""
         deadline = time.monotonic() + _LONG_S
         said = "nothing"
         while time.monotonic() < deadline:
@@ -291,7 +291,7 @@ def _named(said: dict[str, Any]) -> str:
 def run(
     database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0
 ) -> InterruptionResults:
-    """Interrupts `count` questions about the demo database."""
+    """Interrupt `count` questions about the demo database."""
     with (
         OpenAiServer() as model,
         serving(data_dir / "log", model=model, DATABASE_URL=database_url, **SETTINGS) as citu,

@@ -58,7 +58,7 @@ class LargeSchemaResults:
     memory_mb: float
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         median, slowest = self.later_s
         return [
             f"{self.tables} tables: {_CLIENTS} first answers {self.first_s:.1f} s after a cold "
@@ -71,7 +71,7 @@ class LargeSchemaResults:
 
 
 def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> LargeSchemaResults:
-    """Measures a database of `tables` tables."""
+    """Return measures a database of `tables` tables."""
     with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
         started = time.perf_counter()
         with serving_afresh(
@@ -90,7 +90,7 @@ def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> LargeSchema
 
 
 def _ask(port: int, question: str) -> float:
-    """Seconds until the answer."""
+    """Return seconds until the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     with closing(connection):
         body = json.dumps({"question": question}).encode()
@@ -104,7 +104,7 @@ def _ask(port: int, question: str) -> float:
 
 @contextmanager
 def _watched(port: int) -> Iterator[list[float]]:
-    """Asks `/health` again and again; gives the seconds of each answer."""
+    """Ask `/health` again and again; give the seconds of each answer."""
     waits: list[float] = []
     is_over = threading.Event()
 

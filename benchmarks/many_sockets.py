@@ -50,7 +50,7 @@ class SocketResults:
     end_s: float
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         before, opened, after = self.threads
         twentieths = statistics.quantiles(self.first_frames_s, n=20)
         return [
@@ -68,7 +68,7 @@ class SocketResults:
 
 
 def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> SocketResults:
-    """Measures `sockets` open sockets."""
+    """Return measures `sockets` open sockets."""
     log = data_dir / "many_sockets.log"
     with serving_afresh(
         log,
@@ -111,7 +111,7 @@ async def _all_asked(clients: list[ClientConnection]) -> list[float]:
 
 
 async def _asked(client: ClientConnection) -> float:
-    """Seconds to the first frame; reads the whole answer."""
+    """Return seconds to the first frame; reads the whole answer."""
     began, first_s = time.perf_counter(), 0.0
     await client.send(_QUESTION)
     while True:

@@ -59,21 +59,21 @@ class StreamResults:
 
     @property
     def problems(self) -> list[str]:
-        """The problems of the streams that had one."""
+        """Return the problems of the streams that had one."""
         return [stream.problem for stream in self.streams if stream.problem]
 
     @property
     def first_event_s(self) -> float:
-        """Median time to the first event."""
+        """Return median time to the first event."""
         return statistics.median(stream.first_event_s for stream in self.streams)
 
     @property
     def answers_per_s(self) -> float:
-        """Answers per second from the first request to the last answer."""
+        """Return answers per second from the first request to the last answer."""
         return len(self.streams) / max(stream.end_s for stream in self.streams)
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         last, end = (
             max(times)
             for times in zip(*((s.first_event_s, s.end_s) for s in self.streams), strict=True)
@@ -90,7 +90,7 @@ class StreamResults:
 
 
 def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> StreamResults:
-    """Asks `streams` questions at once."""
+    """Ask `streams` questions at once."""
     with (
         _model() as model_url,
         serving_afresh(
@@ -119,7 +119,7 @@ async def _ask_all(port: int, count: int) -> list[Stream]:
 
 
 async def _ask(port: int, started: float) -> Stream:
-    """Asks one question over its own connection."""
+    """Ask one question over its own connection."""
     body = json.dumps({"question": QUESTION}).encode()
     head = (
         f"POST /api/v0/ask_agent_stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: "
@@ -162,7 +162,7 @@ def _problem(answer: bytes) -> str:
 
 @contextmanager
 def _model() -> Iterator[str]:
-    """Runs the scripted model in its own process; gives its base URL."""
+    """Run the scripted model in its own process; give its base URL."""
     context = multiprocessing.get_context("fork")
     mail: Any = context.Queue()
     process = context.Process(target=_serve_model, args=(mail,), daemon=True)

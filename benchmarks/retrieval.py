@@ -79,7 +79,7 @@ class RetrievalResults:
     missed: list[RetrievalQuestion]
 
     def line(self, name: str) -> str:
-        """The findings as a row of a table."""
+        """Return the findings as a row of a table."""
         return f"{name:38}{self._share('en'):>22}{self._share('zh'):>22}"
 
     def _share(self, lang: str) -> str:
@@ -99,7 +99,7 @@ HEADING = f"{'':38}{'English':>22}{'Chinese':>22}"
 
 
 def needed(sql: str) -> frozenset[str]:
-    """The names of the tables that `sql` reads, in lower case and without their schemas.
+    """Return the names of the tables that `sql` reads, in lower case and without their schemas.
 
     What PostgreSQL can't parse, because it is another database's SQL, is searched for FROM and
     JOIN.
@@ -124,7 +124,7 @@ def needed(sql: str) -> frozenset[str]:
 
 
 def questions_of(path: Path) -> list[RetrievalQuestion]:
-    """The questions of a file with a JSON object a line.
+    """Return the questions of a file with a JSON object a line.
 
     Raises:
         ValueError: a line is no such object.
@@ -170,14 +170,14 @@ def _cases(paths: Iterable[Path], database: str) -> Iterator[RetrievalQuestion]:
 
 
 def tuned_questions() -> Iterator[RetrievalQuestion]:
-    """Those of the databases that the rules were worked on with."""
+    """Yield those of the databases that the rules were worked on with."""
     yield from _cases((FIXTURES / name for name in _DEMO_QUESTIONS), "demo")
     for path in sorted((FIXTURES / "offline").glob("*_questions.sql")):
         yield from _cases([path], path.stem.removesuffix("_questions"))
 
 
 def held_out_questions() -> Iterator[RetrievalQuestion]:
-    """Those that nobody may tune to."""
+    """Yield those that nobody may tune to."""
     for name in held_out_names():
         yield from _cases([HELD_OUT / f"{name}_questions.sql"], name)
 
@@ -187,7 +187,7 @@ def held_out_questions() -> Iterator[RetrievalQuestion]:
 
 
 def described(published: Mapping[str, Any]) -> Catalog:
-    """The catalogue of one database of a JSON file, as the module's docstring describes it."""
+    """Return the catalogue of one database of a JSON file, as the module's docstring describes it."""
     names = published["table_names_original"]
     columns = published["column_names_original"]
     primary = set(
@@ -218,7 +218,7 @@ def described(published: Mapping[str, Any]) -> Catalog:
 def _catalogs(
     demo_url: str, server: EmbeddedServer, schemas: Path | None
 ) -> Callable[[str], Catalog]:
-    """Gives the catalogue of the database of a name; each is read once."""
+    """Give the catalogue of the database of a name; each is read once."""
     listed = json.loads(schemas.read_text("utf-8")) if schemas and schemas.is_file() else []
     published = {one["db_id"]: one for one in listed}
     folders = [
@@ -252,8 +252,8 @@ def _read(url: str) -> Catalog:
 
 
 def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, Names]:
-    """All tables as one schema, with others up to `most`; and for each database, what its tables
-    are called there.
+    """Return all tables as one schema, with others up to `most`; and for each database, what its
+    tables are called there.
 
     A table whose name is taken gets the name of its database before its own.
     """
@@ -293,7 +293,7 @@ def _moved(table: Table, names: Mapping[str, str]) -> Table:
 def measure(
     index: TableIndex, questions: Iterable[RetrievalQuestion], names: Names | None = None
 ) -> RetrievalResults:
-    """Whether all tables of each question are among the first ten of `index`."""
+    """Tell whether all tables of each question are among the first ten of `index`."""
     found = RetrievalResults(Counter(), [])
     for asked in questions:
         called = names[asked.database] if names else {}
@@ -326,7 +326,7 @@ def run(
     schemas: Path | None = None,
     pool: int = POOL,
 ) -> Iterator[str]:
-    """Measures; gives the lines of a report as they are known.
+    """Yield measures; gives the lines of a report as they are known.
 
     Args:
         demo_url: the database of questions that name none.

@@ -72,7 +72,7 @@ class RuleResults:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     def line(self, name: str) -> str:
-        """The findings as a row of a table."""
+        """Return the findings as a row of a table."""
         right, wrong, refused = (
             _share(self.answerable, verdict) for verdict in ("right", "wrong", "refused")
         )
@@ -92,17 +92,17 @@ def _share(counts: Counter[Any], verdict: object) -> str:
 
 
 def held_out_names() -> list[str]:
-    """The held-out databases."""
+    """Return the held-out databases."""
     return names_in(HELD_OUT)
 
 
 def names_in(folder: Path) -> list[str]:
-    """The databases of a folder that has questions about them."""
+    """Return the databases of a folder that has questions about them."""
     return sorted(path.stem.removesuffix("_questions") for path in folder.glob("*_questions.sql"))
 
 
 def run(demo_url: str, data_dir: Path) -> Iterator[str]:
-    """Measures all databases; yields the report line by line.
+    """Yield measures all databases; yields the report line by line.
 
     Args:
         demo_url: the demo database.
@@ -139,7 +139,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
 
 
 def _talk(database: str) -> Iterator[Case]:
-    """The sentences of talk in `kinds.txt` for the database."""
+    """Yield the sentences of talk in `kinds.txt` for the database."""
     for line in _KINDS.read_text("utf-8").splitlines():
         name, kind, sentence = line.split(" ", 2)
         if name == database and kind == "C":
@@ -176,7 +176,7 @@ def _asking(url: str, app_url: str, semantic_file: str = "") -> Iterator[Ask]:
 
 
 def measure(found: RuleResults, ask: Ask, url: str, cases: list[Case]) -> None:
-    """Asks the questions of `cases` and adds the results to `found`."""
+    """Ask the questions of `cases` and adds the results to `found`."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
 

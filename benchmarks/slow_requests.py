@@ -55,7 +55,7 @@ class SlowRequestResults:
     memory_mb: tuple[float, float]
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         before, most, after = self.descriptors
         return [
             f"{self.clients} slow connections without a key for {self.seconds:.0f} s",
@@ -72,7 +72,7 @@ class SlowRequestResults:
 def run(
     database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0
 ) -> SlowRequestResults:
-    """Measures with `clients` slow clients for `seconds`."""
+    """Return measures with `clients` slow clients for `seconds`."""
     folder = data_dir / "slow_requests"
     folder.mkdir()
     key, _ = KeyFile(folder / "api_keys.json").create("bench")
@@ -113,7 +113,7 @@ def _measured(citu: Citu, key: str, clients: int, seconds: float) -> SlowRequest
 
 
 def _asked(port: int, key: str) -> tuple[int, float]:
-    """Status and seconds of one statement, over a connection of its own."""
+    """Return status and seconds of one statement, over a connection of its own."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:

@@ -109,7 +109,7 @@ class ParsedStatement:
 
     @property
     def text(self) -> str:
-        """The text up to the end of this statement, which must be the text's only one.
+        """Return the text up to the end of this statement, which must be the text's only one.
 
         Semicolons before it (`;SELECT 1`) become blanks, so that positions stay the same.
         """
@@ -119,7 +119,7 @@ class ParsedStatement:
 
 
 def parse(sql: str) -> list[ParsedStatement]:
-    """The statements in `sql`, in order; empty when it holds only blanks and comments.
+    """Return the statements in `sql`, in order; empty when it holds only blanks and comments.
 
     Raises:
         InvalidSql: PostgreSQL's grammar refuses it.

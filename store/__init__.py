@@ -362,8 +362,8 @@ class Runs(Protocol):
         """
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
-        """Running runs of all users whose leases have run out; those that work on an answer, or
-        have a request in their head, can be taken over.
+        """Return running runs of all users whose leases have run out; those that work on an answer,
+        or have a request in their head, can be taken over.
         """
 
     async def end_abandoned(

@@ -121,7 +121,7 @@ def _is_key(column: SubjectColumn) -> bool:
 
 
 def described_columns(columns: Sequence[ResultColumn], result: QueryResult) -> list[dict[str, Any]]:
-    """The columns as the HTTP contract has them."""
+    """Return the columns as the HTTP contract has them."""
     return [
         {
             "name": column.output.name,

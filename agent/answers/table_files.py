@@ -31,10 +31,10 @@ class TableFile(Protocol):
         """Return the bytes before the first row."""
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        """Further rows; may be empty while the file is not complete."""
+        """Return further rows; may be empty while the file is not complete."""
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:
-        """The rest. `is_limited`: whether there are more rows than were written."""
+        """Return the rest of the file; `is_limited`: there are more rows than were written."""
 
 
 # ------------------------------------------------------------------------------
@@ -227,7 +227,9 @@ class _Outlet(io.RawIOBase):
 
 
 def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
-    """Parts of a workbook by name: a header, and a second row that shows the styles of dates."""
+    """Return parts of a workbook by name: a header, and a second row that shows the styles of
+    dates.
+    """
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         sheet = book.add_worksheet()
@@ -260,7 +262,7 @@ def _is_number_of_excel(value: Any) -> bool:
 
 
 def _day_of_excel(text: str) -> float | None:
-    """The day or time as Excel's number of days, if Excel has it and shows all of it."""
+    """Return the day or time as Excel's number of days, if Excel has it and shows all of it."""
     try:
         day = datetime.fromisoformat(text)
     except ValueError:  # before Christ, infinity, after 9999

@@ -60,6 +60,6 @@ class NotesFile:
 
 
 def notes_file(provided: Provided) -> NotesFile | None:
-    """The extension, if `NOTES_FILE` names a file."""
+    """Return the extension, if `NOTES_FILE` names a file."""
     path: str = provided.settings.notes_file
     return NotesFile(Path(path).expanduser()) if path else None

@@ -86,18 +86,18 @@ class LifecycleHook(Protocol):
     """
 
     async def before_question(self, question: Question) -> None:
-        """Before anything is done for the question."""
+        """Act before anything is done for the question."""
 
     async def after_question(self, question: Question, ended: EndedRun) -> None:
-        """When its last event is about to be shown; the answer waits for it."""
+        """Act when the last event is about to be shown; the answer waits for it."""
 
     async def before_tool(
         self, question: Question, name: str, arguments: Mapping[str, Any]
     ) -> None:
-        """Before a tool runs, with valid arguments."""
+        """Act before a tool runs, with valid arguments."""
 
     async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
-        """After it ran or failed; `error_type` of a failure, else None."""
+        """Act after a tool ran or failed; `error_type` of a failure, else None."""
 
 
 @dataclass(frozen=True)

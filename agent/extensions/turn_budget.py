@@ -40,5 +40,5 @@ def _size(turn: Turn) -> int:
 
 
 def turn_budget(provided: Provided) -> TurnBudget:
-    """The extension, with the bounds of `HISTORY_TURNS` and `HISTORY_TOKENS`."""
+    """Return the extension, with the bounds of `HISTORY_TURNS` and `HISTORY_TOKENS`."""
     return TurnBudget(provided.settings.history_turns, provided.settings.history_tokens)

@@ -115,7 +115,7 @@ class Flow(Protocol):
 
     @property
     def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """The compiled graph; only one with a checkpointer can call `ask_user`."""
+        """Return the compiled graph; only one with a checkpointer can call `ask_user`."""
 
     def start(self, question: Question) -> Mapping[str, Any]:
         """Return the graph's input."""

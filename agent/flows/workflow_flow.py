@@ -108,7 +108,7 @@ class WorkflowFlow:
     def graph(
         self,
     ) -> CompiledStateGraph[WorkflowState, WorkflowContext, WorkflowState, WorkflowState]:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return _graph()
 
     def claims(self, question: Question) -> bool:

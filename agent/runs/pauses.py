@@ -35,7 +35,9 @@ class Pause:
 
     @property
     def interrupt_id(self) -> str:
-        """The id that clients use; its number tells apart questions with the same LangGraph id."""
+        """Return the id that clients use; its number tells apart questions with the same LangGraph
+        id.
+        """
         return f"{self.graph_interrupt}-{self.answers + 1}"
 
     def to_json(self) -> dict[str, Any]:
@@ -93,13 +95,13 @@ class Resumption:
 
     @property
     def question(self) -> Question:
-        """What was asked, with the rights of who answered."""
+        """Return what was asked, with the rights of who answered."""
         return self.pause.question
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a run was begun with: another worker goes on from it until the run asks its user.
+    """The question that a run was begun with: from it another worker goes on with the run.
 
     Attributes:
         question: names its flow.

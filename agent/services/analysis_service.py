@@ -57,8 +57,8 @@ class AnalysisService:
         self._request_timeout_s = request_timeout_s
 
     async def analyze(self, wanted: WantedAnalysis) -> dict[str, Any]:
-        """The body of the answer: columns, findings, a forecast where one was wanted and can be
-        given, warnings.
+        """Return the body of the answer: columns, findings, a forecast where one was wanted and can
+        be given, warnings.
 
         Raises:
             InvalidRequest: the result has no such measure or group.

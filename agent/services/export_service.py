@@ -81,7 +81,7 @@ class ExportService:
         self.max_rows = max_rows
 
     async def open(self, wanted: WantedRows) -> RowStream:
-        """The answer's rows as they are now; the caller closes the stream.
+        """Return the answer's rows as they are now; the caller closes the stream.
 
         Raises:
             NotFound: the user has no such answer or call, it is no longer kept, or it has no SQL.
@@ -95,7 +95,7 @@ class ExportService:
         )
 
     async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
-        """The answer's chart as a PNG file, of as many rows as an answer has.
+        """Return the answer's chart as a PNG file, of as many rows as an answer has.
 
         Raises:
             InvalidRequest: charts can't be drawn here.
@@ -150,8 +150,8 @@ def _chart(
     result: QueryResult,
     lang: Lang,
 ) -> Chart | None:
-    """The chart that the user saw, which may be one that was asked for; where today's rows don't
-    fit it, theirs.
+    """Return the chart that the user saw, which may be one that was asked for; where today's rows
+    don't fit it, theirs.
     """
     if shown is not None:
         with suppress(InvalidRequest):

@@ -16,7 +16,7 @@ Checks = Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
 def readiness_checks(
     datasources: Datasources, store: Store, model: ChatModel | None, meanings: SemanticLayer | None
 ) -> Checks:
-    """The checks by name. One that fails raises the `CituError` that says why."""
+    """Return the checks by name. One that fails raises the `CituError` that says why."""
 
     async def asked() -> dict[str, Any]:
         count = datasources.stuck_connections(DEFAULT)
@@ -59,7 +59,7 @@ def readiness_checks(
 
 
 def _problems(found: Collection[object] | None) -> dict[str, Any]:
-    """The state of what an operator has set up, by what is wrong with it; None: not set up."""
+    """Return the state of what an operator has set up, by what is wrong with it; None: not set up."""
     if found is None:
         return {"status": "not_configured"}
     return {"status": "degraded" if found else "ok", "problems": len(found)}

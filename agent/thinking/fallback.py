@@ -92,9 +92,7 @@ class FallbackSkills:
         return self._marked(thought, failed_calls, lang)
 
     def _marked(self, thought: SkillResult[T], failed_calls: int, lang: Lang) -> SkillResult[T]:
-        """Adds the cost of the failed call to `thought`, and the warning unless it was given
-        before.
-        """
+        """Add the cost of the failed call to `thought`, and the warning unless it was given before."""
         warning = () if self._has_warned else (_FALLEN_BACK.to(lang),)
         self._has_warned = True
         return replace(
@@ -117,7 +115,7 @@ class _Pieces:
         self._speaker: Skills | None = None
 
     def emit_for(self, speaker: Skills) -> Emit | None:
-        """The `Emit` for the pieces of `speaker`."""
+        """Return the `Emit` for the pieces of `speaker`."""
         if self._emit is None:
             return None
         return lambda piece: self._pass_on(speaker, piece)

@@ -29,15 +29,15 @@ class Dialogue:
 
     @classmethod
     def begin(cls, opening: FirstPrompt) -> "Dialogue":
-        """Nothing but the opening."""
+        """Return a dialogue that holds nothing but the opening."""
         return cls(opening, Transcript(opening.messages))
 
     def with_exchange(self, exchange: Exchange) -> "Dialogue":
-        """With one exchange more."""
+        """Return the dialogue with one exchange more."""
         return replace(self, transcript=self.transcript.with_exchange(exchange))
 
     def shortened(self) -> "Dialogue | None":
-        """The same with about half of what it tells; None: it was shortened before."""
+        """Return the dialogue with about half of its text; None: it was shortened before."""
         if self.opening.shortened is None:
             return None
         opening = self.opening.shortened()
@@ -59,7 +59,7 @@ class ModelReply:
 async def reply_to(
     dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Write
 ) -> ModelReply:
-    """The model's reply; its text is shown while it is written, as far as it is the answer.
+    """Return the model's reply; its text is shown while it is written, as far as it is the answer.
 
     A dialogue that the model finds too long is sent once more, shortened, once per question.
 

@@ -47,8 +47,8 @@ class FirstPrompts:
         self._today = today
 
     async def write(self, inquiry: Inquiry, flow: str) -> FirstPrompt:
-        """The opening for a question to the flow of that name; `prompts/steps_of_<flow>.md` says
-        how it works.
+        """Return the opening for a question to the flow of that name; `prompts/steps_of_<flow>.md`
+        says how it works.
         """
         schema = await self._parts.schema(inquiry)
         parts_within = await self._parts.within(inquiry, "tools")

@@ -118,7 +118,7 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
 
 
 def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
-    """The tool; there is none where nothing is learnt."""
+    """Return the tool; there is none where nothing is learnt."""
 
     async def run(context: ToolContext, arguments: SaveMemory) -> ToolResult:
         if not context.question.is_credible:

@@ -79,7 +79,7 @@ class _Scope:
 
 
 def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[SearchValues]:
-    """The tool; there is none where models may see no stored values."""
+    """Return the tool; there is none where models may see no stored values."""
 
     async def run(context: ToolContext, arguments: SearchValues) -> ToolResult:
         catalog = await context.database.catalog()
@@ -112,7 +112,7 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
 
 
 async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader) -> _Scope:
-    """The columns to search.
+    """Return the columns to search.
 
     Raises:
         NotFound, InvalidRequest: there is no such table or column, or several tables.

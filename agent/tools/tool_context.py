@@ -66,7 +66,8 @@ class Begun:
 
 
 async def begun(context: ToolAgentContext) -> Begun:
-    """The question with the catalogue, the earlier turns and the stored values that it names.
+    """Return the question with the catalogue, the earlier turns and the stored values that it
+    names.
 
     Raises:
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
@@ -86,8 +87,8 @@ async def begun(context: ToolAgentContext) -> Begun:
 
 
 async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
-    """The question with what has been learnt that may help; counts a use of each example, which the
-    model is shown.
+    """Return the question with what has been learnt that may help; counts a use of each example,
+    which the model is shown.
     """
     experience = await context.experience.recalled(inquiry)
     context.experience.used(experience.examples)
@@ -103,7 +104,9 @@ def _ignored(question: Question) -> tuple[str, ...]:
 
 
 async def _history(context: ToolAgentContext) -> tuple[tuple[Turn, ...], tuple[str, ...]]:
-    """The earlier turns, or a warning when the store fails: the question is still answered then."""
+    """Return the earlier turns, or a warning when the store fails: the question is still answered
+    then.
+    """
     try:
         return await context.recall(), ()
     except StoreUnavailable:

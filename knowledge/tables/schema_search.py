@@ -92,7 +92,8 @@ class SchemaSearch:
         near: Sequence[TableKey] = (),
         examples: Sequence[Example] = (),
     ) -> list[TableMatch]:
-        """The tables that have to do with the question, at most `most`, the most relevant first.
+        """Return the tables that have to do with the question, at most `most`, the most relevant
+        first.
 
         Args:
             near: those that mean what it means, the nearest first.

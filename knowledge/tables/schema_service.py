@@ -88,7 +88,7 @@ class SchemaService:
         }
 
     async def tables(self, limit: int, cursor: str | None, actor: Actor) -> dict[str, Any]:
-        """One page of the tables by schema and name.
+        """Return one page of the tables by schema and name.
 
         Raises:
             InvalidRequest: the cursor is none of ours.
@@ -100,7 +100,8 @@ class SchemaService:
         return await asyncio.to_thread(_page, catalog, limit, after)
 
     async def table(self, name: str, actor: Actor) -> dict[str, Any]:
-        """The table called `name`, as `schema.table` or `table`, in any case and quoted or not.
+        """Return the table called `name`, as `schema.table` or `table`, in any case and quoted or
+        not.
 
         Raises:
             NotFound: there is none; names similar ones.
@@ -249,7 +250,7 @@ def _after(cursor: str) -> tuple[str, str]:
 
 
 def table_named(name: str, catalog: Catalog) -> Table:
-    """The table called `name`, as `schema.table` or `table`, in any case and quoted or not.
+    """Return the table called `name`, as `schema.table` or `table`, in any case and quoted or not.
 
     Raises:
         NotFound: there is none; names similar ones.

@@ -92,7 +92,7 @@ def classified(inquiry: Inquiry) -> Classification:
 
 
 def _classified(inquiry: Inquiry) -> Classification | None:
-    """The kind of a question that is no SQL; None where there is too much of it to judge."""
+    """Return the kind of a question that is no SQL; None where there is too much of it to judge."""
     question = inquiry.question.strip()
     if SMALL_TALK.match(question):
         return _chat(inquiry, 0.95, _COURTESY)
@@ -171,7 +171,9 @@ def _words_of(inquiry: Inquiry) -> _Words:
 
 
 def _words_with_similar_values(lexicon: Lexicon) -> set[str]:
-    """The words, alone and together, that resemble a stored value looked up for the question."""
+    """Return the words, alone and together, that resemble a stored value looked up for the
+    question.
+    """
     words: set[str] = set()
     for text, _ in lexicon.offered:
         words |= {text, *text.split()}
@@ -189,7 +191,7 @@ def _names_operand(words: _Words) -> bool:
 
 
 def _about_result(inquiry: Inquiry, words: _Words) -> Classification | None:
-    """The verdict on a question about an earlier result; None for others."""
+    """Return the verdict on a question about an earlier result; None for others."""
     asked = asked_of_last(inquiry)
     if asked is None:
         return None
@@ -201,7 +203,7 @@ def _about_result(inquiry: Inquiry, words: _Words) -> Classification | None:
 
 
 def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classification | None:
-    """The verdict on a question in a form of conversation; None for others."""
+    """Return the verdict on a question in a form of conversation; None for others."""
     may_be_about_citu = not words.names or _TO_CITU.search(question)
     if may_be_about_citu and ABOUT_CITU.search(question):
         return _chat(inquiry, 0.9, _ABOUT_SYSTEM)
@@ -268,7 +270,7 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
 
 
 def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
-    """The verdict on a question that names nothing of the database."""
+    """Return the verdict on a question that names nothing of the database."""
     may_go_on = _may_go_on_unnamed(inquiry, words)
     weight = _CONTEXT_WEIGHTS.get(inquiry.previous_type or "", 0.0)
     asks_like_query = len(words.asks) >= 2 and words.figures

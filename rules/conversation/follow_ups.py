@@ -214,7 +214,9 @@ def _change(question: QuestionWords, reading: Reading, inclusion: Inclusion | No
 
 
 def _cues(question: QuestionWords, reading: Reading) -> tuple[set[str], frozenset[str]]:
-    """The cues anywhere in the question, and those at its begin or end that tie it to another."""
+    """Return the cues anywhere in the question, and those at its begin or end that tie it to
+    another.
+    """
     cue_words = _cue_words(question, reading)
     ties = _ties_of_cues(question, cue_words) | _ties_of_first_words(question)
     misplaced = {"lead", "end", "their"} - ties
@@ -223,7 +225,7 @@ def _cues(question: QuestionWords, reading: Reading) -> tuple[set[str], frozense
 
 
 def _cue_words(question: QuestionWords, reading: Reading) -> list[Word]:
-    """The words that refer to an earlier question, and are not read as a name."""
+    """Return the words that refer to an earlier question, and are not read as a name."""
     found = []
     for word in question.words:
         is_cue = word.mark.means("noise") and bool(word.mark.arg)
@@ -250,7 +252,7 @@ def _ties_of_cues(question: QuestionWords, cue_words: Sequence[Word]) -> set[str
 
 
 def _ties_of_first_words(question: QuestionWords) -> set[str]:
-    """The ties of "and", "or" and "and their" at the question's begin."""
+    """Return the ties of "and", "or" and "and their" at the question's begin."""
     words = question.words
     ties = set()
     joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))

@@ -84,7 +84,7 @@ class Dimension:
 
     @property
     def is_of_time(self) -> bool:
-        """Whether rows are grouped by units or parts of a date."""
+        """Tell whether rows are grouped by units or parts of a date."""
         return self.bucket is not None or self.part is not None
 
 
@@ -98,7 +98,7 @@ class Condition:
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
-        """The columns that are compared."""
+        """Return the columns that are compared."""
         others = tuple(one for one in self.operands if isinstance(one, ColumnRef))
         return (self.column, *others)
 

@@ -46,7 +46,7 @@ _ADJECTIVES = frozenset(map(stem, _EN.phrases("tables.adjectives")))
 
 
 def _deletion_column(table: Table) -> str | None:
-    """The column that marks soft-deleted rows, by its name or comment."""
+    """Return the column that marks soft-deleted rows, by its name or comment."""
     kinds = ("boolean", "number", "date", "timestamp", "text")
     for column in table.columns:
         by_comment = any(map(_DELETED_HAN.search, (column.comment or "", column.name)))
@@ -164,13 +164,13 @@ def _rank_of_date(column: Column, own: set[str]) -> int:
 
 
 def _year(table: Table) -> str | None:
-    """The one integer column that holds a year."""
+    """Return the one integer column that holds a year."""
     found = [column.name for column in table.columns if is_year(column)]
     return found[0] if len(found) == 1 else None
 
 
 def _meant(facts: Facts) -> Facts:
-    """The facts with what the semantic file adds to them."""
+    """Return the facts with what the semantic file adds to them."""
     meaning = facts.table.meaning
     if meaning is None:
         return facts
@@ -214,18 +214,18 @@ class Schema:
 
     @cached_property
     def persons(self) -> tuple[TableKey, ...]:
-        """The tables whose rows are people with names."""
+        """Return the tables whose rows are people with names."""
         return tuple(
             key for key, facts in self.facts.items() if facts.is_person and facts.is_entity
         )
 
     def table(self, key: TableKey) -> Table:
-        """The table of that key."""
+        """Return the table of that key."""
         return self.catalog.by_key[key]
 
     def column(self, key: TableKey, name: str) -> Column:
-        """The column of that name, which must exist; a metric of that name, as a column of numbers,
-        where none does.
+        """Return the column of that name, which must exist; a metric of that name, as a column of
+        numbers, where none does.
         """
         column = self.table(key).column(name)
         if column is None:
@@ -238,7 +238,7 @@ class Schema:
         return column
 
     def metric(self, key: TableKey, name: str | None) -> Metric:
-        """The metric of that name, which must exist."""
+        """Return the metric of that name, which must exist."""
         return self._metrics[key, str(name)]
 
     def is_metric(self, link: Link) -> bool:
@@ -252,7 +252,9 @@ class Schema:
         )
 
     def name_in_module(self, table: Table) -> str | None:
-        """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""
+        """Return `contract` for `crm_contract`, where several tables begin so and none is called
+        `crm`.
+        """
         words = core_words(english_words(table.name))
         return " ".join(words[1:]) if len(words) > 1 and stem(words[0]) in self._modules else None
 
@@ -277,7 +279,7 @@ class Schema:
         )
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
-        """References nobody declared, by the columns' names; who keeps the records
+        """Return references nobody declared, by the columns' names; who keeps the records
         (`create_user_id`) is not one.
         """
         edges: list[Edge] = []
@@ -299,8 +301,8 @@ class Schema:
         return [*edges, own] if own is not None else edges
 
     def _self_edge(self, table: Table, declared: set[str]) -> Edge | None:
-        """An undeclared reference to another row of the same table, by the words such columns are
-        called.
+        """Return an undeclared reference to another row of the same table, by the words such
+        columns are called.
         """
         identity = table.column(table.primary_key[0]) if len(table.primary_key) == 1 else None
         if identity is None or kind_of(identity) != "number":

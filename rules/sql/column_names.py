@@ -23,12 +23,12 @@ class SelectItem:
 
     @property
     def name(self) -> str:
-        """The name of the column in the result, as SQL writes it."""
+        """Return the name of the column in the result, as SQL writes it."""
         return quoted(self.alias) if self.alias else self.bare
 
     @property
     def bare(self) -> str:
-        """The name of the expression's column in its table, as SQL writes it."""
+        """Return the name of the expression's column in its table, as SQL writes it."""
         return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:

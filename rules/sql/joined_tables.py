@@ -64,7 +64,7 @@ class JoinedTables:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether rows appear to which no row of the base belongs."""
+        """Tell whether rows appear to which no row of the base belongs."""
         return bool(self._kept)
 
     def is_kept(self, table: TableKey, via: str | None) -> bool:
@@ -82,7 +82,7 @@ class JoinedTables:
 
     @property
     def multiplies(self) -> bool:
-        """Whether a row of the base may appear more than once."""
+        """Tell whether a row of the base may appear more than once."""
         return self._root != self._base
 
     def include(

@@ -44,7 +44,7 @@ class SelectStatement:
 
     @cached_property
     def frame(self) -> RestrictedTables:
-        """The FROM and WHERE, in which each measured row counts once per group.
+        """Return the FROM and WHERE, in which each measured row counts once per group.
 
         Raises:
             Unrenderable: there is no such FROM.

@@ -45,7 +45,7 @@ class Numeral:
 
     @property
     def unscaled(self) -> Decimal:
-        """The number before its unit."""
+        """Return the number before its unit."""
         return self.value / self.scale
 
 
@@ -74,7 +74,7 @@ def chinese_number(text: str) -> int | None:
 
 
 def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
-    """Every reading of a run of atoms as a number, longest first at each place."""
+    """Return every reading of a run of atoms as a number, longest first at each place."""
     found: list[Numeral] = []
     for start in range(len(atoms)):
         base = _base_at(atoms, start)

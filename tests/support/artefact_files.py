@@ -23,12 +23,12 @@ def write_artefact(artefact: Artefact, folder: Path) -> None:
 
 
 def psql_path() -> str | None:
-    """An installed psql."""
+    """Return an installed psql."""
     return shutil.which("psql")
 
 
 def dbt_path() -> str | None:
-    """The dbt that `make etl` installs, or the one of ETL_DBT."""
+    """Return the dbt that `make etl` installs, or the one of ETL_DBT."""
     given = os.environ.get("ETL_DBT")
     if given:
         return given

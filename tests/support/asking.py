@@ -61,12 +61,12 @@ class Asking:
         run(_awaited(self.services.aclose), timeout_s=60)
 
     def sync(self, body: dict[str, Any], *replies: Reply) -> tuple[int, dict[str, Any]]:
-        """Status and envelope."""
+        """Return status and envelope."""
         with self._post(SYNC, body, replies) as response:  # closing the response frees its slot
             return response.status_code, json.loads(response.get_data())
 
     def stream(self, body: dict[str, Any], *replies: Reply) -> list[dict[str, Any]]:
-        """The envelopes of all frames, each with its event id as `id`."""
+        """Return the envelopes of all frames, each with its event id as `id`."""
         with self._post(STREAM, body, replies) as response:
             assert response.status_code == 200, response.get_data()
             assert response.content_type == "text/event-stream; charset=utf-8"
@@ -82,7 +82,7 @@ class Asking:
 
 @contextmanager
 def shared_askings(settings: Settings) -> Iterator[Callable[..., Asking]]:
-    """Gives applications by model and changes to `settings`; makes each at its first use and keeps
+    """Give applications by model and changes to `settings`; make each at its first use and keep
     it.
     """
     with ExitStack() as stack:
@@ -102,7 +102,7 @@ async def _awaited(close: Callable[[], Awaitable[None]]) -> None:
 
 
 def frames(text: str) -> Iterator[dict[str, Any]]:
-    """The events of a complete stream."""
+    """Yield the events of a complete stream."""
     for block in text.split("\n\n"):
         fields = [
             line.partition(": ") for line in block.split("\n") if line and not line.startswith(":")
@@ -113,7 +113,7 @@ def frames(text: str) -> Iterator[dict[str, Any]]:
 
 
 def stable(envelope: dict[str, Any]) -> dict[str, Any]:
-    """The part of an envelope that two runs of the same question must share."""
+    """Return the part of an envelope that two runs of the same question must share."""
     data = {
         key: value
         for key, value in envelope["data"].items()

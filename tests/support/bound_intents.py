@@ -87,7 +87,7 @@ def intent(
     outputs: Sequence[tuple[str, str]] = (),
     time_zone: str = "UTC",
 ) -> BoundIntent:
-    """An intent over tables of the shop; each step's order is its place.
+    """Return an intent over tables of the shop; each step's order is its place.
 
     `outputs` are names of the result with their columns, as `column` takes them.
     """
@@ -109,7 +109,7 @@ def intent(
 
 
 def column(text: str) -> BoundColumn:
-    """`orders.id`, or `name` for one that a step made."""
+    """Return `orders.id`, or `name` for one that a step made."""
     source, dot, name = text.partition(".")
     return BoundColumn(source, name) if dot else BoundColumn("", source)
 
@@ -121,7 +121,7 @@ def join(
 
 
 def keep(*tests: RowTest, source: str | None = None, stage: Any = None) -> FilterStep:
-    """A filter of one source, else of joined rows, else of the stage that is given."""
+    """Return a filter of one source, else of joined rows, else of the stage that is given."""
     return FilterStep(2, stage or ("table" if source else "rows"), tests, source)
 
 
@@ -181,7 +181,7 @@ def mapped(
 
 
 def rate(to: str) -> RateStep:
-    """`orders.amount` in the currency `to`, as `converted`."""
+    """Return `orders.amount` in the currency `to`, as `converted`."""
     return RateStep(
         2,
         "converted",

@@ -21,23 +21,23 @@ class Chat:
         self.connection = connection
 
     def send(self, message: str, **fields: Any) -> None:
-        """Asks without waiting for the answer."""
+        """Ask without waiting for the answer."""
         self.connection.send(json.dumps({"message": message, **fields}))
 
     def frame(self) -> Frame:
-        """The next frame."""
+        """Return the next frame."""
         found: Frame = json.loads(self.connection.recv(WAIT_S))
         return found
 
     def frames(self) -> list[Frame]:
-        """The frames up to the next completion."""
+        """Return the frames up to the next completion."""
         found = [self.frame()]
         while found[-1].get("type") != "completion":
             found.append(self.frame())
         return found
 
     def ask(self, message: str, **fields: Any) -> list[Frame]:
-        """Asks, and reads the whole answer."""
+        """Ask, and read the whole answer."""
         self.send(message, **fields)
         return self.frames()
 
@@ -46,7 +46,7 @@ class Chat:
 def chatting(
     port: int, *, origin: str | None = None, subprotocols: Any = None, **headers: str
 ) -> Iterator[Chat]:
-    """Opens a socket; `headers` with underscores for dashes."""
+    """Open a socket; `headers` with underscores for dashes."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     address = f"ws://127.0.0.1:{port}{PATH}"
     origin_of: Any = origin
@@ -63,12 +63,12 @@ def chatting(
 
 
 def kinds(frames: list[Frame]) -> list[str]:
-    """What the parts of an answer are."""
+    """Return what the parts of an answer are."""
     return [frame["rich"]["type"] for frame in frames]
 
 
 def texts(frames: list[Frame]) -> list[str]:
-    """What is said in text, the last state of each part."""
+    """Return what is said in text, the last state of each part."""
     found = {
         frame["rich"]["id"]: frame["rich"]["data"]["content"]
         for frame in frames

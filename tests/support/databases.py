@@ -34,7 +34,7 @@ ENDLESS = (
 
 
 def open_asked(source: str | UrlSource, *, prepare: Any = None, **changes: Any) -> GuardedDatabase:
-    """The database at `source` with `SMALL` options, some of them changed."""
+    """Return the database at `source` with `SMALL` options, some of them changed."""
     place = source if callable(source) else lambda: source
     datasources = Datasources(
         {DEFAULT: Datasource(place, replace(SMALL, **changes))}, prepare=prepare
@@ -45,24 +45,24 @@ def open_asked(source: str | UrlSource, *, prepare: Any = None, **changes: Any) 
 
 
 def demo_meant(catalog: Catalog) -> Catalog:
-    """The demo's catalogue with what its semantic file says, all of which must fit."""
+    """Return the demo's catalogue with what its semantic file says, all of which must fit."""
     bound = bind(read_file(SEMANTIC_FILE), catalog)
     assert bound.problems == ()
     return bound.catalog
 
 
 def run(database: GuardedDatabase, sql: str) -> QueryResult:
-    """The result of `sql`, on an event loop of its own."""
+    """Return the result of `sql`, on an event loop of its own."""
     return asyncio.run(database.run(sql))
 
 
 def as_admin(url: str, admin_url: str) -> str:
-    """The same database for a superuser."""
+    """Return the same database for a superuser."""
     return make_dsn(admin_url, dbname=parse_dsn(url)["dbname"])
 
 
 def execute(url: str, *statements: str) -> None:
-    """Runs statements, each in a transaction of its own."""
+    """Run statements, each in a transaction of its own."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         for statement in statements:
@@ -70,7 +70,7 @@ def execute(url: str, *statements: str) -> None:
 
 
 def rows_of(url: str, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query, by a plain connection."""
+    """Return the rows of a query, by a plain connection."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         cursor.execute(sql)
         return cursor.fetchall()
@@ -96,7 +96,7 @@ def runs_endless(url: str) -> bool:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    """Waits until `condition`, called in a thread, is true."""
+    """Wait until `condition`, called in a thread, is true."""
     async with asyncio.timeout(seconds):
         while not await asyncio.to_thread(condition):  # noqa: ASYNC110 - it is another process that gets there
             await asyncio.sleep(0.01)

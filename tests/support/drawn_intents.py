@@ -108,7 +108,7 @@ _HOWS = st.sampled_from(["left", "left", "inner", "semi", "anti"])
 
 @st.composite
 def drawn_intents(draw: st.DrawFn) -> BoundIntent:
-    """Any intent over the shop that the binding could make."""
+    """Return any intent over the shop that the binding could make."""
     steps, sources, joined = _joined(draw)
     if draw(st.booleans()) and "rates" not in sources and "orders" in joined:
         steps.append(rate("EUR"))
@@ -127,7 +127,7 @@ def drawn_intents(draw: st.DrawFn) -> BoundIntent:
 
 
 def _intent(*steps: Step, sources: list[str], **more: Any) -> BoundIntent:
-    """An intent in which `parts` is the table of items once more."""
+    """Return an intent in which `parts` is the table of items once more."""
     known = [name for name in sources if name != "parts"]
     bound = intent(*steps, sources=known, time_zone=ZONE, **more)
     if "parts" not in sources:
@@ -136,7 +136,7 @@ def _intent(*steps: Step, sources: list[str], **more: Any) -> BoundIntent:
 
 
 def _joined(draw: st.DrawFn) -> tuple[list[Step], list[str], list[str]]:
-    """Steps of sources and joins, all sources, and those that combinations have rows of."""
+    """Return steps of sources and joins, all sources, and those that combinations have rows of."""
     base, joins = draw(st.sampled_from(list(_JOINS.items())))
     sources, joined = [base[0]], [base[0]]
     steps: list[Step] = _table_steps(draw, base[0])

@@ -13,7 +13,7 @@ _TIMES_MORE = 10
 
 
 def tries(usual: int) -> int:
-    """The number of examples of a property that is tried with `usual` ones when the tests run as
-    always.
+    """Return the number of examples of a property that is tried with `usual` ones when the tests
+    run as always.
     """
     return usual * _TIMES_MORE if EXPLORES else usual

@@ -102,7 +102,7 @@ class FaultyProxy:
             _shut(client)
 
     def _strikes(self, client: socket.socket, passed: bytes, data: bytes) -> bool:
-        """Passes `data`, the end of `passed`, as far as the fault allows; true when the fault has
+        """Pass `data`, the end of `passed`, as far as the fault allows; true when the fault has
         struck.
         """
         at = passed.find(self.fault.after) if self.fault.after else -1

@@ -46,18 +46,18 @@ class Fork:
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; negative: the signal that ended it."""
+        """Return None while it runs; negative: the signal that ended it."""
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
-        """Returns how it ended."""
+        """Return how it ended."""
         self._process.join(timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(self.words, timeout)
         return self.returncode
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Sends the signal, unless the process has ended."""
+        """Send the signal, unless the process has ended."""
         if self.returncode is None:
             os.kill(self.pid, number)
 
@@ -68,7 +68,7 @@ class Fork:
 def run_forked(
     words: list[str], cwd: Path, env: dict[str, str], timeout: float
 ) -> "subprocess.CompletedProcess[str]":
-    """Like `subprocess.run` with captured output."""
+    """Run as `subprocess.run` does, with captured output."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         process = Fork(words, cwd, env, errors)
         with process.stdout:
@@ -84,7 +84,7 @@ def run_forked(
 def _begin(
     words: list[str], cwd: str, env: dict[str, str], stdout: Connection, stderr: Connection
 ) -> None:
-    """In the fork: becomes the program, `python` followed by `words`."""
+    """In the fork: become the program, `python` followed by `words`."""
     os.setsid()
     os.chdir(cwd)
     for connection, descriptor in ((stdout, 1), (stderr, 2)):

@@ -11,17 +11,17 @@ TIMEOUT_S = 60
 
 
 def get_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a GET."""
+    """Return status and body of a GET."""
     return _exchange(port, "GET", path, None, {})
 
 
 def delete_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a DELETE."""
+    """Return status and body of a DELETE."""
     return _exchange(port, "DELETE", path, None, {})
 
 
 def post_json(port: int, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a POST."""
+    """Return status and body of a POST."""
     return _exchange(
         port,
         "POST",
@@ -66,12 +66,12 @@ class Stream:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection at any point of the stream."""
+        """Close the connection at any point of the stream."""
         self._response.close()
         self._connection.close()
 
     def next_block(self) -> str:
-        """The next block of lines; empty at the end."""
+        """Return the next block of lines; empty at the end."""
         lines: list[str] = []
         while (line := self._response.readline().decode().rstrip("\n")) or not lines:
             if not line:
@@ -80,7 +80,7 @@ class Stream:
         return "\n".join(lines)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The envelopes of the frames still to come, comments left out."""
+        """Yield the envelopes of the frames still to come, comments left out."""
         while block := self.next_block():
             data = [
                 line[len("data: ") :] for line in block.split("\n") if line.startswith("data: ")

@@ -10,14 +10,14 @@ AT = "2026-01-02T03:04:05.678+00:00"
 
 
 def second(number: int) -> str:
-    """A moment, `number` seconds after another."""
+    """Return a moment, `number` seconds after another."""
     return f"2026-01-02T03:{number // 60:02}:{number % 60:02}.678+00:00"
 
 
 def example(
     within: str, author: str = "ann", question: str = "多少?", sql: str = "SELECT 1", **more: Any
 ) -> Example:
-    """A personal example in the datasource `within`."""
+    """Return a personal example in the datasource `within`."""
     made = Example(
         example_id=example_id(within, author, question, sql),
         datasource=within,
@@ -42,7 +42,7 @@ def lesson(
     sql: str | None = "SELECT 1",
     **more: Any,
 ) -> Lesson:
-    """A lesson of the author's own in the datasource `within`."""
+    """Return a lesson of the author's own in the datasource `within`."""
     made = Lesson(
         lesson_id=lesson_id(within, author, question, sql, more.get("root_cause", "why"), "how"),
         datasource=within,
@@ -69,7 +69,7 @@ def learning(
     corrected: str | None = None,
     at: str = AT,
 ) -> Learning:
-    """What the service makes of feedback of this kind."""
+    """Return what the service makes of feedback of this kind."""
     new: Example | None = None
     wrong: Lesson | None = None
     if rating == "satisfied" and sql is not None:

@@ -47,11 +47,11 @@ class Citu:
     banner: tuple[str, ...]
 
     def worker(self) -> int:
-        """The process id of the worker, waited for while there is none."""
+        """Return the process id of the worker, waited for while there is none."""
         return eventually(lambda: next(iter(children(self.process.pid)), None), START_TIMEOUT_S)
 
     def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to the master alone, as a service manager does."""
+        """Send a signal to the master alone, as a service manager does."""
         self.process.send_signal(number)
 
 
@@ -59,8 +59,8 @@ class Citu:
 def serving(
     log: Path, *, model: OpenAiServer | None = None, program: str = _PROGRAM, **environment: str
 ) -> Iterator[Citu]:
-    """Runs `python unified_api.py`, or another program; yields when its banner is complete, and
-    ends it by SIGINT.
+    """Run `python unified_api.py`, or another program; yield when its banner is complete, and ends
+    it by SIGINT.
     """
     port = environment.setdefault("PORT", str(free_port()))
     with _running(Fork, [program], log, environment | _model_settings(model)) as process:
@@ -120,7 +120,7 @@ def impatient(
     margin_s: float = 2.0,
     grace_s: float = 0.5,
 ) -> Path:
-    """A configuration file for `serving_by_gunicorn`.
+    """Return a configuration file for `serving_by_gunicorn`.
 
     Clients may take `head_s` and `body_s` to send a request, stall for `stall_s` and take
     `margin_s` longer than a question may, and questions outlive SIGTERM by `grace_s`.
@@ -180,14 +180,14 @@ def _listens(port: int) -> bool:
 
 
 def clean_environment(changes: dict[str, str]) -> dict[str, str]:
-    """The environment without keys of real models, on a free port, patient, and `changes`."""
+    """Return the environment without keys of real models, on a free port, patient, and `changes`."""
     inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
     defaults = {"DATABASE_URL": "", "PORT": str(free_port()), "STORE_TIMEOUT_S": STORE_TIMEOUT_S}
     return {**inherited, **defaults, **changes}
 
 
 def free_port() -> int:
-    """A TCP port nobody listens on."""
+    """Return a TCP port nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return int(probe.getsockname()[1])
 
@@ -203,7 +203,7 @@ def _banner(process: Process) -> tuple[str, ...]:
 
 
 def eventually(look: Callable[[], T | None], timeout_s: float = 30.0) -> T:
-    """Polls `look` until its result is true and returns it; for states of other processes, which
+    """Poll `look` until its result is true and returns it; for states of other processes, which
     send no events.
     """
     deadline = time.monotonic() + timeout_s
@@ -214,7 +214,7 @@ def eventually(look: Callable[[], T | None], timeout_s: float = 30.0) -> T:
 
 
 def children(pid: int) -> list[int]:
-    """The living children of a process."""
+    """Return the living children of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -235,12 +235,12 @@ def is_alive(pid: int) -> bool:
 
 
 def thread_count(pid: int) -> int:
-    """How many threads a process has."""
+    """Return how many threads a process has."""
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 def descriptor_count(pid: int) -> int:
-    """How many files and sockets a process has open."""
+    """Return how many files and sockets a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
@@ -261,7 +261,7 @@ class Watch:
         self._connection: extensions.connection | None = None
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of one statement; a lost connection is opened again by the next call."""
+        """Return the rows of one statement; a lost connection is opened again by the next call."""
         if self._connection is None or self._connection.closed:
             self._connection = psycopg2.connect(self._admin_url)
             self._connection.autocommit = True
@@ -281,7 +281,7 @@ class Watch:
         return [pid for (pid,) in rows]
 
     def connections(self) -> int:
-        """How many connections Citu has open."""
+        """Return how many connections Citu has open."""
         sql = (
             "SELECT 1 FROM pg_stat_activity WHERE application_name = 'citu' "
             "AND datname = current_database()"
@@ -289,14 +289,14 @@ class Watch:
         return len(self.query(sql))
 
     def close_gate(self) -> None:
-        """Statements that read `gated` wait from now on."""
+        """Let statements that read `gated` wait from now on."""
         self.query("SELECT pg_advisory_lock(7)")
 
     def open_gate(self) -> None:
-        """Lets them go on."""
+        """Let them go on."""
         self.query("SELECT pg_advisory_unlock_all()")
 
     def close(self) -> None:
-        """Ends the connection, which opens the gate."""
+        """End the connection, which opens the gate."""
         if self._connection is not None:
             self._connection.close()

@@ -17,7 +17,7 @@ HELLO: list[Message] = [
 
 
 def use(url: str, action: Callable[[OpenAiChat], Awaitable[T]], **options: Any) -> T:
-    """What `action` makes of a model at `url`, with quick retries."""
+    """Return what `action` makes of a model at `url`, with quick retries."""
     limits: dict[str, Any] = {
         "timeout_s": 20.0,
         "max_retries": 2,
@@ -37,12 +37,12 @@ def use(url: str, action: Callable[[OpenAiChat], Awaitable[T]], **options: Any) 
 
 
 def complete(server: OpenAiServer, **options: Any) -> Completion:
-    """The reply to one plain call."""
+    """Return the reply to one plain call."""
     return use(server.url, lambda model: model.complete(HELLO), **options)
 
 
 def stream(server: OpenAiServer, **options: Any) -> tuple[Completion, list[str]]:
-    """The reply to one streamed call, and its pieces."""
+    """Return the reply to one streamed call, and its pieces."""
     pieces: list[str] = []
     return use(
         server.url, lambda model: model.complete(HELLO, on_token=pieces.append), **options
@@ -52,7 +52,7 @@ def stream(server: OpenAiServer, **options: Any) -> tuple[Completion, list[str]]
 def complete_with(
     settings: Settings, messages: Sequence[AnyMessage] = HELLO, **options: Any
 ) -> Completion:
-    """The reply of the model that `settings` describe."""
+    """Return the reply of the model that `settings` describe."""
 
     async def main() -> Completion:
         model = open_model(settings)

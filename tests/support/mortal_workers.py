@@ -33,13 +33,13 @@ class Fate:
     dead: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def read(self, do: Callable[[], Awaitable[Any]]) -> Any:
-        """What the store says; nothing ever, when the worker is dead."""
+        """Return what the store says; nothing ever, when the worker is dead."""
         if self.dead.is_set():
             await asyncio.Event().wait()
         return await do()
 
     async def write(self, do: Callable[[], Awaitable[Any]]) -> Any:
-        """What the store says, unless it is the worker's last write."""
+        """Return what the store says, unless it is the worker's last write."""
         if self.at == 0:
             self.dead.set()
         found = await self.read(do)
@@ -113,7 +113,7 @@ class MortalSaver(BaseCheckpointSaver[Any]):
 
 
 async def end_what_waits() -> None:
-    """Ends what dead workers still wait for; each of their tasks has several things left to try."""
+    """End what dead workers still wait for; each of their tasks has several things left to try."""
     while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
         for task in tasks:
             task.cancel()

@@ -62,7 +62,7 @@ _PEOPLE = Table(
 
 
 def odd_ddl() -> str:
-    """What makes the tables and fills them: each value occurs."""
+    """Return what makes the tables and fills them: each value occurs."""
     schema = quoted(SCHEMA)
     statements = [f"CREATE SCHEMA {schema};"]
     for table in (_ORDERS, _PEOPLE):
@@ -78,7 +78,7 @@ def odd_ddl() -> str:
 
 
 def odd_intent() -> BoundIntent:
-    """Each value is in a literal, each name is read, made or written."""
+    """Return each value is in a literal, each name is read, made or written."""
     state = BoundColumn("o", BREAKS)
     mapping = tuple((value, f"{value}!") for value in VALUES[:4])
     amount = exp.Column(this=exp.to_identifier(LONG, quoted=True), table=exp.to_identifier("o"))

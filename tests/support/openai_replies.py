@@ -38,7 +38,7 @@ class Gate:
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def open(self) -> None:
-        """Lets every reply go on that waits here, now or later; callable from any thread."""
+        """Let every reply go on that waits here, now or later; callable from any thread."""
         self._is_open.set()
         for loop, event in self._waiting:
             loop.call_soon_threadsafe(event.set)
@@ -69,17 +69,17 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of the prompt."""
+        """Return the messages of the prompt."""
         return list(self.params.get("messages", []))
 
     @property
     def question(self) -> str:
-        """The text of the last message."""
+        """Return the text of the last message."""
         return str(self.messages[-1].get("content") or "") if self.messages else ""
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools that are offered."""
+        """Return the names of the tools that are offered."""
         return [tool["function"]["name"] for tool in self.params.get("tools", [])]
 
     @property
@@ -98,7 +98,7 @@ class Called:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as the protocol spells them."""
+        """Return the arguments as the protocol spells them."""
         return (
             self.arguments
             if isinstance(self.arguments, str)
@@ -106,13 +106,13 @@ class Called:
         )
 
     def spelled(self, place: int) -> dict[str, Any]:
-        """The call in a whole message; calls without an id are numbered."""
+        """Return the call in a whole message; calls without an id are numbered."""
         function = {"name": self.name, "arguments": self.arguments_text}
         return {"id": self.id or f"call_scripted_{place}", "type": "function", "function": function}
 
 
 def deltas_of(call: Called, place: int, cuts: Sequence[int] = ()) -> list[dict[str, Any]]:
-    """The deltas of one streamed call, its arguments cut at these places."""
+    """Return the deltas of one streamed call, its arguments cut at these places."""
     text, edges = call.arguments_text, sorted({0, *cuts, len(call.arguments_text)})
     first = {
         **call.spelled(place),
@@ -166,7 +166,7 @@ class Reply:
         return not (self.delay_s or self.gate or self.repeat or timed or self.ending != "complete")
 
     def stream_pieces(self) -> Sequence[Piece]:
-        """`pieces`, or the text word by word and the calls in pieces."""
+        """Return `pieces`, or the text word by word and the calls in pieces."""
         if self.pieces is not None:
             return self.pieces
         words = re.findall(r"\s*\S+|\s+$", self.text or "")
@@ -177,11 +177,11 @@ class Reply:
 
     @property
     def said_reason(self) -> str | None:
-        """The finish reason that is sent."""
+        """Return the finish reason that is sent."""
         return "tool_calls" if self.calls and self.finish_reason == "stop" else self.finish_reason
 
     def whole_text(self) -> str | None:
-        """`text`, or the text among the pieces; None beside calls when there is none."""
+        """Return `text`, or the text among the pieces; None beside calls when there is none."""
         if self.pieces is None:
             return self.text or (None if self.calls else self.text)
         return "".join(piece for piece in self.pieces if isinstance(piece, str))
@@ -192,7 +192,7 @@ def _in_pieces(call: Called, place: int) -> list[dict[str, Any]]:
 
 
 def _written(reply: Reply) -> str:
-    """All that the model wrote, for counting."""
+    """Return all that the model wrote, for counting."""
     return (reply.whole_text() or "") + "".join(
         call.name + call.arguments_text for call in reply.calls
     )
@@ -258,7 +258,7 @@ def chunk(
 
 
 def closing(request: Request, reply: Reply) -> bytes:
-    """The events after the last piece: finish reason, usage when asked for, `[DONE]`."""
+    """Return the events after the last piece: finish reason, usage when asked for, `[DONE]`."""
     data = event(chunk(request, {}, reply.said_reason)) if reply.said_reason else b""
     if reply.usage and (request.params.get("stream_options") or {}).get("include_usage"):
         usage = _usage(request, _written(reply))
@@ -278,7 +278,7 @@ def _error_body(status: int) -> dict[str, Any]:
 
 
 def refusal(problem: str) -> Reply:
-    """What a provider answers to a request that breaks its rules."""
+    """Return what a provider answers to a request that breaks its rules."""
     error = {"message": problem, "type": "invalid_request_error", "param": None, "code": None}
     return Reply(status=400, body={"error": error})
 

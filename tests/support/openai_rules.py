@@ -25,7 +25,7 @@ class _Refused(Exception):
 
 
 def violation(params: Mapping[str, Any]) -> str | None:
-    """What a provider would refuse in the body of a request; None: nothing."""
+    """Return what a provider would refuse in the body of a request; None: nothing."""
     try:
         _check_messages(params.get("messages"))
         _check_tools(params)
@@ -82,7 +82,7 @@ def _answer(message: Mapping[str, Any], open_ids: list[str], where: str) -> None
 
 
 def _called(message: Mapping[str, Any], where: str) -> list[str]:
-    """The ids of the calls of a message that is no tool's."""
+    """Return the ids of the calls of a message that is no tool's."""
     calls = message.get("tool_calls")
     _require(
         calls is not None or _has_text(message),

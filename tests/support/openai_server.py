@@ -62,7 +62,7 @@ _violations: deque[str] = deque()  # of all servers since they were last taken
 
 
 def take_violations() -> list[str]:
-    """What servers of this process have refused since the last time, because it breaks the
+    """Return what servers of this process have refused since the last time, because it breaks the
     protocol's rules.
     """
     taken = []
@@ -148,7 +148,7 @@ class _Connection(asyncio.Protocol):
         return event(chunk(request, piece if isinstance(piece, Mapping) else {"content": piece}))
 
     async def _perform(self, request: Request, reply: Reply) -> None:
-        """Writes a reply that takes time, then serves what was pipelined meanwhile."""
+        """Write a reply that takes time, then serves what was pipelined meanwhile."""
         await asyncio.sleep(reply.delay_s)
         if reply.gate:
             await reply.gate.wait()
@@ -173,7 +173,7 @@ class _Connection(asyncio.Protocol):
             self._transport.write(chunked(closing(request, reply)) + b"0\r\n\r\n")
 
     async def _drip(self) -> None:
-        """Sends a plain reply's blanks without end."""
+        """Send a plain reply's blanks without end."""
         self._transport.write(head(200, "application/json", {}, None))
         while True:
             self._transport.write(chunked(b" "))
@@ -228,7 +228,7 @@ class OpenAiServer:
 
     @property
     def root(self) -> str:
-        """Scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
+        """Return scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -236,13 +236,13 @@ class OpenAiServer:
         return f"{self.root}/v1"
 
     def replies(self, *replies: Reply) -> None:
-        """Queues replies, one per request; afterwards `default` answers (a 500 unless the test sets
+        """Queue replies, one per request; afterwards `default` answers (a 500 unless the test sets
         it).
         """
         self._queue.extend(replies)
 
     def forget_replies(self) -> None:
-        """Drops queued replies, so that those left from one question don't answer the next."""
+        """Drop queued replies, so that those left from one question don't answer the next."""
         self._queue.clear()
 
     def take_reply(self, request: Request) -> Reply:
@@ -273,7 +273,7 @@ class OpenAiServer:
         self._loop.close()
 
     def close(self) -> None:
-        """Refuses new connections and breaks the open ones, as a server that goes down does."""
+        """Refuse new connections and breaks the open ones, as a server that goes down does."""
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
 
     async def _start(self) -> None:
@@ -296,13 +296,13 @@ class OpenAiServer:
 
 @pytest.fixture
 def openai_server() -> Iterator[OpenAiServer]:
-    """A fresh scripted server; unscripted requests get a 500."""
+    """Yield a fresh scripted server; unscripted requests get a 500."""
     with OpenAiServer() as server:
         yield server
 
 
 def demo_script(request: Request) -> Reply:
-    """Recognises Citu's own prompts well enough to try the service by hand: one fixed answer per
+    """Recognise Citu's own prompts well enough to try the service by hand: one fixed answer per
     kind of prompt.
     """
     prompt = "\n".join(str(message["content"]) for message in request.messages)
@@ -320,7 +320,7 @@ SCRIPTS: Mapping[str, Script] = {"demo": demo_script}
 
 
 def main() -> None:
-    """Serves until Ctrl-C."""
+    """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=9000)
     parser.add_argument("--script", choices=SCRIPTS, default="demo")

@@ -53,7 +53,7 @@ class Found:
 
 
 def patterns() -> list[Found]:
-    """Every pattern of the product, each once."""
+    """Return every pattern of the product, each once."""
     found: dict[re.Pattern[Any], Found] = {}
     for module in modules():
         for place, pattern in _held(module):
@@ -64,7 +64,7 @@ def patterns() -> list[Found]:
 
 
 def modules() -> Iterator[types.ModuleType]:
-    """Every module of the product, imported."""
+    """Yield every module of the product, imported."""
     for room in ROOMS:
         package = importlib.import_module(room)
         yield package
@@ -74,7 +74,7 @@ def modules() -> Iterator[types.ModuleType]:
 
 
 def _held(module: types.ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """The patterns that are kept in the module, however deep."""
+    """Yield the patterns that are kept in the module, however deep."""
     seen: set[int] = set()
     todo = [(f"{module.__name__}.{name}", value) for name, value in vars(module).items()]
     while todo:
@@ -89,7 +89,7 @@ def _held(module: types.ModuleType) -> Iterator[tuple[str, re.Pattern[Any]]]:
 
 
 def _parts(value: object) -> Iterable[object]:
-    """What a value is made of, as far as it is the product's own."""
+    """Return what a value is made of, as far as it is the product's own."""
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset | types.MappingProxyType):
@@ -122,7 +122,7 @@ def _is_ours(kind: type) -> bool:
 
 
 def _written(module: types.ModuleType) -> Iterator[Found]:
-    """The patterns that the module's functions write where they use them."""
+    """Yield the patterns that the module's functions write where they use them."""
     if module.__file__ is None:
         return
     source = Path(module.__file__)
@@ -145,7 +145,7 @@ def _is_call_of_re(node: ast.AST) -> bool:
 
 
 def _evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
-    """The text of a pattern; what only a run knows in it is a plain word."""
+    """Return the text of a pattern; what only a run knows in it is a plain word."""
     try:
         text = eval(compile(ast.Expression(node), "pattern", "eval"), dict(names))
     except NameError:
@@ -176,7 +176,7 @@ def _flags(node: ast.Call) -> int:
 
 
 def attacks(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
-    """The texts that may take the pattern long, each as beginning, repeated unit and end."""
+    """Return the texts that may take the pattern long, each as beginning, repeated unit and end."""
     source = pattern.pattern
     text = source.decode("latin-1") if isinstance(source, bytes) else source
     tree = parser.parse(text, pattern.flags & _FLAGS)
@@ -201,7 +201,7 @@ def attacks(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
 def _repeats(
     tree: Any, before: list[str], after: list[str]
 ) -> Iterator[tuple[list[str], list[str], list[str]]]:
-    """Each long repeat: samples of what stands before it, of what it repeats, and after it."""
+    """Yield each long repeat: samples of what stands before it, of what it repeats, and after it."""
     items = list(tree)
     tails = [after]
     for item in reversed(items):
@@ -218,7 +218,7 @@ def _repeats(
 
 
 def _inner_trees(kind: Any, value: Any) -> list[Any]:
-    """The trees inside an item of a tree."""
+    """Return the trees inside an item of a tree."""
     if kind in _REPEATS:
         return [value[2]]
     if kind is codes.SUBPATTERN:
@@ -239,7 +239,7 @@ def _joined(ones: list[str], others: list[str]) -> list[str]:
 
 
 def _samples(tree: Any, wide: bool = False) -> list[str]:
-    """Texts that the tree matches, a few."""
+    """Return texts that the tree matches, a few."""
     samples = [""]
     for item in tree:
         found = _item_samples(item, wide)

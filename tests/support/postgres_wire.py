@@ -63,7 +63,7 @@ class Wire:
             back.join()
 
     def _upstream(self) -> socket.socket:
-        """A connection to the server, which listens in a folder or at a TCP port."""
+        """Return a connection to the server, which listens in a folder or at a TCP port."""
         host, port = self._dsn["host"], self._dsn["port"]
         if not host.startswith("/"):
             return socket.create_connection((host, int(port)))

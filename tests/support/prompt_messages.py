@@ -47,7 +47,7 @@ def inquiry_with(**changes: Any) -> Inquiry:
 
 
 def messages_of(method: str, *arguments: Any, about: Inquiry | None = None) -> list[Message]:
-    """The messages that a skill sends, or with which a flow with tools begins."""
+    """Return the messages that a skill sends, or with which a flow with tools begins."""
     model = RecordingModel()
     skills = LlmSkills(model, today=lambda: date(2025, 3, 9))
     if method == "opening":

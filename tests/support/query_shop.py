@@ -33,17 +33,17 @@ ORDERED = ColumnRef(ORDERS, "ordered_at")
 
 
 def by(unit: Unit) -> Dimension:
-    """Orders by the unit in which they were ordered."""
+    """Return orders by the unit in which they were ordered."""
     return Dimension(ORDERS, "ordered_at", unit)
 
 
 def at(part: Part, table: TableKey = ORDERS, column: str = "ordered_at") -> ColumnRef:
-    """A part of a date of the table."""
+    """Return a part of a date of the table."""
     return ColumnRef(table, column, part=part)
 
 
 def days(first: str, end: str) -> Period:
-    """The days from one up to another, which is not in it."""
+    """Return the days from one up to another, which is not in it."""
     return Period(Moment(date.fromisoformat(first)), Moment(date.fromisoformat(end)))
 
 
@@ -60,7 +60,7 @@ def holds(
 
 
 def in_year(year: int) -> Condition:
-    """Ordered in that year."""
+    """Return the condition that it was ordered in that year."""
     first, end = (Moment(date(one, 1, 1)) for one in (year, year + 1))
     return Condition(ORDERED, "during", (Period(first, end, "year"),))
 

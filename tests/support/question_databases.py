@@ -25,13 +25,13 @@ class QuestionDatabase:
         self._connection.autocommit = True
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchall()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         self.database.close()
         self._connection.close()
 

@@ -32,7 +32,7 @@ def scripted(model: OpenAiServer, *replies: Reply) -> Iterator[None]:
 
 
 def post(path: str, body: dict[str, Any]) -> bytes:
-    """A request as it goes over the wire."""
+    """Return a request as it goes over the wire."""
     data = json.dumps(body).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: citu\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
@@ -40,14 +40,14 @@ def post(path: str, body: dict[str, Any]) -> bytes:
 
 
 def send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> socket.socket:
-    """Asks without waiting for the answer; `after` follows the body."""
+    """Ask without waiting for the answer; `after` follows the body."""
     client = socket.create_connection(("127.0.0.1", port))
     client.sendall(post(path, body) + after)
     return client
 
 
 def last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The terminal envelope of a question."""
+    """Return the terminal envelope of a question."""
     if path == SYNC:
         status, envelope = post_json(port, path, body)
         assert status == envelope["code"]
@@ -57,7 +57,7 @@ def last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def error_of(envelope: dict[str, Any]) -> tuple[int, str, bool, str | None]:
-    """Code, type, whether to try again, and the node of an error."""
+    """Return code, type, whether to try again, and the node of an error."""
     data = envelope["data"]
     assert (data["type"], envelope["success"]) == ("error", False)
     return envelope["code"], data["error_type"], data["retryable"], data.get("node")

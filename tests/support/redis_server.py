@@ -28,7 +28,7 @@ class RedisServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Returns when it answers; at once if it runs."""
+        """Start the server, and return when it answers; at once if it runs."""
         if self._process is not None:
             return
         options = {"port": self._port, "bind": "127.0.0.1", "dir": self._folder, "save": ""}
@@ -50,7 +50,7 @@ class RedisServer:
             return False
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Sends the signal and waits for its end; SIGKILL gives it no time to save."""
+        """Send the signal and waits for its end; SIGKILL gives it no time to save."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(_START_TIMEOUT_S)
@@ -79,7 +79,7 @@ class RedisServer:
             client.execute_command("CLIENT UNPAUSE")
 
     def forget(self) -> None:
-        """Deletes all data, as a Redis without persistence does when it ends."""
+        """Delete all data, as a Redis without persistence does when it ends."""
         with redis.Redis.from_url(self.url) as client:
             client.flushall()
 

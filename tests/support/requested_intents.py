@@ -135,7 +135,7 @@ SUPPORT = Catalog(
 
 
 def meant(catalog: Catalog = CATALOG) -> Catalog:
-    """The catalogue with what a semantic file says of orders."""
+    """Return the catalogue with what a semantic file says of orders."""
     status = ORDERS.column("status")
     assert status is not None
     names = ColumnMeaning(
@@ -169,7 +169,7 @@ def request(
     sources: Sequence[str] = ("orders",),
     target: Mapping[str, Any] | None = None,
 ) -> UserIntent:
-    """An intent of these operations in their order, each an action with its parameters."""
+    """Return an intent of these operations in their order, each an action with its parameters."""
     numbered = [
         {"order": order, "action": action, "parameters": dict(parameters)}
         for order, (action, parameters) in enumerate(operations, 1)
@@ -200,7 +200,7 @@ def join(left: str, right: str, **more: Any) -> tuple[str, dict[str, Any]]:
 
 
 def keep(column: str, operator: str, value: Any = None, **more: Any) -> tuple[str, dict[str, Any]]:
-    """A filter by one condition."""
+    """Return a filter by one condition."""
     condition = {"column": column, "operator": operator}
     if value is not None:
         condition["value"] = value
@@ -208,7 +208,7 @@ def keep(column: str, operator: str, value: Any = None, **more: Any) -> tuple[st
 
 
 def by(*columns: Any, sums: Sequence[str] = ("orders.amount",), **more: Any) -> tuple[str, Any]:
-    """Sums by columns; a column is a name, or what `group_by` holds."""
+    """Return sums by columns; a column is a name, or what `group_by` holds."""
     group_by = [{"column": one} if isinstance(one, str) else one for one in columns]
     measures = [{"function": "sum", "column": one, "as": f"m{n}"} for n, one in enumerate(sums)]
     return "aggregate", {"group_by": group_by, "measures": measures, **more}

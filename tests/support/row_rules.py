@@ -58,7 +58,7 @@ _POLICIES = {
 
 
 def statements(name: str) -> list[str]:
-    """The statements of a file, one a line."""
+    """Return the statements of a file, one a line."""
     lines = (FOLDER / f"{name}.sql").read_text("utf-8").splitlines()
     return [line.removesuffix(";") for line in lines if line and not line.startswith("--")]
 
@@ -72,11 +72,11 @@ class Outcome(NamedTuple):
 
     @property
     def in_any_order(self) -> tuple[tuple[str, ...], Counter[str]]:
-        """The columns and rows, whatever the rows' order."""
+        """Return the columns and rows, whatever the rows' order."""
         return self.columns, Counter(self.rows)
 
     def canaries(self, sql: str) -> set[str]:
-        """Values of hidden rows anywhere in it, but those that the statement names itself."""
+        """Return values of hidden rows anywhere in it, but those that the statement names itself."""
         return set(_CANARY.findall(repr(self))) - set(_CANARY.findall(sql))
 
 
@@ -97,15 +97,15 @@ class Bench:
     rows: ActorRows
 
     def of(self, rules: RowRules, actor: Actor = ANN) -> "Bench":
-        """The same database under other rules."""
+        """Return the same database under other rules."""
         return replace(self, rows=rules.of(actor))
 
     def standard(self, sql: str) -> Outcome:
-        """What the policies make of the statement."""
+        """Return what the policies make of the statement."""
         return _outcome(self.policed, sql)
 
     def ruled(self, sql: str) -> Outcome:
-        """What the rules make of it."""
+        """Return what the rules make of it."""
         try:
             return _outcome(self.plain, self.rows.rewritten(sql, self.known))
         except StatementRejected as error:
@@ -123,7 +123,7 @@ def _outcome(connection: Connection, sql: str) -> Outcome:
 
 
 def prepare(admin_url: str) -> None:
-    """Makes a role that policies hold for; others see all rows of the same tables."""
+    """Make a role that policies hold for; others see all rows of the same tables."""
     with closing(psycopg2.connect(admin_url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [_STANDARD])
@@ -140,7 +140,7 @@ def prepare(admin_url: str) -> None:
 
 
 def known_of(url: str) -> Knowledge:
-    """What Citu reads of a database, for nobody in particular."""
+    """Return what Citu reads of a database, for nobody in particular."""
 
     async def read() -> Knowledge:
         with closing(await connect(lambda: url, PostgresLimits())) as connection:

@@ -46,7 +46,7 @@ _JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN")
 
 @st.composite
 def queries(draw: Draw) -> str:
-    """A whole statement."""
+    """Return a whole statement."""
     ctes = draw(st.lists(st.sampled_from(_NAMES), max_size=2, unique=True))
     known: list[str] = []
     parts = []
@@ -66,7 +66,7 @@ def queries(draw: Draw) -> str:
 
 @st.composite
 def _selects(draw: Draw, ctes: tuple[str, ...], outer: tuple[Source, ...], depth: int) -> str:
-    """A SELECT of a number n and a text s; `outer` may be referred to."""
+    """Return a SELECT of a number n and a text s; `outer` may be referred to."""
     sources = [
         draw(_sources(ctes, depth, place, len(outer)))
         for place in range(draw(st.integers(1, 2 if depth else 1)))

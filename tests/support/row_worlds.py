@@ -75,7 +75,7 @@ _IDS = re.compile(r"(citu|run|ex|ls|key|req)_[0-9A-Za-z_]+|[0-9a-f]{12,}|\d{4}-\
 
 
 def told(data: bytes | str) -> list[str]:
-    """What of the hidden rows is in the data: names, numbers, days, the number of rows."""
+    """Return what of the hidden rows is in the data: names, numbers, days, the number of rows."""
     text = data if isinstance(data, str) else _text_of(data)
     return [match[0] for match in CANARIES.finditer(_IDS.sub(" ", text))]
 
@@ -106,7 +106,7 @@ class World:
     keys: dict[str, str]
 
     def fetch(self, who: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
-        """Status and body of a request; a GET unless there is a body to send."""
+        """Return status and body of a request; a GET unless there is a body to send."""
         headers = {
             "Authorization": f"Bearer {self.keys[who]}",
             **{key.replace("_", "-"): headers[key] for key in headers},
@@ -120,14 +120,16 @@ class World:
     def call(
         self, who: str, path: str, body: Any = None, **headers: str
     ) -> tuple[int, dict[str, Any]]:
-        """Status and data of a request."""
+        """Return status and data of a request."""
         code, answer = self.fetch(who, path, body, **headers)
         return code, json.loads(answer)["data"]
 
     def ask(
         self, who: str, question: str, *replies: Reply, stream: bool = False, **fields: Any
     ) -> bytes:
-        """The whole answer to a question; the model gives the replies, then says nothing of use."""
+        """Return the whole answer to a question; the model gives the replies, then says nothing of
+        use.
+        """
         if self.model is not None:
             self.model.forget_replies()
             self.model.replies(*replies)
@@ -135,14 +137,14 @@ class World:
         return self.fetch(who, STREAM if stream else SYNC, body)[1]
 
     def answered(self, who: str, sql: str, question: str = "Some rows") -> dict[str, Any]:
-        """The data of an answer by this SQL."""
+        """Return the data of an answer by this SQL."""
         data: dict[str, Any] = json.loads(
             self.ask(who, question, Reply(sql), Reply("These are the rows."))
         )["data"]
         return data
 
     def audited(self, who: str) -> list[dict[str, Any]]:
-        """The lines of the audit log about this user."""
+        """Return the lines of the audit log about this user."""
         lines = map(json.loads, self.audit_path.read_text().splitlines())
         return [line for line in lines if line["user_id"] == who]
 
@@ -155,7 +157,7 @@ def world(
     model: OpenAiServer | None = None,
     **changes: Any,
 ) -> Iterator[World]:
-    """Opens the application over a database of its own."""
+    """Open the application over a database of its own."""
     url = make_database(TABLES + (POLICIES if way == "policies" else ""))
     with serving(way, url, folder, model, **changes) as opened:
         yield opened
@@ -171,7 +173,7 @@ def serving(
     rules: str = RULES,
     **changes: Any,
 ) -> Iterator[World]:
-    """Opens the application over the database at `url`."""
+    """Open the application over the database at `url`."""
     keys = KeyFile(folder / "api_keys.json")
     groups = {"root": ("north", "south", "reviewers"), "ann": ("north", "reviewers"), "eve": ()}
     texts = {name: keys.create(name, groups=groups[name])[0] for name in groups}
@@ -191,5 +193,5 @@ def serving(
 
 
 def prompts(requests: Iterable[Any]) -> str:
-    """All that a model was sent."""
+    """Return all that a model was sent."""
     return "\n".join(json.dumps(request.params, ensure_ascii=False) for request in requests)

@@ -31,7 +31,7 @@ def turn(
 
 
 def kept(question: str, written: Draft, **more: Any) -> Turn:
-    """The turn that an answer by rules leaves."""
+    """Return the turn that an answer by rules leaves."""
     return turn(
         question,
         written.text if isinstance(written, Sql) else None,

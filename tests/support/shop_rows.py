@@ -14,7 +14,7 @@ __all__ = ["Rows", "counted", "fill_shop", "shop_ddl", "shop_rows"]
 
 
 def shop_ddl() -> str:
-    """What makes the shop's tables."""
+    """Return what makes the shop's tables."""
     statements = []
     for table in TABLES.values():
         columns = ", ".join(f"{one.name} {one.type}" for one in table.columns)

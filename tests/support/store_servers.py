@@ -144,7 +144,7 @@ STORE_SERVERS: dict[str, Callable[[], AbstractContextManager[StoreServer]]] = {
 
 
 def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
-    """Runs a scenario with stores, and closes them."""
+    """Run a scenario with stores, and close them."""
 
     async def main() -> None:
         try:
@@ -157,7 +157,7 @@ def play(scenario: Callable[..., Awaitable[None]], *stores: Store) -> None:
 
 
 async def until(look: Callable[[], Awaitable[Any]], seconds: float = 10.0) -> Any:
-    """Polls `look` until its result is true and returns it."""
+    """Poll `look` until its result is true and returns it."""
     async with asyncio.timeout(seconds):
         while not (found := await look()):  # noqa: ASYNC110 - it is the server's clock that gets there
             await asyncio.sleep(0.01)

@@ -35,12 +35,12 @@ class ToolBench:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The service's tools."""
+        """Return the service's tools."""
         return self._asking.services.tools
 
     @property
     def use(self) -> Use:
-        """What the calls are made for."""
+        """Return what the calls are made for."""
         occasion = Occasion(
             "ask", self.question.run_id, self.question.actor, None, self.question.question
         )
@@ -52,7 +52,7 @@ class ToolBench:
         arguments: Mapping[str, Any] | InvalidArguments,
         registry: ToolRegistry | None = None,
     ) -> ToolResult:
-        """The result of the call, whose id is `c1`, `c2` …"""
+        """Return the result of the call, whose id is `c1`, `c2` …"""
         self._calls += 1
         made = ToolCall(f"c{self._calls}", name, arguments)
         result = run((registry or self.registry).execute(made, self.use), timeout_s=_CALL_S)
@@ -61,16 +61,16 @@ class ToolBench:
         return result
 
     def sql(self, sql: str) -> str:
-        """The id of a call that ran `sql`."""
+        """Return the id of a call that ran `sql`."""
         result = self.call("run_sql", {"sql": sql})
         assert result.found is not None, result.text
         return result.found.call_id
 
     def lines(self) -> list[dict[str, Any]]:
-        """What the audit log says of this question."""
+        """Return what the audit log says of this question."""
         written = self._audit.read_bytes().splitlines() if self._audit.exists() else []
         return [line for line in map(json.loads, written) if line["run_id"] == self.question.run_id]
 
     def statements(self) -> list[dict[str, Any]]:
-        """The lines about statements."""
+        """Return the lines about statements."""
         return [line for line in self.lines() if "sql" in line]

@@ -13,19 +13,19 @@ WRITES_SQL = "NO_SQL:"  # only prompts that want SQL without tools name it
 
 
 def turns(request: Request) -> int:
-    """How often the model has replied in this conversation."""
+    """Return how often the model has replied in this conversation."""
     return sum(message["role"] == "assistant" for message in request.messages)
 
 
 def results(request: Request) -> dict[str, str]:
-    """What the tools of this conversation have answered, by the ids of the calls."""
+    """Return what the tools of this conversation have answered, by the ids of the calls."""
     return {
         one["tool_call_id"]: one["content"] for one in request.messages if one["role"] == "tool"
     }
 
 
 def following(replies: Sequence[Reply], sql: str = "SELECT 1 AS one") -> Callable[[Request], Reply]:
-    """Gives the replies one after another, the last again and again; `sql` where SQL is wanted
+    """Give the replies one after another, the last again and again; `sql` where SQL is wanted
     without tools.
     """
 
@@ -38,12 +38,12 @@ def following(replies: Sequence[Reply], sql: str = "SELECT 1 AS one") -> Callabl
 
 
 def calling(name: str, /, **arguments: Any) -> Reply:
-    """A reply that calls one tool."""
+    """Return a reply that calls one tool."""
     return Reply(calls=[Called(name, arguments)])
 
 
 def generating(sql: str | None, instruction: str = "What was asked") -> Called:
-    """A call that puts a statement up, or has it written."""
+    """Return a call that puts a statement up, or has it written."""
     return Called("generate_sql", {"instruction": instruction, "sql": sql})
 
 
@@ -51,5 +51,5 @@ EXECUTING = Called("execute_current_sql", {})
 
 
 def querying(sql: str, text: str = "Done.") -> list[Reply]:
-    """The three replies of a simple question to `tool_graph`."""
+    """Return the three replies of a simple question to `tool_graph`."""
     return [Reply(calls=[generating(sql)]), Reply(calls=[EXECUTING]), Reply(text)]

@@ -120,8 +120,8 @@ _parts = {kind: Draft202012Validator(shape) for kind, shape in SHAPES.items()}
 
 
 def read(text: str) -> Chunk:
-    """A chunk as a browser reads it; fails when it has another shape, or names what a browser has
-    no number for.
+    """Return a chunk as a browser reads it; fails when it has another shape, or names what a
+    browser has no number for.
     """
     chunk: Chunk = json.loads(text, parse_constant=lambda word: _fail(f"{word} is not JSON"))
     _envelopes.validate(chunk)
@@ -181,12 +181,12 @@ class VannaPage:
                 task |= {"status": data["status"], "detail": data["detail"]}
 
     def all(self, kind: str) -> list[dict[str, Any]]:
-        """The data of the shown parts of a kind."""
+        """Return the data of the shown parts of a kind."""
         return [part["data"] for part in self.parts if part["type"] == kind]
 
     @property
     def texts(self) -> list[str]:
-        """Texts, SQL left out."""
+        """Return texts, SQL left out."""
         return [data["content"] for data in self.all("text") if "code_language" not in data]
 
     @property
@@ -195,7 +195,7 @@ class VannaPage:
 
     @property
     def buttons(self) -> dict[str, str]:
-        """What each button sends, by its label."""
+        """Return what each button sends, by its label."""
         return {
             one["label"]: one["action"]
             for group in self.all("button_group")
@@ -212,7 +212,7 @@ class VannaPage:
 
 
 def as_html(chunk: Chunk) -> Iterator[str]:
-    """The texts of a chunk that the component, or Plotly, reads as HTML or puts into a tag."""
+    """Yield the texts of a chunk that the component, or Plotly, reads as HTML or puts into a tag."""
     part, data = chunk["rich"], chunk["rich"]["data"]
     if part["type"] == "text":
         assert data.get("markdown", False) is False
@@ -249,7 +249,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def chunks_of_stream(text: str) -> list[Chunk]:
-    """The chunks of a complete stream."""
+    """Return the chunks of a complete stream."""
     lines = [line for line in text.split("\n") if line.startswith("data: ")]
     assert lines[-1] == "data: [DONE]"
     return [read(line.removeprefix("data: ")) for line in lines[:-1]]

@@ -51,7 +51,7 @@ class ToolGraphFlow:
 
     @property
     def graph(self) -> Graph:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return compiled_graph()
 
     def start(self, question: Question) -> ToolGraphInput:

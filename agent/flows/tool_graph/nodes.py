@@ -172,7 +172,7 @@ async def generate_sql(state: ToolGraphState, runtime: GraphRuntime) -> ToolGrap
 
 
 def _forget_estimates(call: ToolCall, runtime: GraphRuntime) -> None:
-    """The planner's estimates are no results: no figure of the answer may be traced to them."""
+    """Forget the planner's estimates: no figure of the answer may be traced to them."""
     results = runtime.context.session.results
     if call.id in results:
         results[call.id] = replace(results[call.id], text="")

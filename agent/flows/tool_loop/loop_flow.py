@@ -44,7 +44,7 @@ class LoopFlow:
 
     @property
     def graph(self) -> Graph:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return compiled_graph()
 
     def start(self, question: Question) -> ToolLoopInput:

@@ -28,7 +28,7 @@ async def prepare(
     state: ToolLoopState,  # noqa: ARG001 - the name LangGraph wants
     runtime: Node,
 ) -> ToolLoopUpdate:
-    """Gathers what is known of the question, and writes how the conversation with the model begins.
+    """Gather what is known of the question, and write how the conversation with the model begins.
 
     Raises:
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.

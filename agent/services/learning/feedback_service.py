@@ -147,8 +147,7 @@ class FeedbackService:
         self._request_timeout_s = request_timeout_s
 
     async def take(self, given: GivenFeedback) -> dict[str, Any]:
-        """Keeps the feedback with what is learnt from it, together or not at all; the answer's
-        body.
+        """Keep the feedback with what is learnt from it, together or not at all; the answer's body.
 
         Raises:
             NotFound, Conflict: there is no such answer of this user, or not yet.

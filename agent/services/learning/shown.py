@@ -7,7 +7,7 @@ from store.learned_json import state_of
 
 
 def shown(item: Example | Lesson) -> dict[str, Any]:
-    """The example or lesson, with what it is in `kind`."""
+    """Return the example or lesson, with what it is in `kind`."""
     common = {
         "question": item.question,
         "sql": item.sql,

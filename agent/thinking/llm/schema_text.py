@@ -257,7 +257,7 @@ class SchemaText:
     def _shown(
         self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]
     ) -> Shown:
-        """The table with its columns by what they have to do with the question."""
+        """Return the table with its columns by what they have to do with the question."""
         columns = telling(table, self._ranking.joining(table.key), asked, held.get(table.key, ()))
         return Shown(self._text_of(table), columns)
 

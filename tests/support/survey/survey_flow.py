@@ -45,14 +45,14 @@ Node = Runtime[AskContext]
 
 
 async def choose(state: State, runtime: Node) -> State:
-    """Which column; needs the database to know what there is."""
+    """Return which column; needs the database to know what there is."""
     tables = (await runtime.context.database.catalog()).tables
     columns = [column.name for table in tables if table.name == "gauge" for column in table.columns]
     return {"column": ask_user(UserQuestion("choice", "Which column?", choices=columns))}
 
 
 async def limit(state: State, runtime: Node) -> State:
-    """How many rows."""
+    """Return how many rows."""
     return {
         "count": ask_user(
             UserQuestion("number", f"How many of {state['column']}?", schema=COUNT_SCHEMA)
@@ -61,14 +61,14 @@ async def limit(state: State, runtime: Node) -> State:
 
 
 async def read(state: State, runtime: Node) -> State:
-    """Reads them."""
+    """Read them."""
     sql = f"SELECT {state['column']} FROM gauge ORDER BY 1 LIMIT {state['count']}"
     result = await runtime.context.database.run(sql)
     return {"rows": [list(row) for row in result.rows]}
 
 
 async def say(state: State, runtime: Node) -> State:
-    """The rows, or talk, piece by piece."""
+    """Return the rows, or talk, piece by piece."""
     if "rows" in state:
         return {"said": ", ".join(str(row[0]) for row in state["rows"])}
     inquiry = Inquiry(state["question"], state["lang"], Catalog(()))
