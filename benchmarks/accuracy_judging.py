@@ -65,7 +65,7 @@ class NotLetIn(Exception):
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one question.
+    """The verdict on one question.
 
     Attributes:
         reason: why the outcome is not `right`.

@@ -38,7 +38,7 @@ class BadLine:
 
 
 class _Problem(ValueError):
-    """What is wrong with a line."""
+    """The fault of a line of the file."""
 
 
 def read_questions(paths: Iterable[Path]) -> tuple[list[AccuracyQuestion], list[BadLine]]:

@@ -45,7 +45,7 @@ _BROKEN = (
 
 @dataclass
 class InterruptionResults:
-    """What became of the questions.
+    """The ends of the questions.
 
     Attributes:
         kinds: how many were interrupted in which way.
@@ -89,7 +89,7 @@ class _Trial:
     after: int
 
     def body(self, place: str, question: str = "how many are there") -> dict[str, Any]:
-        """Return the request's."""
+        """Return the model's reply to the request."""
         conversation = f"interrupted-{self.agent}-{self.number % 10}"
         return {
             "question": f"{question} [{self.number} {place}]",
@@ -117,7 +117,7 @@ class Interrupter:
         model.default = self._reply
 
     def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> InterruptionResults:
-        """Interrupt `count` questions."""
+        """Interrupt `count` questions in the given ways."""
         found = InterruptionResults()
         take_violations()
         for number in range(count):

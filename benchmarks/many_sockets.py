@@ -29,7 +29,7 @@ _PLACES = 32  # questions at once; more would measure how long they wait for eac
 
 @dataclass(frozen=True)
 class SocketResults:
-    """What was seen.
+    """Measurements of the sockets.
 
     Attributes:
         open_s: seconds until all sockets were open; all clients connect at once.

@@ -33,8 +33,8 @@ _PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Stream:
-    """What one client saw, in seconds from the start of all clients; `problem` is empty if nothing
-    went wrong.
+    """The events of one client, in seconds from the start of all clients; `problem` is empty if
+    nothing went wrong.
     """
 
     first_event_s: float
@@ -44,7 +44,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class StreamResults:
-    """What all clients saw, and what the worker used.
+    """The measurements of all clients, and of the worker.
 
     Attributes:
         queueing_s: how long the median client would wait for its first event if questions were

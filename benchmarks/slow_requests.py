@@ -35,7 +35,7 @@ _PIPELINED = 20  # requests for it: the kernel would take a single answer
 
 @dataclass(frozen=True)
 class SlowRequestResults:
-    """What was seen.
+    """Measurements with and without slow clients.
 
     Attributes:
         before_s: how long each statement took without slow clients.

@@ -111,7 +111,7 @@ FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace ORDER BY 1, 2, 
 
 @dataclass
 class CallsFound:
-    """What became of the calls.
+    """The ends of the calls.
 
     Attributes:
         refused, failed, ended: how many the guard refused, PostgreSQL refused, and ended in time.

@@ -12,7 +12,7 @@ ANONYMOUS = "anonymous"  # the user id for requests that name no user
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks.
+    """The user who asks.
 
     Attributes:
         user_id: whose conversations and runs these are; None: nobody is authenticated, and the

@@ -110,7 +110,7 @@ class BodyTooLarge(InvalidRequest):
 
 
 class NotFound(CituError):
-    """No such resource; `suggestions` are names that exist and may have been meant."""
+    """There is no such resource; `suggestions` are names that exist and may have been meant."""
 
     code = 404
     error_type = "not_found"

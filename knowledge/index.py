@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class IndexPart(Generic[T]):
-    """Something that is worked out of a catalogue.
+    """A part of the index: a value that is worked out of a catalogue.
 
     Attributes:
         make: works it out of an index; may ask it for other parts, but not for this one. What it

@@ -32,7 +32,7 @@ _AGGREGATES = words(
 
 @dataclass(frozen=True)
 class QueryParts:
-    """Of a whole statement, subqueries included."""
+    """The parts of a whole statement, subqueries included."""
 
     tables: frozenset[str] = frozenset()
     joins: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ class QueryParts:
 
 @dataclass(frozen=True)
 class Difference:
-    """How two queries differ in one part: the texts that only one of them has."""
+    """The difference of two queries in one part: the texts that only one of them has."""
 
     part: str
     without: tuple[str, ...]

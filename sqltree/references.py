@@ -202,7 +202,7 @@ def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Tabl
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in the tree a node stands: its scope, and whether rows must meet its condition."""
+    """The place of a node in the tree: its scope, and whether rows must meet its condition."""
 
     scope: _Scope
     is_filter: bool = False

@@ -63,7 +63,7 @@ _TRENDS = {"straight": Text("趋势", "trend"), "damped": Text("阻尼趋势", "
 
 
 class CannotForecast(Exception):
-    """There is no forecast worth giving; `text` says why."""
+    """No forecast is worth giving; `text` says why."""
 
     def __init__(self, text: Text) -> None:
         super().__init__(text.en)
@@ -99,7 +99,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Backtest:
-    """How wrong the way of forecasting was on the past, from origins that know only what came
+    """Errors of the way of forecasting on the past, from origins that know only what came
     before.
 
     Attributes:

@@ -64,7 +64,7 @@ class WorkflowHandler(Protocol):
 
 @dataclass(frozen=True)
 class EndedRun:
-    """How a question ended.
+    """The end of a question.
 
     Attributes:
         error_type: of one that ended in an error; else None.
@@ -116,7 +116,7 @@ AskModel = Callable[[ModelRequest], Awaitable[Completion]]
 
 @runtime_checkable
 class LlmMiddleware(Protocol):
-    """Stands between Citu and the model: may change, repeat or answer requests."""
+    """A layer between Citu and the model, which may change, repeat or answer requests."""
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
         """Return the reply to `request`; `ask` passes a request on."""

@@ -26,7 +26,7 @@ _VERSION_CHARS = 16
 
 @dataclass(frozen=True)
 class StepDescription:
-    """How a step is described to the user at one moment."""
+    """The description of a step for the user at one moment."""
 
     details: Text
     sub_status: Text

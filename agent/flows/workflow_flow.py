@@ -39,7 +39,7 @@ class WorkflowContext:
 
 
 class _Failed:
-    """Stands for a handler whose `claims` failed; ends the question in that error."""
+    """The handler of questions for which `claims` failed; it ends them in that error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

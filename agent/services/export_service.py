@@ -38,7 +38,7 @@ _CANNOT_DRAW = Text(
 
 @dataclass(frozen=True)
 class WantedRows:
-    """Whose rows are wanted.
+    """A request for the rows of an answer.
 
     Attributes:
         conversation_id: of the run's conversation; see `Answers.find`.
@@ -53,7 +53,7 @@ class WantedRows:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the user saw: the rows of this SQL, and the chart of them if there was one and it is
+    """The answer that the user saw: the SQL of its rows, and their chart if there was one and it is
     still kept.
     """
 

@@ -206,7 +206,7 @@ class RequestFields(BaseModel):
 
 
 class AskingFields(RequestFields):
-    """What every request to an agent may say beside what it asks."""
+    """The fields that every request to an agent may have beside its question."""
 
     user_id: ShortText | None = None
     conversation_id: Identifier | None = Field(
@@ -411,7 +411,7 @@ class AnalyzeBody(RequestFields):
 
 
 class ReaderQuery(RequestFields):
-    """Whose things are asked for, and the language of messages."""
+    """The user whose data are asked for, and the language of messages."""
 
     user_id: ShortText | None = Field(
         None,

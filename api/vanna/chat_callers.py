@@ -18,7 +18,7 @@ Count = Callable[[Actor, str | None], None]
 
 @dataclass(frozen=True)
 class ChatCaller:
-    """Who sends messages.
+    """The caller who sends messages.
 
     Attributes:
         actor: on whose behalf.

@@ -48,7 +48,7 @@ _FAINT = frozenset(
 
 
 class Form(NamedTuple):
-    """How a term stands for a word of the question.
+    """The way in which a term stands for a word of the question.
 
     Attributes:
         word: the word; of its forms in one table only the best counts, so that a word with many

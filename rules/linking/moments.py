@@ -73,8 +73,8 @@ class Moment:
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit when it is
-    exactly one.
+    """The time from `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit
+    when it is exactly one.
     """
 
     start: Moment | None

@@ -135,7 +135,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Related:
-    """Whether related rows exist: rows of `table` that belong to the row and meet `conditions`.
+    """A test that related rows exist: rows of `table` that belong to the row and meet `conditions`.
 
     `negated`: no such rows exist.
     """
@@ -147,7 +147,7 @@ class Related:
 
 @dataclass(frozen=True)
 class Either:
-    """At least one of the conditions holds, or at least one of the `related` tests does.
+    """An alternative: at least one of the conditions, or of the `related` tests, holds.
 
     Each condition stands alone: two of one related table may hold for two different rows of it.
     """

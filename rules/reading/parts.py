@@ -81,7 +81,7 @@ class Weekday:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Something by which the answer is grouped.
+    """A column or a unit of time by which the answer is grouped.
 
     Attributes:
         at: the place of the first word.

@@ -26,7 +26,7 @@ all; where it is: a place, or a number of `Places`.
 
 
 class Places:
-    """Where things stand that go by the same phrases, in order, by negative numbers.
+    """The places of things that go by the same phrases, in order, by negative numbers.
 
     A place is the number of a table, shifted by `COLUMN_BITS`, plus the number of the column from
     1; 0 is the table itself. A place that stands alone is its own number.

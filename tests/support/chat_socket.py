@@ -15,7 +15,7 @@ Frame = dict[str, Any]
 
 
 class Chat:
-    """One open socket."""
+    """An open socket of the chat protocol."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection

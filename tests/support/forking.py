@@ -29,7 +29,9 @@ context.set_forkserver_preload(
 
 
 class Fork:
-    """What the tests use of `subprocess.Popen`; the command is `python` followed by `words`."""
+    """The part of `subprocess.Popen` that the tests use; the command is `python` followed by
+    `words`.
+    """
 
     def __init__(self, words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> None:
         self.words = words

@@ -45,7 +45,7 @@ def _exchange(
 
 
 class Stream:
-    """One open stream."""
+    """An open stream of events."""
 
     def __init__(
         self, port: int, path: str, body: Any, *, method: str = "POST", **headers: str

@@ -320,7 +320,7 @@ SCRIPTS: Mapping[str, Script] = {"demo": demo_script}
 
 
 def main() -> None:
-    """Serve until Ctrl-C."""
+    """Serve a scripted model until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=9000)
     parser.add_argument("--script", choices=SCRIPTS, default="demo")

@@ -31,7 +31,7 @@ class QuestionDatabase:
             return cursor.fetchall()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections to all databases."""
         self.database.close()
         self._connection.close()
 

@@ -64,7 +64,7 @@ def statements(name: str) -> list[str]:
 
 
 class Outcome(NamedTuple):
-    """What a statement gives: columns and rows, or an error."""
+    """The result of a statement: columns and rows, or an error."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()

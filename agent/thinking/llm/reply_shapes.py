@@ -44,7 +44,7 @@ class Grade(IntEnum):
 
 
 class PassageMark(IntEnum):
-    """How plainly the reply sets a passage off as what it answers."""
+    """The degree to which the reply marks a passage as its answer."""
 
     NONE = 1
     INLINE = 2

@@ -61,7 +61,7 @@ async def limit(state: State, runtime: Node) -> State:
 
 
 async def read(state: State, runtime: Node) -> State:
-    """Read them."""
+    """Read the rows that the question is about."""
     sql = f"SELECT {state['column']} FROM gauge ORDER BY 1 LIMIT {state['count']}"
     result = await runtime.context.database.run(sql)
     return {"rows": [list(row) for row in result.rows]}
