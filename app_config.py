@@ -368,7 +368,7 @@ class Settings:
     )
     database_pool_size: int = setting(
         8,
-        "connections to the asked database in one worker; one whose statement PostgreSQL can't "
+        "connections to the datasource in one worker; one whose statement PostgreSQL can't "
         "stop stays taken until it has ended, and one more is opened to check whether it has",
     )
     database_pool_wait_s: float = setting(
@@ -632,7 +632,7 @@ class Settings:
     scratch_database_url: str = setting(
         "",
         "the PostgreSQL database in which drafted transformations are built and tested; its role "
-        "has to own it, and it must be neither the asked database nor Citu's own; empty: a "
+        "has to own it, and it must be neither the datasource nor Citu's own; empty: a "
         "database of the embedded server",
     )
     etl_builds: int = setting(

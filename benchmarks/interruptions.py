@@ -89,7 +89,7 @@ class _Trial:
     after: int
 
     def body(self, place: str, question: str = "how many are there") -> dict[str, Any]:
-        """Return the model's reply to the request."""
+        """Return the body of the request."""
         conversation = f"interrupted-{self.agent}-{self.number % 10}"
         return {
             "question": f"{question} [{self.number} {place}]",
@@ -257,7 +257,9 @@ class Interrupter:
             os.kill(self._citu.worker(), signal.SIGKILL)
 
     def _answered(self, trial: _Trial) -> str | None:
-        """Return none when the next question of the conversation is answered; else what was said."""
+        """Return none when the next question of the conversation is answered; else what was
+        said.
+        """
         deadline = time.monotonic() + _LONG_S
         said = "nothing"
         while time.monotonic() < deadline:

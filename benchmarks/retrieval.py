@@ -187,7 +187,9 @@ def held_out_questions() -> Iterator[RetrievalQuestion]:
 
 
 def described(published: Mapping[str, Any]) -> Catalog:
-    """Return the catalogue of one database of a JSON file, as the module's docstring describes it."""
+    """Return the catalogue of one database of a JSON file, as the module's docstring describes
+    it.
+    """
     names = published["table_names_original"]
     columns = published["column_names_original"]
     primary = set(

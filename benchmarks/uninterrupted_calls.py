@@ -144,7 +144,9 @@ def _values(type_name: str, *, is_long: bool) -> Sequence[str]:
 
 
 def calls(connection: "psycopg2.extensions.connection") -> Iterator[str]:
-    """Yield a statement for each function and operator of the server, with long values and amounts."""
+    """Yield a statement for each function and operator of the server, with long values and
+    amounts.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_FUNCTIONS)
         functions = cursor.fetchall()

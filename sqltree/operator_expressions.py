@@ -56,7 +56,9 @@ class Expression:
     call: str | None = None
 
     def of(self, alias: str) -> str:
-        """Return the text with its columns qualified by `alias`, which is written as SQL takes it."""
+        """Return the text with its columns qualified by `alias`, which is written as SQL takes
+        it.
+        """
         text = self.text
         for place in reversed(self.places):
             text = f"{text[:place]}{alias}.{text[place:]}"

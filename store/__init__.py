@@ -278,7 +278,9 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class IdempotencyRecord:
-    """The holder of an Idempotency-Key: the run, and the fingerprint of the request that began it."""
+    """The holder of an Idempotency-Key: the run, and the fingerprint of the request that began
+    it.
+    """
 
     run_id: str
     fingerprint: str

@@ -91,7 +91,9 @@ class _Teller:
         )
 
     def latest(self) -> Iterator[Finding]:
-        """Yield the last period against the one before it, and against the same one a year before."""
+        """Yield the last period against the one before it, and against the same one a year
+        before.
+        """
         step = last_step(self._series)
         if step is not None:
             yield self._compared("change", step[1], step[0])

@@ -194,7 +194,9 @@ _DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
-    """Return the places along the axis, and for each value of `series` a figure for each of them."""
+    """Return the places along the axis, and for each value of `series` a figure for each of
+    them.
+    """
     xs, names = (
         values[chart["x"]],
         values.get(chart["series"] or "") or [""] * len(values[chart["x"]]),

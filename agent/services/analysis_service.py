@@ -39,7 +39,7 @@ class AnalysisService:
     """Analyses answers of one datasource.
 
     Args:
-        open_database: gives the asked database for an occasion; its statements are audited.
+        open_database: gives the datasource for an occasion; its statements are audited.
         request_timeout_s: seconds for one analysis.
     """
 

@@ -65,7 +65,7 @@ class ExportService:
     """Opens the rows of answers.
 
     Args:
-        open_database: gives the asked database for an occasion; its statements are audited.
+        open_database: gives the datasource for an occasion; its statements are audited.
         max_rows: most rows of one export.
     """
 

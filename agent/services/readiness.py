@@ -59,7 +59,9 @@ def readiness_checks(
 
 
 def _problems(found: Collection[object] | None) -> dict[str, Any]:
-    """Return the state of what an operator has set up, by what is wrong with it; None: not set up."""
+    """Return the state of what an operator has set up, by what is wrong with it; None: not set
+    up.
+    """
     if found is None:
         return {"status": "not_configured"}
     return {"status": "degraded" if found else "ok", "problems": len(found)}

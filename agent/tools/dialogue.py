@@ -23,14 +23,14 @@ class Dialogue:
         told: what the user has read of the answer.
     """
 
-    opening: FirstPrompt
+    first_prompt: FirstPrompt
     transcript: Transcript
     told: str = ""
 
     @classmethod
-    def begin(cls, opening: FirstPrompt) -> "Dialogue":
-        """Return a dialogue that holds nothing but the opening."""
-        return cls(opening, Transcript(opening.messages))
+    def begin(cls, first_prompt: FirstPrompt) -> "Dialogue":
+        """Return a dialogue that holds nothing but the first prompt."""
+        return cls(first_prompt, Transcript(first_prompt.messages))
 
     def with_exchange(self, exchange: Exchange) -> "Dialogue":
         """Return the dialogue with one exchange more."""
@@ -38,11 +38,13 @@ class Dialogue:
 
     def shortened(self) -> "Dialogue | None":
         """Return the dialogue with about half of its text; None: it was shortened before."""
-        if self.opening.shortened is None:
+        if self.first_prompt.shortened is None:
             return None
-        opening = self.opening.shortened()
+        first_prompt = self.first_prompt.shortened()
         return replace(
-            self, opening=opening, transcript=self.transcript.shortened(opening.messages)
+            self,
+            first_prompt=first_prompt,
+            transcript=self.transcript.shortened(first_prompt.messages),
         )
 
 

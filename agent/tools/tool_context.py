@@ -38,7 +38,7 @@ class ToolAgentContext:
         database: as the actor may see it, for the catalogue and for judging statements; audited.
         skills: writes SQL with the model.
         rules: puts rows into words when the model can't.
-        openings: write how the conversation with the model begins.
+        first_prompts: write how the conversation with the model begins.
         recall: gives the earlier turns of the conversation.
         experience: gives what has been learnt for the question.
         look_up: finds stored values that the question names.
@@ -50,7 +50,7 @@ class ToolAgentContext:
     database: Database
     skills: Skills
     rules: Skills
-    openings: FirstPrompts
+    first_prompts: FirstPrompts
     recall: Recall = nothing_before
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored

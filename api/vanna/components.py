@@ -63,7 +63,9 @@ class Button:
 
 
 def text(name: str, content: str, lifecycle: Lifecycle = "create") -> ChatPart:
-    """Return text, shown as it is: never as Markdown, which the web component would turn into HTML."""
+    """Return text, shown as it is: never as Markdown, which the web component would turn into
+    HTML.
+    """
     return ChatPart(
         "text",
         name,

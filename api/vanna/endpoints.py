@@ -12,7 +12,7 @@ from api.vanna.chat_callers import Count, speaker_of_request
 from api.vanna.chat_requests import names_of, parse_chat
 from api.vanna.chat_service import ChatService
 from api.vanna.chunks import Chunk, ChunkEnvelope, Translation
-from api.waiting import WAIT_S, feed_of, from_store
+from api.waiting import WAIT_S, from_store, queue_of
 from common import sse
 from common.envelope import to_bytes
 from common.errors import InvalidRequest
@@ -52,8 +52,8 @@ def vanna_blueprint(
         speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
         reply = from_store(talk.open(asked, speaker, streams=False))
         slot.hold()
-        feed, chunks = feed_of(reply.chunks(slot.leave), request.environ), []
-        while (chunk := feed.take(WAIT_S)) is not None:
+        queue, chunks = queue_of(reply.chunks(slot.leave), request.environ), []
+        while (chunk := queue.take(WAIT_S)) is not None:
             if not isinstance(chunk, NoItem):
                 chunks.append(chunk)
         body = _whole(chunks, asked.conversation_id, asked.request_id)

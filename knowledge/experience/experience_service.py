@@ -88,7 +88,7 @@ class ExperienceService:
     """The experience with one datasource, for any number of questions at once.
 
     Args:
-        database_of: gives the asked database as an actor may see it, not audited.
+        database_of: gives the datasource as an actor may see it, not audited.
         definitions: gives the catalogue of everybody; default: that of nobody's own rights.
         check: raises `StoreUnavailable` when the store is known to be down.
         reuses: whether examples' SQL may be used again without being written anew.
@@ -181,7 +181,9 @@ class ExperienceService:
     # reading
 
     async def _indexes_of(self, actor: Actor) -> _UserIndexes:
-        """Return the user's indexes, read once for all who wait; that goes on when they have left."""
+        """Return the user's indexes, read once for all who wait; that goes on when they have
+        left.
+        """
         self._check()
         user = actor.owner
         reading = self._reading.get(user)
@@ -356,7 +358,9 @@ _RANKS = ("certified", "reviewed", "personal", "candidate")
 
 
 def _rank(example: Example, user: str) -> int:
-    """Return the place of an example in the order of trust; the user's own corrections come first."""
+    """Return the place of an example in the order of trust; the user's own corrections come
+    first.
+    """
     if example.author == user and example.source == "correction":
         return -1
     return _RANKS.index(example.trust)

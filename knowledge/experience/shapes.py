@@ -329,7 +329,9 @@ class _Reader:
 def _dates_and_texts(
     constants: Iterable[Constant], numbers: set[str]
 ) -> tuple[list[Constant], list[Constant]]:
-    """Return the constants that may be dates, and the other texts that columns are compared with."""
+    """Return the constants that may be dates, and the other texts that columns are compared
+    with.
+    """
     dates = []
     texts = []
     for constant in constants:

@@ -59,7 +59,7 @@ class Intake:
     """Takes lines for one datasource.
 
     Args:
-        database: the asked database as who brings them may see it.
+        database: the datasource as who brings them may see it.
         definitions: gives the definitions of it for everybody.
         author: whose the items become.
         trust: of the examples; with shared trust, lessons are shared as well.
@@ -197,7 +197,9 @@ def _outcome(
 
 
 def _added_once(outcomes: Sequence[ImportOutcome]) -> Iterator[ImportOutcome]:
-    """Yield the outcomes, in which only the first of several lines that say the same has added it."""
+    """Yield the outcomes, in which only the first of several lines that say the same has added
+    it.
+    """
     added: set[str | None] = set()
     for outcome in outcomes:
         if outcome.status != "added":

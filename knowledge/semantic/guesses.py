@@ -115,7 +115,9 @@ def label_of(table: Table) -> str | None:
 
 
 def _rank_as_label(column: Column) -> int | None:
-    """Return the place of the column's last word among the words for names; None for other words."""
+    """Return the place of the column's last word among the words for names; None for other
+    words.
+    """
     english = _EN.phrases("columns.labels")
     chinese = _ZH.phrases("columns.labels")
     name = name_of(column.comment) or column.name

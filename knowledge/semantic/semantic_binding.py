@@ -358,7 +358,9 @@ class _Binding:
         return None
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:
-        """Return the SQL expression; None, and problems, when it can't be read or names no column."""
+        """Return the SQL expression; None, and problems, when it can't be read or names no
+        column.
+        """
         try:
             found = expression(spot.text)
         except NotAnExpression as error:

@@ -1,4 +1,4 @@
-"""Describes the asked database as an actor may see it.
+"""Describes the datasource as an actor may see it.
 
 Tables for a question, all tables by pages, one table whole.
 """
@@ -48,7 +48,7 @@ class SchemaService:
     """Answers with bodies as JSON holds them. What grows with the catalogue is done in a thread.
 
     Args:
-        opened: gives the asked database as an actor may see it.
+        opened: gives the datasource as an actor may see it.
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what a question means, as far as that is known; None: words
             alone rank tables.

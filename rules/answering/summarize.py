@@ -291,7 +291,9 @@ def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
 
 
 def _difference(one: Compared, answered: Answered) -> str:
-    """Return the difference between two numbers, and in brackets the percentage, if there is one."""
+    """Return the difference between two numbers, and in brackets the percentage, if there is
+    one.
+    """
     row, lang = answered.result.rows[0], answered.lang
     difference, percent = row[one.difference], row[one.percent]
     if difference == 0:

@@ -170,7 +170,9 @@ def _says_more_than_figure(change: Change) -> bool:
 
 
 def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
-    """Return the year that the answer names, alone or with the month or quarter `word`; else empty."""
+    """Return the year that the answer names, alone or with the month or quarter `word`; else
+    empty.
+    """
     if len(marks) != 1:
         return ""
     date = marks[0].date

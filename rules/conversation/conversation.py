@@ -425,7 +425,9 @@ class _Conversation:
         return read_change(self._question, self._lexicon, hint, context, year, self._settled)
 
     def _answered_alone(self, alone: Understanding, refusal: Refusal) -> Understanding:
-        """Return the question by itself, with a warning why it does not go on from the one before."""
+        """Return the question by itself, with a warning why it does not go on from the one
+        before.
+        """
         why = grounds(refusal)
         warning = Text(
             f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}."

@@ -278,7 +278,9 @@ _OF_VALUES = ("avg", "min", "max")  # functions whose result is like the single 
 
 
 def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
-    """Return the comparison with the measure of the shown figure, if it names that figure or none."""
+    """Return the comparison with the measure of the shown figure, if it names that figure or
+    none.
+    """
     if threshold.link is not None:
         return _with_shown_function(query, threshold, threshold.link)
     if threshold.table is not None or threshold.hint:
@@ -463,7 +465,9 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
 
 
 def _without(query: Query, change: Change) -> Query:
-    """Return the query without the conditions, or the limit, that are removed: 不限, "all of them"."""
+    """Return the query without the conditions, or the limit, that are removed: 不限, "all of
+    them".
+    """
     if "all:dates" in change.cues:
         dates = set(_dates(query, change.asked))
         return _dropped(query, change, dates, Text("时间范围", "period"))

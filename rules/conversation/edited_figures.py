@@ -139,7 +139,9 @@ _KEPT_FUNCTIONS = ("avg", "min", "max", "sum", "median")
 
 
 def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
-    """Return the measure of a figure, with the function of the earlier one if it names none itself."""
+    """Return the measure of a figure, with the function of the earlier one if it names none
+    itself.
+    """
     measure = asked.measure(figure)
     if figure.link is None or figure.function or figure.per_unit:
         return measure
@@ -393,7 +395,9 @@ def _with_columns(query: Query, change: Change) -> Edited:
 
 
 def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
-    """Return the query for a list with these columns: beside its own, its names, or nothing else."""
+    """Return the query for a list with these columns: beside its own, its names, or nothing
+    else.
+    """
     asked = change.asked
     if "add" in change.cues:
         beside = [*query.columns]

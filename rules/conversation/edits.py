@@ -150,7 +150,9 @@ def _adds_to_shown(query: Query, change: Change) -> bool:
 
 
 def _without_lost_comparisons(query: Query, change: Change) -> Query:
-    """Return the query without a growth or a comparison for which its groups or periods have gone."""
+    """Return the query without a growth or a comparison for which its groups or periods have
+    gone.
+    """
     if not any(one.bucket for one in query.dimensions):
         query = replace(query, growth=None)
     if change.parts.spans or change.shift:
@@ -214,7 +216,9 @@ def _is_lost_number(word: Word, change: Change) -> bool:
 
 
 def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tuple[Query, bool]:
-    """Return the query with the follow-up's groups, and whether it is now ordered by time instead."""
+    """Return the query with the follow-up's groups, and whether it is now ordered by time
+    instead.
+    """
     asked, parts = change.asked, change.parts
     named = [one.dimension for one in parts.groups]
     wanted = [*named, *implied] or _told_apart(query, change)
@@ -269,7 +273,9 @@ def _beside_earlier(query: Query, change: Change, new: list[Dimension]) -> list[
 
 
 def _told_apart(query: Query, change: Change) -> list[Dimension]:
-    """Return the groups for `分别呢`: columns of which several values are named, or are compared."""
+    """Return the groups for `分别呢`: columns of which several values are named, or are
+    compared.
+    """
     parts = change.parts
     if not change.asked.says("compare") or change.shift:
         return []

@@ -66,7 +66,9 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
 
 
 def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
-    """Return the first demonstrative before the name of a table, with a unit between them or not."""
+    """Return the first demonstrative before the name of a table, with a unit between them or
+    not.
+    """
     for index, mark in enumerate(marks[:-1]):
         has_unit = marks[index + 1].means("unit") and index + 2 < len(marks)
         place = index + 2 if has_unit else index + 1
@@ -185,7 +187,9 @@ def _names_thing(query: Query, lexicon: Lexicon) -> bool:
 
 
 def _in_group(group: Dimension, value: str) -> tuple[Condition, ...]:
-    """Return the condition that a row belongs to a group by a column; none for a group by periods."""
+    """Return the condition that a row belongs to a group by a column; none for a group by
+    periods.
+    """
     if group.bucket is not None:
         return ()
     column = ColumnRef(group.table, str(group.column), group.via)

@@ -288,7 +288,9 @@ _YEARLESS = re.compile(
 
 
 def spans_of(text: str) -> list[DateSpan]:
-    """Return every reading of a stretch of the normalised text as a period; stretches may overlap."""
+    """Return every reading of a stretch of the normalised text as a period; stretches may
+    overlap.
+    """
     text = text.lower()
     spans = [
         DateSpan(match.start(), match.end(), _FIXED[match.group()])

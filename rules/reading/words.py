@@ -82,7 +82,9 @@ class Word:
 
     @property
     def names_figure(self) -> bool:
-        """Tell whether it is the name of a figure rather than of the table that it names as well."""
+        """Tell whether it is the name of a figure rather than of the table that it names as
+        well.
+        """
         figure = self.senses["mcol"].link if "mcol" in self.senses else None
         if figure is None:
             return False

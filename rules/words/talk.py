@@ -79,7 +79,9 @@ def without_courtesy(question: str) -> str:
 
 
 def signs_of_talk(question: str) -> int:
-    """Return how many forms of conversation a question has; 0 when it may be asked of a database."""
+    """Return how many forms of conversation a question has; 0 when it may be asked of a
+    database.
+    """
     text = without_courtesy(question)
     bare = _OURS.sub(" ", _FRAMES.sub(" ", text))
     signs = sum(bool(form.search(text)) for form in _SIGNS)

@@ -21,7 +21,9 @@ class GuardCase(NamedTuple):
 
 
 def guard_cases(name: str) -> list[GuardCase]:
-    """Return each `-- reason` line after an empty one begins a case; it ends where the next begins."""
+    """Return each `-- reason` line after an empty one begins a case; it ends where the next
+    begins.
+    """
     text = (FIXTURES / name).read_text("utf-8")
     parts = re.split(r"\n\n-- ([^\n]*)\n", text)
     return [

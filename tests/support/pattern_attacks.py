@@ -201,7 +201,9 @@ def attacks(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
 def _repeats(
     tree: Any, before: list[str], after: list[str]
 ) -> Iterator[tuple[list[str], list[str], list[str]]]:
-    """Yield each long repeat: samples of what stands before it, of what it repeats, and after it."""
+    """Yield each long repeat: samples of what stands before it, of what it repeats, and after
+    it.
+    """
     items = list(tree)
     tails = [after]
     for item in reversed(items):

@@ -18,7 +18,9 @@ def read_bytes(
     calls: CallAssembly | None,
     pieces: list[str] | None = None,
 ) -> Completion:
-    """Return the reply that arrives in these chunks; text is added to `pieces` as it is given out."""
+    """Return the reply that arrives in these chunks; text is added to `pieces` as it is given
+    out.
+    """
 
     async def body() -> AsyncGenerator[bytes, None]:
         for chunk in chunks:

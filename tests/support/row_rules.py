@@ -76,7 +76,9 @@ class Outcome(NamedTuple):
         return self.columns, Counter(self.rows)
 
     def canaries(self, sql: str) -> set[str]:
-        """Return values of hidden rows anywhere in it, but those that the statement names itself."""
+        """Return values of hidden rows anywhere in it, but those that the statement names
+        itself.
+        """
         return set(_CANARY.findall(repr(self))) - set(_CANARY.findall(sql))
 
 

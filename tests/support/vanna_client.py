@@ -212,7 +212,9 @@ class VannaPage:
 
 
 def as_html(chunk: Chunk) -> Iterator[str]:
-    """Yield the texts of a chunk that the component, or Plotly, reads as HTML or puts into a tag."""
+    """Yield the texts of a chunk that the component, or Plotly, reads as HTML or puts into a
+    tag.
+    """
     part, data = chunk["rich"], chunk["rich"]["data"]
     if part["type"] == "text":
         assert data.get("markdown", False) is False

@@ -71,7 +71,7 @@ async def memory_search(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
     """
     given, scratchpad = runtime.context.given, runtime.context.scratchpad
     inquiry = await remembered(state["inquiry"], given)
-    prompt = await given.openings.write(inquiry, FLOW)
+    prompt = await given.first_prompts.write(inquiry, FLOW)
     scratchpad.inquiry = inquiry
     if prompt.has_whole_schema:
         scratchpad.was_shown_tables()

@@ -36,7 +36,7 @@ async def prepare(
     context = runtime.context
     known = await begun(context)
     inquiry = await remembered(known.inquiry, context)
-    prompt = await context.openings.write(inquiry, FLOW)
+    prompt = await context.first_prompts.write(inquiry, FLOW)
     return {
         "inquiry": inquiry,
         "warnings": list(known.warnings),

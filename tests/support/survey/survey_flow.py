@@ -73,8 +73,8 @@ async def say(state: State, runtime: Node) -> State:
         return {"said": ", ".join(str(row[0]) for row in state["rows"])}
     inquiry = Inquiry(state["question"], state["lang"], Catalog(()))
     with emitting(state["wants_tokens"], runtime.context.write) as emit:
-        thought = await runtime.context.skills.chat(inquiry, emit)
-    return {"said": thought.value}
+        outcome = await runtime.context.skills.chat(inquiry, emit)
+    return {"said": outcome.value}
 
 
 def _face(name: str, icon: str) -> StepLabel:
