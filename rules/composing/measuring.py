@@ -38,7 +38,8 @@ def wants_figures(asked: Asked) -> bool:
         return True
     if not parts.bare:
         return asked.says("money") or _counts_implied(asked)
-    if parts.groups or asked.says("trend"):
+    is_grouped = bool(parts.groups) or asked.says("trend")
+    if is_grouped:
         return not asked.is_attribute_listing()
     asks_for_total = asked.says("how_much", "running")
     return asks_for_total or _is_total(asked)

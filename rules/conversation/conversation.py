@@ -259,14 +259,15 @@ class _Conversation:
         change = self._likely
         is_first = not self.before.asked
         if isinstance(change, Refusal):
-            return self._stands_alone or is_first
+            return is_first or self._stands_alone
         if change.ties:
             return False
-        if not is_first and goes_on(change, self._question, lambda: self._stands_alone):
+        if is_first:
+            has_lost_words = bool(change.reading.lost)
+            return change.has_subject or has_lost_words or self._stands_alone
+        if goes_on(change, self._question, lambda: self._stands_alone):
             return False
-        if change.has_subject or self._stands_alone:
-            return True
-        return is_first and bool(change.reading.lost)
+        return change.has_subject or self._stands_alone
 
     @property
     def _refers_back(self) -> bool:

@@ -247,13 +247,16 @@ def _with_function(query: Query, change: Change, function: Function) -> Query:
     refuse_part(query, change.cues | change.ties, function)
     if not query.measures:
         return _aggregated_rows(query, change, function)
-    first, functions = query.measures[0], {one.function for one in query.measures}
+    first = query.measures[0]
+    functions = {one.function for one in query.measures}
     if function == "sum" and functions <= {"sum", "count"}:
-        return _measuring(query, [measure for measure in query.measures if not measure.is_share])
+        totals = [measure for measure in query.measures if not measure.is_share]
+        return _measuring(query, totals)
     averages_counts = function == "avg" and _is_count(first)
     if averages_counts and query.dimensions:
-        per_group = replace(first, per=query.dimensions[-1])
-        return _measuring(query, [per_group], query.dimensions[:-1])
+        *groups, last_group = query.dimensions
+        per_group = replace(first, per=last_group)
+        return _measuring(query, [per_group], tuple(groups))
     if any(map(_is_count, query.measures)):
         raise change.no_measure(query)
     return _with_each_measure(query, lambda one: replace(one, function=function, per=None))

@@ -327,8 +327,10 @@ def _read_function(change: Change) -> None:
     if _read_count_of_rows(change):
         return
     question = change.asked.question
-    aggregates = [AGGREGATES[flag] for flag in change.parts.flags if flag in AGGREGATES]
-    counts = any(text.lower() not in _HOW_MUCH for text in question.texts("count"))
+    flags = filter(AGGREGATES.__contains__, change.parts.flags)
+    aggregates = [AGGREGATES[flag] for flag in flags]
+    words_of_counting = {text.lower() for text in question.texts("count")}
+    counts = not words_of_counting <= _HOW_MUCH
     asks_how_many = change.asked.says("how_many") and not change.figures
     if asks_how_many and (counts or not aggregates):
         change.function = "count" if counts else None

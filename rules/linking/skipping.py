@@ -276,16 +276,15 @@ def _counts(marks: Sequence[Mark], place: int) -> bool:
 
 def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
     """Tell whether a verb stands between two named things, none of which has states."""
-    before = [mark for mark in marks[:place] if _names(mark)]
+    before = list(filter(_names, marks[:place]))
     after = _object_behind(marks, place)
-    if not before or not after or not _names(after[0]):
+    if not before or not after:
         return False
-    for mark in (*before, *after):
-        if not _names(mark) or not mark.links:
-            continue
-        if _has_states(schema, mark.links[0].table):
-            return False
-    return True
+    if not _names(after[0]):
+        return False
+    named = [*before, *filter(_names, after)]
+    tables = [mark.links[0].table for mark in named if mark.links]
+    return not any(_has_states(schema, table) for table in tables)
 
 
 def _object_behind(marks: Sequence[Mark], place: int) -> list[Mark]:

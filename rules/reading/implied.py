@@ -125,19 +125,25 @@ def concept_column(question: QuestionWords, table: TableKey, hint: str) -> Link 
 
 def income_asked(question: QuestionWords) -> Figure | None:
     """Return the income, where only a verb says that money is meant: "how much did it bring in"."""
-    amounts = {word.text for word in question.words if word.mark.means("count", "sum")}
-    verbs = {word.text for word in question.words if word.mark.means("verb")}
-    if amounts.isdisjoint(_HOW_MUCH_MONEY) or not any(map(_EARNS.fullmatch, verbs)):
+    amounts = map(str.lower, question.texts("count", "sum"))
+    verbs = map(str.lower, question.texts("verb"))
+    asks_how_much = not _HOW_MUCH_MONEY.isdisjoint(amounts)
+    if not asks_how_much or not any(map(_EARNS.fullmatch, verbs)):
         return None
+    columns = _income_columns(question)
+    if len(columns) != 1:
+        return None
+    (income,) = columns.values()
+    return Figure("sum", income)
+
+
+def _income_columns(question: QuestionWords) -> dict[ColumnIdentity, Link]:
     links: dict[ColumnIdentity, Link] = {}
     for name in _INCOME:
         for link in question.lexicon.find(name):
             if _is_income(question, link):
                 links[link.table, link.column] = link
-    if len(links) != 1:
-        return None
-    (income,) = links.values()
-    return Figure("sum", income)
+    return links
 
 
 def _is_income(question: QuestionWords, link: Link) -> bool:

@@ -328,15 +328,34 @@ class Lexicon:
         return {base: word for word in words if stem(base := lemma(word)) != stem(word)}
 
     def _spoken(self) -> Iterator[tuple[str, Sense]]:
-        yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
-        if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
-            for table in self._tables:
-                for column in table.columns:
-                    for phrase, link in phrases.owned_phrases(table, column):
-                        yield key_of(phrase, stems=True), sense_of(link, 0)
+        for key, senses in self._own.items():
+            for sense in senses:
+                yield key, sense
+        count = sum(map(len, self._columns))
+        if count <= _MOST_OWNED_NAMES:
+            yield from self._owned_senses()
         for key, senses in self._borrowed.items():
-            own = {kind for kind, quality, *_ in self._own.of(key) if quality >= _CLEAR}
-            yield from ((key, sense) for sense in senses if sense[0] not in own)
+            clear_kinds = self._clear_kinds(key)
+            for sense in senses:
+                kind = sense[0]
+                if kind not in clear_kinds:
+                    yield key, sense
+
+    def _owned_senses(self) -> Iterator[tuple[str, Sense]]:
+        """Yield the columns by phrases with their tables' names."""
+        for table in self._tables:
+            for column in table.columns:
+                for phrase, link in phrases.owned_phrases(table, column):
+                    key = key_of(phrase, stems=True)
+                    yield key, sense_of(link, 0)
+
+    def _clear_kinds(self, key: str) -> set[str]:
+        """Return the kinds of things that clearly go by the phrase as their own name."""
+        kinds: set[str] = set()
+        for kind, quality, *_ in self._own.of(key):
+            if quality >= _CLEAR:
+                kinds.add(kind)
+        return kinds
 
     def prepare(self) -> None:
         """Build what unknown words are looked up in, so that the first such question need not wait

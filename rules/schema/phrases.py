@@ -47,6 +47,8 @@ _COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figur
 _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
+# How well they name a figure, by whether its table records events, and whether its name says sales.
+_MONEY_WEIGHTS = {(True, True): 0.74, (True, False): 0.72, (False, True): 0.7}
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
 _VIEW_PENALTY, _BORROWED_VIEW_PENALTY = 0.08, 0.28
 _IN_MODULE = 0.95
@@ -175,15 +177,19 @@ def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> P
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by
     "sales".
     """
-    table, penalty = facts.table, _penalty(facts.table)
+    table = facts.table
+    penalty = _penalty(table)
     for phrase, quality in _mass_names(facts, column, names):
-        yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
+        mass_quality = max(quality * 0.95, _MASS_QUALITY)
+        yield phrase, _link(table, column, mass_quality - penalty, phrase)
     if not _is_amount(column):
         return
-    if column.name.lower() not in _COUNTED:
-        sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
-        weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
-        for phrase in _MONEY_NAMES if facts.dates or sells else ():
+    sells = _is_of_sales(table)
+    records_events = bool(facts.dates)
+    may_be_money = records_events or sells
+    if may_be_money and column.name.lower() not in _COUNTED:
+        weight = _MONEY_WEIGHTS[records_events, sells]
+        for phrase in _MONEY_NAMES:
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
@@ -216,18 +222,25 @@ def _is_amount(column: Column) -> bool:
     )
 
 
+def _is_of_sales(table: Table) -> bool:
+    """Tell whether the table's name says that something is sold."""
+    return any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
+
+
 def _line_amount(facts: Facts) -> Phrases:
     """Yield the money of an order line that stores only price and quantity: their product."""
     if not facts.edges or facts.is_entity:
         return
-    prices = [column for column in facts.measures if _is_price(column)]
-    counts = [column for column in facts.measures if _is_quantity(column)]
+    prices = list(filter(_is_price, facts.measures))
+    counts = list(filter(_is_quantity, facts.measures))
     if len(prices) != 1 or len(counts) != 1:
         return
-    price, count = prices[0], counts[0]
-    others = [column for column in facts.measures if column not in (price, count)]
-    if any(map(_is_amount, others)):
-        return
+    (price,) = prices
+    (count,) = counts
+    for column in facts.measures:
+        is_other = column not in (price, count)
+        if is_other and _is_amount(column):
+            return
     quality = 0.71 - _penalty(facts.table)
     for phrase in _MONEY_NAMES:
         yield phrase, _link(facts.table, price, quality, phrase, f"times:{count.name}")

@@ -192,6 +192,12 @@ def _meant(facts: Facts) -> Facts:
     )
 
 
+def _words_of_reference(column: Column) -> tuple[str, ...]:
+    """Return the words of the column's name without those for keys: (`parent`,) for parent_id."""
+    words = english_words(column.name)
+    return tuple(word for word in words if word not in _KEYS)
+
+
 class Schema:
     """The catalogue with its facts and its reference graph."""
 
@@ -304,13 +310,15 @@ class Schema:
         """Return an undeclared reference to another row of the same table, by the words such
         columns are called.
         """
-        identity = table.column(table.primary_key[0]) if len(table.primary_key) == 1 else None
+        if len(table.primary_key) != 1:
+            return None
+        identity = table.column(table.primary_key[0])
         if identity is None or kind_of(identity) != "number":
             return None
         for column in table.columns:
-            words = tuple(word for word in english_words(column.name) if word not in _KEYS)
-            is_free = column.name not in declared and column.name != identity.name
-            if is_free and words in _OWN_KIND and kind_of(column) == "number":
+            if column.name in declared or column.name == identity.name:
+                continue
+            if kind_of(column) == "number" and _words_of_reference(column) in _OWN_KIND:
                 return Edge(
                     table.key, (column.name,), table.key, table.primary_key, is_declared=False
                 )
