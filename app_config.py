@@ -186,7 +186,7 @@ _BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(
 
 
 def setting(default: Any, meaning: str, *, parse: Callable[[str], Any] | None = None) -> Any:
-    """Declare a setting, with all that is said of it anywhere.
+    """Declare a setting: its default, its description and its check.
 
     Args:
         meaning: units, choices, what 0 or nothing means; Markdown, for docs/configuration.md.

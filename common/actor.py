@@ -64,7 +64,7 @@ def caller_id_of(caller: Actor, address: str | None) -> CallerId:
 
 @contextmanager
 def charged_to(charged: CallerId) -> Iterator[None]:
-    """Charge what is done inside to `charged`."""
+    """Charge the work inside the `with` block to `charged`."""
     token = caller_id.set(charged)
     try:
         yield

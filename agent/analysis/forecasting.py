@@ -83,7 +83,7 @@ class Model:
 
     @property
     def name(self) -> Text:
-        """Return its name among statisticians."""
+        """Return the method's name among statisticians."""
         sign = {"straight": "A", "damped": "Ad", None: "N"}[self.trend]
         form = f"ETS(A,{sign},{'A' if self.season else 'N'})"
         parts = [Text("水平", "level")]
@@ -342,6 +342,6 @@ class _Errors:
 
     @property
     def mape(self) -> float | None:
-        """Return their mean in percent of the truth; None where one of these is zero."""
+        """Return the mean error in percent of the truth; None where one of these is zero."""
         parts = [part for part in self._parts if part is not None]
         return 100 * sum(parts) / len(parts) if len(parts) == len(self._parts) else None

@@ -35,7 +35,7 @@ class SubjectColumn:
 
     @property
     def label(self) -> str:
-        """Return what people call it."""
+        """Return the column's name for people."""
         return self.column.label
 
     @property
@@ -72,7 +72,7 @@ class Subject:
 def subject_of(
     columns: Sequence[ResultColumn], result: QueryResult, measure: str | None, by: str | None
 ) -> Subject:
-    """Return what of the result is analysed.
+    """Choose the columns of the result to analyse.
 
     Args:
         measure: name or label of the one measure that is asked about.

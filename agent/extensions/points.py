@@ -127,7 +127,7 @@ class ConversationFilter(Protocol):
     """Decides what a question remembers of its conversation."""
 
     def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        """Return those of `turns` that are remembered, oldest first, as they are or shortened."""
+        """Return the turns that are remembered, oldest first, as they are or shortened."""
 
 
 @runtime_checkable

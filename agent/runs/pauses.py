@@ -41,7 +41,7 @@ class Pause:
         return f"{self.graph_interrupt}-{self.answers + 1}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod
@@ -72,7 +72,7 @@ class GivenAnswer:
     actor: Actor
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod
@@ -95,7 +95,7 @@ class Resumption:
 
     @property
     def question(self) -> Question:
-        """Return what was asked, with the rights of who answered."""
+        """Return the question, with the rights of the user who answered the question back."""
         return self.pause.question
 
 
@@ -112,7 +112,7 @@ class Beginning:
     graph_version: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod

@@ -133,7 +133,7 @@ class ExportService:
     async def _of_answer(
         self, wanted: WantedRows, sql: str, act: Callable[[Database, str], Awaitable[T]]
     ) -> T:
-        """Return what `act` makes of the answer's SQL, in the database as the caller may see it."""
+        """Run `act` with the answer's SQL and the database as the caller may see it."""
         database = self._open_database(
             Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id)
         )

@@ -59,9 +59,7 @@ def readiness_checks(
 
 
 def _problems(found: Collection[object] | None) -> dict[str, Any]:
-    """Return the state of what an operator has set up, by what is wrong with it; None: not set
-    up.
-    """
+    """Return `ok` or `degraded` with the number of problems; None: the operator set up nothing."""
     if found is None:
         return {"status": "not_configured"}
     return {"status": "degraded" if found else "ok", "problems": len(found)}

@@ -43,7 +43,7 @@ class AnswerText:
         self._pass_on(self._visible.feed(piece))
 
     def on_the_way(self, reply: Completion) -> str:
-        """Return what the user has read of the answer, now that the reply has called tools."""
+        """Return the text that was shown so far, when the reply turns out to call tools."""
         text = visible_text(reply.text, "")
         if weight(text) <= _HELD and not self._is_open:
             return self._before

@@ -38,7 +38,7 @@ class Exchange:
             )
 
     def shortened(self) -> "Exchange":
-        """Return the same with long results cut."""
+        """Return the exchange with long results cut."""
         return replace(self, results=tuple(map(_shortened, self.results)))
 
     @cached_property  # they are sent again with each later exchange
@@ -79,7 +79,7 @@ class Transcript:
         return replace(self, exchanges=(*self.exchanges, exchange))
 
     def shortened(self, first_messages: Sequence[Message]) -> "Transcript":
-        """Return the same behind other first messages, with long results cut.
+        """Return the transcript behind other first messages, with long results cut.
 
         It is for a model that found the conversation too long.
         """

@@ -302,7 +302,7 @@ class LiveSocket(asyncio.Protocol):
     def _after(
         self, name: str, seconds: float, do: Callable[..., None], *arguments: object
     ) -> None:
-        """Do it later; there is one timer of a name."""
+        """Call it later; a new timer replaces one of the same name."""
         self._cease(name)
         self._timers[name] = self._loop.call_later(seconds, do, *arguments)
 

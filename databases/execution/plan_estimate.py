@@ -90,7 +90,7 @@ def _gathered_by(node: Mapping[str, Any], added_chars: int, *, is_whole: bool) -
 
 
 def _memory(shown: str, rows: Mapping[str, Any], added_chars: int) -> float:
-    """Return the bytes that gathering the rows of a node takes, by what is `shown`."""
+    """Estimate the bytes that a node takes to gather `rows`; `shown` is what it puts out."""
     width = float(rows["Plan Width"]) + added_chars
     count = max(len(_GATHERING.findall(shown)), 1)
     widths = max(1.0, count / _COLUMNS)

@@ -27,7 +27,7 @@ _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored v
 
 
 def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
-    """Return one sentence for each choice that was made.
+    """Return a sentence for each choice that the rules made for the user.
 
     None where the question says which column or value it means.
     """

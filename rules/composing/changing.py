@@ -43,7 +43,7 @@ def changing(asked: Asked, query: Query) -> Query:
 
 
 def _between(query: Query, sides: _Sides) -> Query:
-    """Return the query that compares two sets of rows, without groups by what is compared."""
+    """Return the query that compares two sets of rows, without groups by the compared columns."""
     compared = set()
     for conditions in sides:
         compared |= {(one.column.table, one.column.column) for one in conditions}

@@ -200,7 +200,7 @@ def _is_of_parts(asked: Asked, measure: Measure) -> bool:
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
-    """Return the plain measures; the first has the function that is said elsewhere (`平均`)."""
+    """Return the figures named without a function; the first gets one from elsewhere (`平均`)."""
     bare = asked.parts.bare
     if not bare or asked.parts.has_buckets:
         return bare

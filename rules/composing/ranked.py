@@ -131,7 +131,7 @@ def _is_named_by_table(asked: Asked, ranking: Ranking) -> bool:
 
 
 def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
-    """Return one ranking of what several words say: "rank … by …", "top 5 … with the highest …".
+    """Merge the rankings of several words into one: "rank … by …", "top 5 … with the highest …".
 
     None where they say different things.
     """

@@ -114,7 +114,7 @@ def understood_alone(
 
 
 def settled_by(said: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
-    """Return what is settled after `said` has answered the clarifying question of `pending`.
+    """Return the choices that are settled once `said` has answered the question back to `pending`.
 
     None if `said` is no such answer.
     """

@@ -217,7 +217,7 @@ def _by_link(query: Query, asked: Asked, link: Link, *, descending: bool) -> Que
 
 
 def _by(query: Query, asked: Asked, first: Order) -> Query:
-    """Return the query ordered by one key, and then by what breaks ties."""
+    """Return the query ordered by `first`, and behind it by a key that breaks ties."""
     order = [first]
     ties = group_order(query)[-1:] if query.measures else asked.tie_break(query.base)
     for one in ties:

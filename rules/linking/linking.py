@@ -65,7 +65,7 @@ def nouns_of(
     hint: str | None = None,
     context: Mapping[TableKey, float] | None = None,
 ) -> list[Noun | None]:
-    """Give what each of the marks names, None for those that name nothing.
+    """Return the thing that each mark names; None for marks that name nothing.
 
     Args:
         hint: the table that the caller says the question is about.
@@ -138,7 +138,7 @@ class _Linker:
     def _noun(
         self, index: int, leaning: Mapping[TableKey, float], near_leaning: Nearness
     ) -> Noun | None:
-        """Give what the word at `index` names."""
+        """Return the thing that the word at `index` names."""
         mark = self._marks[index]
         if not mark.links:
             return None
@@ -273,7 +273,7 @@ class _Linker:
         return score + self._near_mentioned.of(link.table, self._mentioned)
 
     def _leant(self, table: TableKey, around: _Surroundings) -> float:
-        """Give what a table gains by the tables that other words lean to."""
+        """Return the bonus of a table near the tables that other words name."""
         own = around.leaning.get(table, 0.0)
         if own:
             return own
@@ -382,7 +382,7 @@ class _Linker:
         return after.table.table in tables
 
     def _next_noun(self, nouns: Sequence[Noun | None], index: int) -> Noun | None:
-        """Give what the next word names that says something."""
+        """Return the thing that the next word names, past words that say nothing."""
         for place in range(index + 1, len(nouns)):
             if nouns[place] is not None or not self._marks[place].means("of", "noise"):
                 return nouns[place]

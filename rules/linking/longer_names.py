@@ -136,7 +136,7 @@ def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -
 
 
 def _is_explained_character(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
-    """Tell the same of a single character, by what directly follows it."""
+    """Tell whether the single character at `place` may follow a name, by the word behind it."""
     mark = marks[place]
     beyond = _directly_after(marks, place)
     if mark.text in _JOINS:

@@ -288,7 +288,7 @@ def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
 
 
 def _object_behind(marks: Sequence[Mark], place: int) -> list[Mark]:
-    """Return what follows a verb without words that say nothing: "racked up *the most* orders"."""
+    """Return the words behind a verb, without fillers: "racked up *the most* orders"."""
     rest: list[Mark] = []
     for mark in marks[place + 1 :]:
         if not mark.is_unknown and not mark.means("noise", "of"):

@@ -55,6 +55,7 @@ def _value_condition(match: Match, item: MatchedItem, via: str | None) -> Condit
 
 
 def _joint_flags(joint: str) -> tuple[str, ...]:
+    """Return the flags of how several values are joined: compared, by "and", by "or"."""
     if not joint:
         return ()
     return ("compare",) if joint == "compare" else (f"joined:{joint}",)

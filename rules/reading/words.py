@@ -433,7 +433,7 @@ class Match:
         return found
 
     def all(self, *symbols: str) -> list[MatchedItem]:
-        """Return all items of these symbols."""
+        """Return the items of the match with one of these symbols."""
         return [item for item in self.items if item.symbol in symbols]
 
     @property

@@ -107,7 +107,7 @@ class Lexicon:
         self._crowded = frozenset(key for key, count in places if count > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        """Add the phrases of the table and its figures. What goes by the same phrase shares its
+        """Add the phrases of the table and its figures; things with the same phrase share a
         sense.
         """
         names, name_in_module = table_names(table), self.schema.name_in_module(table)

@@ -217,7 +217,7 @@ def with_changes(statement: SelectStatement, figures: str, shown: Iterable[str] 
 
 
 def _shown_changes(measure: Measure, statement: SelectStatement) -> list[SelectItem]:
-    """Return both figures and the changes; an earlier bucket's figure comes behind the bucket's."""
+    """Return both figures and the changes; in a series the later figure stands first."""
     before = SelectItem(quoted(names_of(measure, statement)[0]))
     after, *changes = _changes(measure, statement).values()
     if statement.query.comparison is not None:

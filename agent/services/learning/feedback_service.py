@@ -300,7 +300,7 @@ class FeedbackService:
     async def _shown(
         self, learnt: Example | Lesson | None, source: LearningSource
     ) -> dict[str, Any] | None:
-        """Return what the store has of it; of one that is shared or rejected already, that one."""
+        """Return the entry as the store has it, which may be shared or rejected already."""
         item = await self._learned.find(source.name, item_id(learnt)) if learnt else None
         return shown(item) if item else None
 
