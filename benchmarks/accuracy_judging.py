@@ -50,7 +50,7 @@ _TRIES, _PAUSE_S, _LONGEST_PAUSE_S = (
     6,
     1.0,
     60.0,
-)  # while the service has no place, or limits the caller's rate
+)  # while the service has no free slot, or limits the caller's rate
 _BUSY = frozenset((errors.TooManyStreams.error_type, errors.RateLimited.error_type))
 _REFUSALS = frozenset(kind.error_type for kind in errors.StatementRejected.__subclasses__())
 _NOT_LET_IN = frozenset((errors.Unauthorized.error_type, errors.KeysUnavailable.error_type))
@@ -192,7 +192,8 @@ def measure(
 
     Args:
         database_url: the database that Citu answers about.
-        pause_s: between tries of a question for which the service has no place and names no time.
+        pause_s: between tries of a question for which the service has no free slot, and names no
+            time.
 
     Raises:
         NotLetIn: the service refuses the caller.

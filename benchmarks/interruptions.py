@@ -269,7 +269,7 @@ class Interrupter:
                     response = envelope["data"]["response"]
                     return None if response == "One." else f"answered {response!r}"
                 said = json.dumps(envelope)[:500]
-                if status != 503:  # noqa: PLR2004 - another place is free in a moment
+                if status != 503:  # noqa: PLR2004 - another slot is free in a moment
                     return said
             time.sleep(_PAUSE_S)
         return said

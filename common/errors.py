@@ -397,7 +397,7 @@ class CostExceeded(StatementRejected):
 
 
 class TooManyStreams(CituError):
-    """All places for running questions are taken."""
+    """All slots for running questions are taken."""
 
     code = 503
     error_type = "too_many_streams"

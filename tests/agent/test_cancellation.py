@@ -89,7 +89,7 @@ def _has_place(port: int) -> bool:
 
 
 def _nothing_is_left(citu: Citu, watch: Watch) -> None:
-    """The place is free, and no SQL runs for a client that has left."""
+    """The slot is free, and no SQL runs for a client that has left."""
     eventually(lambda: _has_place(citu.port), GONE_S)
     assert not watch.running("endless")
 

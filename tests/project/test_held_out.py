@@ -67,10 +67,10 @@ def test_a_service_that_fails_is_not_taken_for_a_refusal(
     make_database: Callable[[str], str],
 ) -> None:
     url = make_database("CREATE TABLE t (i int)")
-    with pytest.raises(RuntimeError, match="all places are taken"):
+    with pytest.raises(RuntimeError, match="all slots are taken"):
         measure(
             RuleResults(),
-            lambda _: {"retryable": True, "error": "all places are taken"},
+            lambda _: {"retryable": True, "error": "all slots are taken"},
             url,
             [Case("rows", REFUSE)],
         )
