@@ -51,7 +51,7 @@ class AnswerText:
         return self._joined(text)
 
     def answer(self, reply: Completion, lang: Lang) -> str:
-        """Return the whole answer, now that the reply has called nothing."""
+        """Return the whole answer of a reply that called no tools."""
         text = visible_text(reply.text, reply.reasoning)
         if not text and reply.is_withheld:
             text = WITHHELD.to(lang)

@@ -79,7 +79,7 @@ class LiveSocket(asyncio.Protocol):
     # transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, now that the socket is on the loop."""
+        """Begin once the socket is on the loop."""
         self._transport = cast(
             asyncio.Transport, transport
         )  # uvloop's own classes are like it, but are no subclasses

@@ -317,7 +317,7 @@ def _counted(query: Query, change: Change) -> Query:
 def counting_groups(query: Query) -> Query:
     """Return the query for the number of groups that were shown."""
     if query.limit is not None:
-        # which ones are the first few makes no difference, but that they are few
+        # The limit bounds the number; in which order the groups stand makes no difference.
         return replace(query, counts_rows=True)
     return replace(query, counts_rows=True, order=(), top_per=())
 

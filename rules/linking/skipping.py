@@ -222,7 +222,7 @@ def _modifies(marks: Sequence[Mark], place: int) -> bool:
 
 
 def _only_asks(marks: Sequence[Mark], place: int) -> bool:
-    """Tell whether a verb asks, as nothing but words that ask or its object stands before it."""
+    """Tell whether a verb only asks ("list"): before it stand its object or words that ask."""
     mark = marks[place]
     before = marks[:place]
     if any(other.text in _DISPOSING for other in before):
@@ -275,7 +275,7 @@ def _counts(marks: Sequence[Mark], place: int) -> bool:
 
 
 def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
-    """Tell whether a verb stands between two named things, none of which has states."""
+    """Tell whether a verb joins two named things: neither has a column of states."""
     before = list(filter(_names, marks[:place]))
     after = _object_behind(marks, place)
     if not before or not after:

@@ -72,6 +72,7 @@ def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[
 
 @cache
 def _element(text: str) -> Element:
+    """Parse one element of a pattern: `tab|val?` is optional, `>tab` takes no word."""
     takes_no_word = text.startswith((">", "<"))
     optional = text.endswith("?")
     return Element(tuple(text.strip("<>?").split("|")), optional, takes_no_word)

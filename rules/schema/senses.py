@@ -123,7 +123,7 @@ class Senses:
             self._senses[key] = [known, sense]
 
     def add_shared(self, key: str, sense: Sense) -> None:
-        """Add a sense with a place after all others: to the sense that is the same but for its
+        """Add a sense with a place after all others: to a sense that differs only in its
         places, if any is.
         """
         for known in self.of(key):
