@@ -158,7 +158,7 @@ def _leaves_after(
     watch: Watch,
     model: OpenAiServer,
 ) -> bool:
-    """Whether there were so many events."""
+    """Tell whether there were so many events."""
     gate, first = Gate(), len(model.requests)
     with scripted(model, *hold(gate)), Stream(citu.port, STREAM, ASK) as stream:
         found = _read_events(

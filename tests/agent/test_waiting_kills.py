@@ -148,7 +148,7 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
 async def _answered(
     service: RunService, run_id: str, asked: dict[str, Any], fate: Fate | None
 ) -> bool:
-    """Whether the worker has said that it took the answer; one that is dead says nothing."""
+    """Tell whether the worker has said that it took the answer; one that is dead says nothing."""
     given = ANSWERS[asked["prompt"]]
     resuming = asyncio.create_task(
         service.resume(NOBODY, run_id, asked["interrupt_id"], given, on_end=lambda: None)
