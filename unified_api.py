@@ -117,10 +117,10 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(feedback_blueprint(services.feedback, slots))
     app.register_blueprint(learning_blueprint(services.learning, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
-    talk = ChatService(services.runs, services.examples, services.feedback)
+    chat_service = ChatService(services.runs, services.examples, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
-            talk,
+            chat_service,
             slots,
             admission.count,
             max_question_chars=settings.max_question_chars,
@@ -129,7 +129,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     )
     app.register_blueprint(
         chat_socket_blueprint(
-            talk,
+            chat_service,
             slots,
             admission,
             _sockets(settings),

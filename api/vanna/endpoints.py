@@ -22,7 +22,7 @@ _DONE = sse.data(b"[DONE]")
 
 
 def vanna_blueprint(
-    talk: ChatService,
+    chat_service: ChatService,
     slots: QuestionSlots,
     count: Count,
     *,
@@ -39,8 +39,8 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
-        reply = from_store(talk.open(asked, speaker))
+        chat_caller, slot = speaker_of_request(asked.user_id, count), slots.take()
+        reply = from_store(chat_service.open(asked, chat_caller))
         slot.hold()
         return event_stream(
             reply.chunks(slot.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE
@@ -49,8 +49,8 @@ def vanna_blueprint(
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
-        reply = from_store(talk.open(asked, speaker, streams=False))
+        chat_caller, slot = speaker_of_request(asked.user_id, count), slots.take()
+        reply = from_store(chat_service.open(asked, chat_caller, streams=False))
         slot.hold()
         queue, chunks = queue_of(reply.chunks(slot.leave), request.environ), []
         while (chunk := queue.take(WAIT_S)) is not None:
