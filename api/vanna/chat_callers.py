@@ -34,7 +34,7 @@ class ChatCaller:
     count: Callable[[], None]
 
 
-def speaker_of_request(user_id: str | None, count: Count) -> ChatCaller:
+def chat_caller_of_request(user_id: str | None, count: Count) -> ChatCaller:
     """Return the sender of the request, whose message names the user `user_id`."""
     return ChatCaller(
         actor=acting_as(user_id),

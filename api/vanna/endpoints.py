@@ -8,7 +8,7 @@ from api.requests import json_of
 from api.responses import error_reply, request_language
 from api.slots import QuestionSlots
 from api.streaming import event_stream
-from api.vanna.chat_callers import Count, speaker_of_request
+from api.vanna.chat_callers import Count, chat_caller_of_request
 from api.vanna.chat_requests import names_of, parse_chat
 from api.vanna.chat_service import ChatService
 from api.vanna.chunks import Chunk, ChunkEnvelope, Translation
@@ -39,7 +39,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        chat_caller, slot = speaker_of_request(asked.user_id, count), slots.take()
+        chat_caller, slot = chat_caller_of_request(asked.user_id, count), slots.take()
         reply = from_store(chat_service.open(asked, chat_caller))
         slot.hold()
         return event_stream(
@@ -49,7 +49,7 @@ def vanna_blueprint(
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        chat_caller, slot = speaker_of_request(asked.user_id, count), slots.take()
+        chat_caller, slot = chat_caller_of_request(asked.user_id, count), slots.take()
         reply = from_store(chat_service.open(asked, chat_caller, streams=False))
         slot.hold()
         queue, chunks = queue_of(reply.chunks(slot.leave), request.environ), []

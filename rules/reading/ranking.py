@@ -224,17 +224,17 @@ def _counted(match: Match, word: MatchedItem, *, counts: bool, is_counted: bool)
     table = match.get("tab")
     question = match.question
     if value is not None:
-        if not counts or word.symbol != "super" or question.display(value.link):
+        may_count = counts and word.symbol == "super"
+        if not may_count or question.display(value.link):
             return None
         return figure_of_rows(question, value.link.table, match.start)
     if table is None or table.word.names_figure:
         # "the most tickets", where a column holds their number
         return None
-    is_before = table.first < word.first
-    if not is_counted and question.is_chinese and not is_before:
-        # `最多的客户` asks for customers
-        return None
-    if not is_counted and not counts:
+    # `最多的客户` asks for customers
+    is_asked_for = question.is_chinese and table.first >= word.first
+    may_count = counts and not is_asked_for
+    if not is_counted and not may_count:
         return None
     return Figure("count", table=table.link.table, position=table.first)
 

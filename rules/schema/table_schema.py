@@ -99,11 +99,12 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
             return 9 if is_own else of_other
     words = english_words(column.name)
     last = words[-1] if words else ""
-    if not any(map(has_han, called)):
-        if last in _NAME_WORDS:
-            return _score_of_rest(set(map(stem, words[:-1])), own) or of_other
-        if set(map(stem, words)) == own:
-            return 5
+    is_called_in_han = any(map(has_han, called))
+    if not is_called_in_han and last in _NAME_WORDS:
+        rest = set(map(stem, words[:-1]))
+        return _score_of_rest(rest, own) or of_other
+    if not is_called_in_han and set(map(stem, words)) == own:
+        return 5
     if last.endswith(_NAME_END):
         return 4
     return 2 if last in _TEXT_KEYS else 0
@@ -192,6 +193,18 @@ def _meant(facts: Facts) -> Facts:
     )
 
 
+def _modules_of(catalog: Catalog) -> set[str]:
+    """Return the words that several tables' names begin with, as `crm` in `crm_contract`."""
+    names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
+    firsts = Counter(words[0] for words in names if len(words) > 1)
+    modules = set()
+    for word, count in firsts.items():
+        is_table = (word,) in names
+        if count > 1 and not is_table:
+            modules.add(word)
+    return modules - _ADJECTIVES
+
+
 def _words_of_reference(column: Column) -> tuple[str, ...]:
     """Return the words of the column's name without those for keys: (`parent`,) for parent_id."""
     words = english_words(column.name)
@@ -203,11 +216,7 @@ class Schema:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
-        firsts = Counter(words[0] for words in names if len(words) > 1)
-        self._modules = {
-            word for word, count in firsts.items() if count > 1 and (word,) not in names
-        } - _ADJECTIVES
+        self._modules = _modules_of(catalog)
         implied = zip(catalog.tables, implied_references(catalog.tables), strict=True)
         self._implied = {table.key: found for table, found in implied}
         self.facts: dict[TableKey, Facts] = {
