@@ -166,6 +166,14 @@ _CHAT_METADATA = {
 LangField = Annotated[Lang, one_of("zh", "en")]
 
 
+DatabaseName = Annotated[
+    ShortText,
+    Field(
+        description="Name of the database that is asked, where there are several; see `/databases`"
+    ),
+]
+
+
 class RequestFields(BaseModel):
     """The fields of a body or a query string. Missing ones and null are the same.
 
@@ -218,6 +226,7 @@ class AskingFields(RequestFields):
     stream_tokens: Flag | None = Field(
         True, description="Whether text is streamed while it is written"
     )
+    database: DatabaseName | None = None
     on_disconnect: Annotated[Literal["cancel", "continue"], one_of("cancel", "continue")] | None = (
         Field(
             None,
@@ -277,6 +286,7 @@ class SqlBody(RequestFields):
         None, description="Language of messages; default: Accept-Language, else English"
     )
     user_id: ShortText | None = None
+    database: DatabaseName | None = None
 
 
 class ChatRequestBody(RequestFields):
@@ -421,6 +431,10 @@ class ReaderQuery(RequestFields):
     lang: LangField | None = Field(
         None, description="Language of messages; default: Accept-Language, else English"
     )
+
+
+class DatabaseQuery(RequestFields):
+    database: DatabaseName | None = None
 
 
 class LangQuery(RequestFields):
