@@ -49,7 +49,9 @@ def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
     select = parse_query(sql, _MAX_CHARS)
     if select is None or "whereClause" not in select:  # a UNION has none of its own
         return None
-    sources = tuple(_sources(select.get("fromClause", ()), catalog, cte_names(select)))
+    ctes = cte_names(select)
+    from_clause = select.get("fromClause", ())
+    sources = tuple(_sources(from_clause, catalog, ctes))
     try:
         return _Reading(sources, today).days(select["whereClause"])
     except (_Untold, ValueError, OverflowError):  # the latter: beyond the calendar

@@ -168,8 +168,9 @@ class _Reader:
         names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
             return self.select(select["larg"], names)
-        sources = self._sources(select.get("fromClause", []), names)
-        names = replace(names, sources=dict(sources))
+        from_clause = select.get("fromClause", [])
+        sources = dict(self._sources(from_clause, names))
+        names = replace(names, sources=sources)
         found: list[OutputColumn] = []
         for target in select.get("targetList", []):
             columns = self._targeted(target.get("ResTarget", {}), names)
@@ -193,7 +194,8 @@ class _Reader:
             node = cte["CommonTableExpr"]
             query = node.get("ctequery", {}).get("SelectStmt", {})
             new_names = names_in(node.get("aliascolnames", ()))
-            columns = _renamed(self.select(query, names), new_names)
+            selected = self.select(query, names)
+            columns = _renamed(selected, new_names)
             ctes = {**names.ctes, node["ctename"]: columns}
             names = replace(names, ctes=ctes)
         return names

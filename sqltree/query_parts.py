@@ -301,19 +301,18 @@ def _operator(value: Node) -> str:
 
 
 def _field_name(field: Node) -> str:
-    return last_name([field]) or "*"
+    name = last_name([field])
+    return name or "*"
 
 
 def _texts(said: Iterable[str]) -> frozenset[str]:
-    shortened = set(map(_shortened, said))
-    first = sorted(shortened)[:_MAX_TEXTS]
+    texts = set()
+    for text in said:
+        if len(text) > _MAX_CHARS:
+            text = text[: _MAX_CHARS - 1] + _CUT
+        texts.add(text)
+    first = sorted(texts)[:_MAX_TEXTS]
     return frozenset(first)
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _MAX_CHARS:
-        return text
-    return text[: _MAX_CHARS - 1] + _CUT
 
 
 # Kind of node → its text, of the node and the texts of its operands.

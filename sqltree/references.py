@@ -104,10 +104,11 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
     reader = _Reader(sql, catalog)
     for statement in statements:
         reader.read({statement.kind: statement.node})
+    comparisons = sorted(reader.comparisons, key=lambda found: found.start)
     return ColumnReferences(
-        reader.sources,
-        frozenset(reader.labels),
-        tuple(sorted(reader.comparisons, key=lambda found: found.start)),
+        sources=reader.sources,
+        labels=frozenset(reader.labels),
+        comparisons=tuple(comparisons),
     )
 
 
@@ -241,10 +242,12 @@ class _Reader:
 
     def _enter_select(self, select: Node, place: _Place) -> None:
         ctes = place.scope.ctes.union(cte_names(select))
-        sources = dict(self._sources(select.get("fromClause", []), ctes))
+        from_clause = select.get("fromClause", [])
+        sources = dict(self._sources(from_clause, ctes))
         self.sources.update(sources)
-        inner = _Place(_Scope(place.scope, ctes, sources), is_negated=place.is_negated)
-        subtracted = _Place(inner.scope, is_negated=True)
+        scope = _Scope(place.scope, ctes, sources)
+        inner = _Place(scope, is_negated=place.is_negated)
+        subtracted = _Place(scope, is_negated=True)
         is_difference = select.get("op") == "SETOP_EXCEPT"
         for key, child in children_of(select):
             is_subtracted = is_difference and key == "rarg"

@@ -43,8 +43,9 @@ def names_in(parts: Iterable[Node]) -> tuple[str, ...]:
     names = []
     for part in parts:
         if "String" in part:
-            name = part["String"].get("sval", "")
-            names.append(str(name))
+            string = part["String"]
+            name = str(string.get("sval", ""))
+            names.append(name)
     return tuple(names)
 
 

@@ -57,17 +57,15 @@ def holds_values(sql: str, said: str = "") -> bool:
 
 def _may_be_stored(constant: Constant) -> bool:
     if constant.kind == "text":
-        if constant.role == "interval":
-            return False
-        return not _is_unit(constant)
+        is_interval = constant.role == "interval"
+        return not is_interval and not _is_unit(constant)
     if constant.role in _OTHER_ROLES:
         return False
     number = Decimal(constant.value)
     if number in _NO_NUMBERS:
         return False
-    if constant.role != "factor":
-        return True
-    return not _converts(number)
+    is_factor = constant.role == "factor"
+    return not is_factor or not _converts(number)
 
 
 def _is_unit(text: Constant) -> bool:
