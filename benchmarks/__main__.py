@@ -17,6 +17,7 @@ from benchmarks import (
     agent_cost,
     answer_cost,
     chosen_databases,
+    etl_mutation,
     first_paint,
     interruptions,
     large_schema,
@@ -93,7 +94,15 @@ def main() -> None:
         "--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema"
     )
     parser.add_argument(
-        "--shows", action="store_true", help="chosen_databases: list what was not right"
+        "--drafts", type=int, default=40, help="etl_mutation: intents that are drawn (default 40)"
+    )
+    parser.add_argument(
+        "--draw", type=int, default=1, help="etl_mutation: which intents (default 1)"
+    )
+    parser.add_argument(
+        "--shows",
+        action="store_true",
+        help="chosen_databases, etl_mutation: list what was not right",
     )
     accuracy.add_options(parser)
     options = parser.parse_args()
@@ -163,6 +172,11 @@ def _rules(database_url: str, folder: Path, _options: argparse.Namespace) -> Non
         print(line, flush=True)
 
 
+def _etl_mutation(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    found = etl_mutation.run(folder, drafts=options.drafts, number=options.draw)
+    print("\n".join(found.lines(shows=options.shows)))
+
+
 def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> None:
     for line in retrieval.run(
         options.database_url or database_url,
@@ -208,6 +222,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "retrieval": _retrieval,
     "chosen_databases": _chosen_databases,
     "interruptions": _interruptions,
+    "etl_mutation": _etl_mutation,
 }
 
 if __name__ == "__main__":

@@ -294,7 +294,7 @@ def run(url: str, *, part: int = 1) -> CallsFound:
     trial = Trial(url)
     for sql in itertools.islice(itertools.chain(other_calls(), calls(connection)), 0, None, part):
         try:
-            if guard.inspect(sql).gathered_chars is not None:
+            if guard.inspect(sql).growth.gathered_copies:
                 asyncio.run(database.explain(sql))
         except StatementRejected:
             found.refused += 1

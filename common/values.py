@@ -187,15 +187,12 @@ class PlanEstimate:
         scans: names of the tables it reads, the most expensive first.
         is_shown: whether it may be told to who asks; not where it counts rows that are hidden from
             them.
-        gathered_bytes: of memory for the largest value that is gathered from rows, an array or a
-            list for example; infinity where the plan doesn't tell.
     """
 
     total_cost: float
     rows: int
     scans: tuple[str, ...] = ()
     is_shown: bool = True
-    gathered_bytes: float = 0.0
 
     def shown(self) -> dict[str, Any] | None:
         """Return the estimate as answers show it; None when it may not be told."""

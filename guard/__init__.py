@@ -21,8 +21,9 @@ harmless is refused.
 10. `lengths` bounds how long the values get that the query builds, and how long that takes; its
     docstring lists its modules.
 11. What uses a name of step 6 is written anew with `pg_catalog` before it, and amounts that step 10
-    can't bound are limited by `amounts`; `sqltree.writing` proves that the text is that
-    tree. Any other statement is sent as it was written.
+    can't bound are limited by `amounts`, what is gathered from rows by `gathering`;
+    `sqltree.writing` proves that the text is that tree. Any other statement is sent as it was
+    written.
 
 With the check of forbidden objects off, only steps 1 to 3, 8 and 9 are made. Row rules
 (`guard.row_rules`) rewrite a proven statement before step 11.
@@ -47,8 +48,10 @@ from guard.closure import Closure, ClosureRule, log_closed
 from guard.columns import Read
 from guard.facts import BUILTIN, Key, Name, ServerFacts
 from guard.functions import FunctionRule
+from guard.gathering import limit_gathered
 from guard.grammar import NUMBERS_SINCE, operation_of, refuse_new_numbers
 from guard.joins import JoinRule
+from guard.lengths import NO_GROWTH, Growth
 from guard.objects import ObjectRule
 from guard.qualifying import Qualifier
 from guard.readings import ReadingRule
@@ -83,7 +86,7 @@ _NOT_FOLLOWABLE = Text(
 
 @dataclass(frozen=True)
 class Inspection:
-    """The objects that a proven query uses, as written, each once, in alphabetical order.
+    """Name the objects that a proven query uses, as written, each once, in alphabetical order.
 
     Attributes:
         statement: the text as it was written, without the semicolon at its end and what follows.
@@ -93,9 +96,7 @@ class Inspection:
         functions: names as called, qualified where the statement (or PostgreSQL's grammar)
             qualifies them.
         columns: references as written (`name`, `t.name`, `t.*`, `*`).
-        gathered_chars: characters that the statement adds to each row whose values it gathers into
-            one value; None if it gathers none.
-        amounts: where in the text, in bytes, calls are whose amount PostgreSQL has to prove.
+        growth: what PostgreSQL has to prove of what it builds.
     """
 
     statement: str
@@ -103,8 +104,7 @@ class Inspection:
     tables: tuple[str, ...]
     functions: tuple[str, ...]
     columns: tuple[str, ...]
-    gathered_chars: int | None = None
-    amounts: frozenset[int] = frozenset()
+    growth: Growth = NO_GROWTH
 
 
 class Guard:
@@ -204,12 +204,12 @@ class Guard:
         """Tell whether reading the relation may run code that the guard refuses."""
         return self._closed.columns.refusal(Read(key)) is not None
 
-    def qualify(self, select: Node, amounts: Collection[int] = ()) -> bool:
+    def qualify(self, select: Node, growth: Growth = NO_GROWTH) -> bool:
         """Change the tree of a proven query so that only built-in code is meant where harmful code
         of the user's has its name; whether anything was to change.
 
         Args:
-            amounts: see `Inspection`.
+            growth: see `Inspection`.
 
         Raises:
             ValidationFailed: it is too deep, or would grow too much.
@@ -217,8 +217,10 @@ class Guard:
         if not self._forbidden_check:
             return False
         is_limited = False
-        if amounts:
-            is_limited = limit_amounts(select, amounts)
+        if growth.amounts:
+            is_limited = limit_amounts(select, growth.amounts)
+        if growth.gathered_copies:
+            is_limited |= limit_gathered(select, growth.gathered_copies)
         if self._qualifier.qualify(select):
             return True
         return is_limited
@@ -265,35 +267,34 @@ class Guard:
         if refusal is not None:
             raise _located(refusal, statement)
         growth = self._growth_of(found, statement)
-        sent = self._sent(statement, found, growth.amounts)
+        sent = self._sent(statement, found, growth)
         return Inspection(
             statement=statement.text,
             sent=sent,
             tables=_sorted(relation.parts for relation in found.relations),
             functions=_sorted(call.parts for call in found.calls),
             columns=_sorted(found.columns),
-            gathered_chars=growth.gathered_chars,
-            amounts=growth.amounts,
+            growth=growth,
         )
 
-    def _sent(self, statement: ParsedStatement, found: Findings, amounts: Collection[int]) -> str:
+    def _sent(self, statement: ParsedStatement, found: Findings, growth: Growth) -> str:
         """Return the text to send; it is parsed again only if something may have to change."""
-        may_change = bool(amounts) or self._qualifier.concerns(found)
+        may_change = growth.is_proven_later or self._qualifier.concerns(found)
         is_as_written = not self._forbidden_check or not may_change
         if is_as_written:
             return statement.text
         tree = parse(statement.text)[0].node
-        is_changed = self.qualify(tree, amounts)
+        is_changed = self.qualify(tree, growth)
         if is_changed:
             return text_of(tree)
         return statement.text
 
-    def _growth_of(self, found: Findings, statement: ParsedStatement) -> lengths.Growth:
+    def _growth_of(self, found: Findings, statement: ParsedStatement) -> Growth:
         """Return what the query builds; refuses too much."""
         is_short = not self._forbidden_check or not lengths.may_grow(found, statement.text)
         if is_short:
-            return lengths.Growth()
-        return lengths.growth_of(statement.node, statement.text, self._facts.builtins)
+            return NO_GROWTH
+        return lengths.growth_of(statement.node, statement.text, found, self._facts.builtins)
 
     def _first_refusal(
         self, found: Findings, statement: ParsedStatement

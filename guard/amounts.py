@@ -3,23 +3,21 @@
 `repeat(name, n)` builds as much as the stored `n` says. In the statement that is sent, `n` is read
 as a smallint, so that PostgreSQL refuses larger ones before it builds anything.
 
-What `factorial(n)` multiplies and how many rows `generate_series(m, n)` has is proven to be smaller
-still: `n` is sent as `n - 0 * ((n - m)::numeric * 32)::smallint`, which is `n`, of the same type.
+So are the counts of `array_fill(x, ARRAY[n])`. What `factorial(n)` multiplies is proven to be
+smaller still: `n` is sent as `n - 0 * (n::numeric * 32)::smallint`, which is `n`, of the same type.
 """
 
 from collections.abc import Collection
 from copy import deepcopy
-from typing import Any
 
 from common.word_files import words
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 AMOUNT_FUNCTIONS = words("repeat lpad rpad")
 """Functions whose second argument is how long their result gets."""
 MOST_COUNT = 1_023
-"""The largest count that PostgreSQL lets pass; of rows, about as many as its plans take a series
-to have."""
+"""Largest count that PostgreSQL lets `factorial` multiply."""
 _SCALE = 32  # by which that gets as large as a smallint
 _AMOUNT_AT = 1  # among the arguments
 _SUMS = frozenset(("+", "-"))
@@ -27,30 +25,28 @@ _SUMS = frozenset(("+", "-"))
 
 def limit_amounts(select: Node, places: Collection[int]) -> bool:
     """Limit the amounts of the calls at `places` in the text; return whether there are any."""
-    pending: list[Any] = [select]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, list):
-            pending += value
-        elif isinstance(value, dict):
-            call = value.get("FuncCall", {})
-            if call.get("location", 0) in places:
-                _limit(call)
-            pending += value.values()
+    for kind, node in nodes(select):
+        is_marked = node.get("location", 0) in places
+        if is_marked and kind == "FuncCall":
+            _limit(node)
     return bool(places)
 
 
 def is_countable(call: Node) -> bool:
-    """Tell whether PostgreSQL can prove the count of a `factorial` or a `generate_series`.
+    """Tell whether PostgreSQL can prove the count of a `factorial`.
 
-    Its arguments are written twice, so they have to be plain: columns, constants, and their sums.
+    It is written twice, so it has to be plain: columns, constants, and their sums.
     """
-    arguments = call.get("args", ())
-    if not all(map(_is_plain, arguments[:2])):
-        return False
-    if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
-        return _is_whole_step(arguments[2])
-    return True
+    return all(map(_is_plain, call.get("args", ())))
+
+
+def dimensions_of(call: Node) -> list[Node]:
+    """Return the counts of an `array_fill`; none if its dimensions are not written as an array."""
+    dimensions = call["args"][1]
+    while "TypeCast" in dimensions:
+        dimensions = dimensions["TypeCast"]["arg"]
+    counts: list[Node] = dimensions.get("A_ArrayExpr", {}).get("elements", [])
+    return counts
 
 
 def _is_plain(value: Node) -> bool:
@@ -75,26 +71,21 @@ def _summands(node: Node) -> list[Node]:
     return [{"": node}]
 
 
-def _is_whole_step(step: Node) -> bool:
-    """Tell whether a step is a written number of at least 1."""
-    number: int = step.get("A_Const", {}).get("ival", {}).get("ival", 0)
-    return number > 0
-
-
 def _limit(call: Node) -> None:
     name = strings(call.get("funcname", ()))[-1]
     arguments = call.get("args", ())
     if name == "factorial":
-        arguments[0] = _counted(arguments[0], arguments[0])
-    elif name == "generate_series":
-        arguments[1] = _counted(arguments[1], _operation("-", arguments[1], arguments[0]))
+        arguments[0] = _counted(arguments[0])
+    elif name == "array_fill":
+        counts = dimensions_of(call)
+        counts[:] = [_cast(_cast(count, "int2"), "int4") for count in counts]
     elif name in AMOUNT_FUNCTIONS:
         arguments[_AMOUNT_AT] = _cast(arguments[_AMOUNT_AT], "int2")
 
 
-def _counted(value: Node, count: Node) -> Node:
-    """Return an expression that is `value`, and an error where `count` is large."""
-    scaled = _operation("*", _cast(deepcopy(count), "numeric"), _whole(_SCALE))
+def _counted(value: Node) -> Node:
+    """Return an expression that is `value`, and an error where it is large."""
+    scaled = _operation("*", _cast(deepcopy(value), "numeric"), _whole(_SCALE))
     nothing = _operation("*", _whole(0), _cast(scaled, "int2"))
     return _operation("-", value, nothing)
 

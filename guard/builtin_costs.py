@@ -1,4 +1,4 @@
-"""What built-ins cost that nothing interrupts, from how long their arguments are.
+"""Tell what built-ins cost that nothing interrupts, from how long their arguments are.
 
 With one long argument a built-in is called if it is known to take time in proportion; with two, if
 its time is known as well, and short. What is not known is refused.
@@ -25,6 +25,7 @@ TRUTH_OPERATORS = words(_TABLES["truths"]["operators"])
 NUMBERS: Mapping[str, float] = _TABLES["numbers"]
 FIELDS: Mapping[str, tuple[float, float]] = _TABLES["fields"]
 EXPANSION: Mapping[str, float] = _TABLES["expansion"]
+SPLITTING: Mapping[str, float] = _TABLES["splitting"]
 NUMBERS_OF: Mapping[str, frozenset[str]] = {
     kind: words(names) for kind, names in _TABLES["numbers_of"].items()
 }

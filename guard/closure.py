@@ -20,7 +20,7 @@ from guard.columns import Block, ColumnCheck, Read
 from guard.facts import CodeEdge, CodeNode, Key, Name, ServerFacts
 from guard.functions import Call, FunctionRule, probed_types
 from guard.refusal_texts import refused
-from guard.walk import Findings, walk
+from guard.walk import Findings, last_names, walk
 from sqltree.parsing import parse
 
 _log = logging.getLogger(__name__)
@@ -333,21 +333,13 @@ def _builtin_types_at_hand(found: Findings) -> set[str]:
 
 def _used_names(found: Findings) -> set[str]:
     """Return the names of the functions and operators that are used."""
-    names = {call.name for call in found.calls}
-    for operator in found.operators:
-        if operator:
-            names.add(operator[-1])
-    return names
+    return found.called | found.symbols
 
 
 def _cast_targets(found: Findings) -> set[str]:
     """Return the names of types that values are cast to, in either way of writing it."""
-    targets = {call.name for call in found.calls}
-    for name, source in found.casts:
-        is_of_value = source != "text"
-        if name and is_of_value:
-            targets.add(name[-1])
-    return targets
+    casts = [name for name, source in found.casts if source != "text"]
+    return found.called | last_names(casts)
 
 
 class RunningColumns(ColumnCheck):
@@ -368,7 +360,7 @@ class RunningColumns(ColumnCheck):
 
     @property
     def is_needed(self) -> bool:
-        """Whether it refuses anything."""
+        """Tell whether it refuses anything."""
         reasons = (
             self._has_system_types,
             self.rows,

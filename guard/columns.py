@@ -31,7 +31,7 @@ class Read(NamedTuple):
 
 @dataclass
 class Block:
-    """The sources of one SELECT: relations with the names they go by, merged and renamed
+    """Sources of one SELECT: relations with the names they go by, merged and renamed
     columns.
 
     Attributes:

@@ -76,7 +76,7 @@ _JSON_WORDS = frozenset(("true", "false", "null"))
 
 @dataclass
 class _JsonPath:
-    """The parts of a JSON path, as far as its marks are read.
+    """Counts the parts of a JSON path, as far as its marks are read.
 
     Attributes:
         brackets: those that are open, as `?` for a filter's, `(` and `[`.
@@ -115,7 +115,7 @@ class _JsonPath:
 
     @property
     def degree(self) -> int | None:
-        """The power of the document's length that evaluating takes; None: no one knows."""
+        """Return the power of the document's length that evaluating takes; None: no one knows."""
         is_nested = max(self.lists, self.deep, self.roots) > 1
         if self.is_endless:
             return None

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from common.word_files import words
-from guard.amounts import AMOUNT_FUNCTIONS, MOST_COUNT, is_countable
-from guard.builtin_costs import LINEAR_TYPES, NUMBERS_OF, TRUTH_OPERATORS, call_ns, operator_ns
+from guard.amounts import AMOUNT_FUNCTIONS, MOST_COUNT, dimensions_of, is_countable
+from guard.builtin_costs import LINEAR_TYPES, TRUTH_OPERATORS, call_ns, operator_ns
 from guard.document_paths import (
     JSON_PATH_FUNCTIONS,
     JSON_PATH_OPERATORS,
@@ -20,7 +20,7 @@ from guard.document_paths import (
     json_path_degree,
 )
 from guard.function_sizes import result_of, series_rows
-from guard.row_sizes import Place, Rows, columns_of, is_gathering
+from guard.row_sizes import Place, Rows, columns_of
 from guard.sizes import (
     EMPTY,
     GATHERED_CHARS,
@@ -50,8 +50,6 @@ from guard.sizes import (
 from guard.walk import strings
 from sqltree.parsing import Node
 
-_LENGTHS = frozenset((name,) for name in NUMBERS_OF["length"])
-_MINUTE = 1 / 24 / 60  # in days
 MAX_LENGTH = 10_000_000
 """Most characters or array elements of one value that a statement builds of its own constants."""
 _MAX_BUILT = 40_000_000  # of all of them together
@@ -80,15 +78,14 @@ class Expressions(ABC):
 
     Attributes:
         visits: how many nodes may still be looked at.
-        added_chars: that the statement adds to each row whose values are gathered; None while none
-            are.
+        gathered_copies: how many copies of what is gathered from rows the statement makes, each
+            counted once for its own length; 0 while nothing is gathered.
         amounts: where in the text the calls are whose amount PostgreSQL must prove to be small.
         has_counts: whether there are counts that PostgreSQL could prove to be small.
 
     Args:
         builtins: names of the built-in functions.
-        proves_counts: whether PostgreSQL shall prove stored counts: of what `factorial` multiplies,
-            and of the rows of `generate_series`.
+        proves_counts: whether PostgreSQL shall prove stored counts that `factorial` multiplies.
     """
 
     def __init__(
@@ -97,7 +94,7 @@ class Expressions(ABC):
         self.visits = visits
         self.has_counts = False
         self._proves_counts = proves_counts
-        self.added_chars: float | None = None
+        self.gathered_copies = 0.0
         self.amounts: set[int] = set()
         self._builtins = builtins
         self._ns = 0.0
@@ -153,11 +150,12 @@ class Expressions(ABC):
         """`size`, unless it is too long (`TooLong`)."""
         if not size.is_long:
             return size
-        if not size.is_gathered:
-            self._built_chars += size.length
         most = MAX_LENGTH
         if size.is_gathered:
             most = _MAX_GATHERED
+            self.gathered_copies += size.length / GATHERED_CHARS
+        else:
+            self._built_chars += size.length
         is_too_long = not size.length <= most or self._built_chars > _MAX_BUILT
         if is_too_long:
             raise TooLong(name)
@@ -166,14 +164,6 @@ class Expressions(ABC):
     def _spend(self, name: str, nanoseconds: float) -> None:
         self._ns += nanoseconds
         if not self._ns <= _MAX_NS:
-            raise TooLong(name)
-
-    def _gathers(self, name: str, sizes: Iterable[Size]) -> None:
-        """Note what the statement itself adds to each row that is gathered."""
-        lengths = [size.length for size in sizes if not size.is_gathered]
-        before = self.added_chars or 0.0
-        self.added_chars = max(before, sum(lengths))
-        if self.added_chars > MAX_LENGTH:
             raise TooLong(name)
 
     def documents(self, name: str, nodes: Iterable[Node], place: Place) -> None:
@@ -448,10 +438,10 @@ class Expressions(ABC):
         if name == "factorial":
             sizes = self._multiplied(node, sizes)
         if name == "generate_series":
-            place.series = max(place.series, self.series(node, sizes, place))
+            place.series = max(place.series, series_rows(sizes))
         has_dimensions = name == "array_fill" and len(sizes) > 1
         if has_dimensions:
-            cells = self._cells(arguments[1], sizes[1], place)
+            cells = self._cells(node, sizes, place)
             length = product(sizes[0].length + QUOTES, cells)
             return self._built(name, replace(unnumbered(sizes[0]), length=length))
         return self._called(name, sizes, place)
@@ -486,29 +476,6 @@ class Expressions(ABC):
             self.amounts.add(node.get("location", 0))
         return self._proves_counts
 
-    def series(self, node: Node, sizes: Sequence[Size], place: Place) -> float:
-        """Return how many rows `generate_series` gives; 1 for as many as there are stored days."""
-        arguments = node.get("args", ())
-        rows = series_rows(sizes)
-        is_of_stored = any(size.is_stored for size in sizes)
-        if math.isfinite(rows):
-            return rows
-        if not is_of_stored:
-            return rows
-        if self._is_proven(node):
-            return MOST_COUNT + 1.0
-        if len(arguments) > 2:  # noqa: PLR2004 - from, to and a step
-            if _is_long_span(arguments[2]):
-                return 1.0
-            return math.inf
-        call = arguments[1].get("FuncCall", {})
-        if strings(call.get("funcname", ()))[-1:] not in _LENGTHS:
-            return math.inf
-        # Each element that is stored together makes a row.
-        sizes_of_call = self.each(call["args"], place)
-        longest = max(size.length for size in sizes_of_call)
-        return max(1.0, longest)
-
     def _called(self, name: str, sizes: list[Size], place: Place, shown: str | None = None) -> Size:
         """Return the bound of what the function gives; `shown` is its name in a refusal."""
         reads_json = name in JSON_PATH_FUNCTIONS and len(sizes) > 1
@@ -519,25 +486,42 @@ class Expressions(ABC):
             is_builtin = not self._builtins or name in self._builtins
             nanoseconds = call_ns(name, sizes, is_builtin=is_builtin)
             self._spend(name, nanoseconds)
-        found = result_of(name, sizes, place)
-        is_gathered = found.is_gathered and is_gathering(name)
-        if is_gathered:
-            self._gathers(name, sizes)
-        return self._built(shown or name, found)
+        return self._built(shown or name, result_of(name, sizes, place))
 
-    def _cells(self, node: Node, size: Size, place: Place) -> float:
-        """Return how many elements an array of these dimensions has."""
-        while "TypeCast" in node:
-            node = node["TypeCast"]["arg"]
-        if "A_ArrayExpr" in node:
-            sizes = self.each(node["A_ArrayExpr"].get("elements", ()), place)
-            cells = [max(1.0, one.high) for one in sizes]
-            return math.prod(cells)
-        if size.text is not None:
-            numbers = re.findall(r"\d+", size.text)[:10]
-            cells = [max(1.0, float(number)) for number in numbers]
-            return math.prod(cells)
+    def _cells(self, call: Node, sizes: Sequence[Size], place: Place) -> float:
+        """Return how many elements `array_fill` makes."""
+        dimensions = dimensions_of(call)
+        if not dimensions:
+            return _cells_of_text(sizes[1])
+        counts = self.each(dimensions, place)
+        cells = _cells_of(counts)
+        is_small = product(max(sizes[0].length, 1.0), cells) <= MAX_LENGTH
+        is_of_stored = any(count.is_stored for count in counts)
+        if is_small or not is_of_stored:
+            return cells
+        self.amounts.add(call.get("location", 0))
+        return _cells_of([_limited_count(count) for count in counts])
+
+
+def _cells_of(counts: Iterable[Size]) -> float:
+    """Return how many elements an array of so many by so many has."""
+    cells = [max(1.0, count.high) for count in counts]
+    return math.prod(cells)
+
+
+def _cells_of_text(dimensions: Size) -> float:
+    """Return how many elements an array of dimensions like `{3,4}` has."""
+    if dimensions.text is None:
         return math.inf
+    numbers = re.findall(r"\d+", dimensions.text)[:10]
+    return _cells_of([of_number(float(number)) for number in numbers])
+
+
+def _limited_count(count: Size) -> Size:
+    """Return the bound of a count of `array_fill` that PostgreSQL reads as a smallint."""
+    if count.constant is not None:
+        return count
+    return of_number(min(count.high, MOST_AMOUNT))
 
 
 def _value_of(rows: Rows) -> Size:
@@ -617,18 +601,6 @@ def _may_be_json_path(symbol: str, right: Size) -> bool:
     if right.text is not None:
         return "$" in right.text
     return symbol == "@?"
-
-
-def _is_long_span(step: Node) -> bool:
-    """Tell whether a step is a written span of a minute at least."""
-    while "TypeCast" in step:
-        step = step["TypeCast"]["arg"]
-    text = step.get("A_Const", {}).get("sval", {}).get("sval", "")
-    span = days_of(of_text(text))
-    is_known = span.text is None and span.constant is not None
-    if not is_known:
-        return False
-    return span.magnitude >= _MINUTE
 
 
 def _is_written(node: Node) -> bool:

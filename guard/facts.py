@@ -1,4 +1,4 @@
-"""What the guard knows about the connected server: its functions, types, operators and system
+"""Tell the guard about the connected server: its functions, types, operators and system
 relations.
 
 They are read from the server's catalogue; until there is a connection, `BUILTIN` holds what
@@ -54,7 +54,7 @@ class CodeEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class CodeGraph:
-    """The code that PostgreSQL may run although no statement names it, and what runs it.
+    """Maps the code that PostgreSQL may run although no statement names it to what runs it.
 
     Attributes:
         functions: those that are not IMMUTABLE or not the caller's own: `v` VOLATILE, `d` SECURITY
@@ -89,7 +89,7 @@ class UserOperator:
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """The connected server as the guard judges by it. Names are spelled as in the catalogue.
+    """Describes the connected server. Names are spelled as in the catalogue.
 
     Attributes:
         builtins: functions of `pg_catalog`; true when every overload is IMMUTABLE or STABLE.
@@ -179,7 +179,7 @@ class ServerFacts:
 
     @property
     def reads_as_parsed(self) -> bool:
-        """Whether the server reads names as the parser does; see `guard.readings`."""
+        """Tell whether the server reads names as the parser does; see `guard.readings`."""
         return self.encoding == "UTF8"
 
     def key(self, schema: str | None, name: str) -> Key:

@@ -1,14 +1,15 @@
-"""The bound of what a built-in function gives, from the bounds of its arguments."""
+"""Bound what a built-in function gives, by the bounds of its arguments."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF
+from guard.builtin_costs import EXPANSION, FIELDS, NUMBERS, NUMBERS_OF, SPLITTING
 from guard.row_sizes import Place, is_gathering
 from guard.sizes import (
     GATHERED_CHARS,
+    LONG_CHARS,
     MOST_DIGITS,
     OPERATORS,
     QUOTES,
@@ -65,6 +66,7 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
     may_quote = name in EXPANSION and not joined.is_gathered  # what is stored has few quotes
     if may_quote:
         length = EXPANSION[name] * length + QUOTES * len(sizes)
+    length *= SPLITTING.get(name, 1.0)
     return replace(
         joined,
         length=max(length, TEXT_OF_NUMBER),
@@ -76,7 +78,9 @@ def _made_of(name: str, sizes: list[Size]) -> Size:
 
 
 def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
-    """Return what an aggregate gathers: as much as the plan says, or as a series has rows."""
+    """Bound what an aggregate gathers: as much as PostgreSQL is told to allow, or as a series has
+    rows.
+    """
     each = together(sizes)
     least = _ELEMENT_BYTES
     if name == "string_agg":
@@ -86,10 +90,7 @@ def _gathered(name: str, sizes: Sequence[Size], place: Place) -> Size:
         length *= _RANGE_BYTES
     is_gathered = each.is_gathered or place.reads_tables
     if is_gathered:
-        added = 0.0
-        if place.rows > 1:
-            added = product(max(each.length, 1.0), place.rows - 1)
-        length = max(GATHERED_CHARS, each.length) + added
+        length = GATHERED_CHARS
     like = Size(length=length, is_stored=each.is_stored, is_gathered=is_gathered)
     holds_arguments = name in NUMBERS_OF["all"] and sizes
     if holds_arguments:
@@ -162,28 +163,42 @@ def _text_of(sizes: list[Size], length: float) -> Size:
     return replace(unnumbered(together(sizes)), length=length)
 
 
+def _inserted_chars(inserted: Size, into: Size) -> float:
+    """Return how long a text counts that is put into another many times.
+
+    What is stored counts as 1, but may be of any length.
+    """
+    is_of_any_length = inserted.is_stored and into.is_gathered
+    if is_of_any_length:
+        return max(inserted.length, LONG_CHARS)
+    return inserted.length
+
+
 def _replaced(sizes: list[Size]) -> Size:
     """Bound a replacement: at worst every known or single character becomes the new text."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the old and the new
         return sizes[0]
-    old = 1.0
-    if sizes[1].text is not None:
-        old = max(1.0, sizes[1].length)
-    return _text_of(sizes, product(sizes[0].length, max(1.0, sizes[2].length / old)))
+    text, old, new = sizes[:3]
+    replaced = 1.0
+    if old.text is not None:
+        replaced = max(1.0, old.length)
+    times = _inserted_chars(new, text) / replaced
+    return _text_of(sizes, product(text.length, max(1.0, times)))
 
 
 def _replaced_by_pattern(sizes: list[Size]) -> Size:
-    """The same, but the new text may hold the found one (`\\&`)."""
+    """Bound a replacement by a pattern: the new text may hold the found one (`\\&`)."""
     if len(sizes) < 3:  # noqa: PLR2004 - the text, the pattern and the new
         return sizes[0]
     new = sizes[2]
+    inserted = _inserted_chars(new, sizes[0])
     groups = 0.0
     if new.text is not None:
         groups = new.text.count("\\")
     may_have_groups = new.text is None and not new.is_stored
     if may_have_groups:
         groups = new.length
-    return _text_of(sizes, product(sizes[0].length, max(1.0, new.length, groups)))
+    return _text_of(sizes, product(sizes[0].length, max(1.0, inserted, groups)))
 
 
 def _formatted(sizes: list[Size]) -> Size:
@@ -237,7 +252,8 @@ def _joined_by(sizes: list[Size]) -> Size:
 
     What is gathered has some characters a row.
     """
-    between_them = max((size.length for size in sizes[1:]), default=1.0)
+    inserted = [_inserted_chars(size, sizes[0]) for size in sizes[1:]]
+    between_them = max(inserted, default=1.0)
     if sizes[0].is_gathered:
         between_them = between_them / _CHARS_OF_ELEMENT - 1
     length = sizes[0].length + product(sizes[0].length, max(between_them, 0.0))
@@ -245,6 +261,10 @@ def _joined_by(sizes: list[Size]) -> Size:
 
 
 def _separated(sizes: list[Size]) -> Size:
+    """Bound `concat_ws`, whose values may be the elements of one array (VARIADIC)."""
+    gathered = [size for size in sizes[1:] if size.is_gathered]
+    if gathered:
+        return _joined_by([together(sizes[1:]), sizes[0]])
     joined = together(sizes)
     return replace(unnumbered(joined), length=joined.length + product(sizes[0].length, len(sizes)))
 

@@ -100,12 +100,12 @@ class Qualified:
 
     @property
     def name(self) -> str:
-        """The name without its schema."""
+        """Return the name without its schema."""
         return self.parts[-1]
 
     @property
     def schema(self) -> str | None:
-        """The schema it is qualified with."""
+        """Return the schema it is qualified with."""
         if len(self.parts) > 1:
             return self.parts[-2]
         return None

@@ -1,4 +1,4 @@
-"""How many relations PostgreSQL plans together: every one of them may be joined to every other.
+"""Count how many relations PostgreSQL plans together: each may be joined to every other.
 
 A view, a subquery in FROM, a CTE that is read once, and the subquery of an IN or EXISTS become part
 of the query around them. The time and the memory of planning grow with the square of the relations

@@ -25,6 +25,7 @@ from common.word_files import words
 from guard import refusal_texts as texts
 from guard.document_paths import JSON_PATH_FUNCTIONS
 from guard.expression_sizes import PADDED_TYPES, Expressions
+from guard.function_sizes import series_rows
 from guard.refusal_texts import refused
 from guard.row_sizes import (
     Everything,
@@ -49,7 +50,7 @@ from guard.sizes import (
     outgrown,
     unnumbered,
 )
-from guard.walk import Findings, strings
+from guard.walk import Findings, last_names, strings
 from sqltree.parsing import TOO_DEEP, Node
 
 # Nodes looked at: so many, and more for each character. Recursive queries in recursive queries
@@ -73,21 +74,30 @@ _OF_ONE_COLUMN = words(
 )  # in FROM
 # Clauses with which a set operation within another is a query of its own.
 _APART = frozenset(("withClause", "limitCount", "sortClause"))
+_UNSORTABLE = words("xid cid xmin xmax cmin cmax")
 _HUGE_NUMBER = re.compile(r"\d[eE]\+?[\d_]{3}|\\")  # or a text that may spell one
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The amounts of text that a query builds.
+    """Tells what a query builds.
 
     Attributes:
-        gathered_chars: characters that it adds to each row whose values it gathers from tables into
-            one; None if it gathers none.
+        gathered_copies: how many copies of what it gathers from rows are in memory at once; 0 if it
+            gathers nothing.
         amounts: where in the text, in bytes, the calls are whose amount PostgreSQL has to prove.
     """
 
-    gathered_chars: int | None = None
+    gathered_copies: float = 0.0
     amounts: frozenset[int] = frozenset()
+
+    @property
+    def is_proven_later(self) -> bool:
+        """Tell whether PostgreSQL has to prove something while the statement runs."""
+        return bool(self.amounts or self.gathered_copies)
+
+
+NO_GROWTH = Growth()
 
 
 def may_grow(found: Findings, text: str) -> bool:
@@ -99,11 +109,9 @@ def may_grow(found: Findings, text: str) -> bool:
         return True
     if found.gathers_rows or found.has_json_syntax:
         return True
-    symbols = [operator[-1] for operator in found.operators if operator]
-    if not _GROWING_OPERATORS.isdisjoint(symbols):
+    if _GROWING_OPERATORS & found.symbols:
         return True
-    types = {name[-1] for name in found.types}
-    if not PADDED_TYPES.isdisjoint(types):
+    if PADDED_TYPES & last_names(found.types):
         return True
     if _calls_grow(found):
         return True
@@ -112,8 +120,8 @@ def may_grow(found: Findings, text: str) -> bool:
 
 def _calls_grow(found: Findings) -> bool:
     """Tell whether a function that is called may give something long."""
-    names = {call.name for call in found.calls}
-    if not _GROWTH.isdisjoint(names):
+    names = found.called
+    if _GROWTH & names:
         return True
     uses_series = "generate_series" in names and len(names) > 1
     if uses_series:
@@ -121,11 +129,12 @@ def _calls_grow(found: Findings) -> bool:
     return any(map(is_gathering, names))
 
 
-def growth_of(select: Node, text: str, builtins: Collection[str] = ()) -> Growth:
+def growth_of(select: Node, text: str, found: Findings, builtins: Collection[str] = ()) -> Growth:
     """Return what the query builds.
 
     Args:
         text: of the statement.
+        found: in it.
         builtins: names of the built-in functions; others may do what they like.
 
     Raises:
@@ -142,10 +151,17 @@ def growth_of(select: Node, text: str, builtins: Collection[str] = ()) -> Growth
         bounds = _proven(select, visits, builtins)
     except RecursionError as exc:
         raise ValidationFailed(TOO_DEEP) from exc
-    gathered = None
-    if bounds.added_chars is not None:
-        gathered = int(bounds.added_chars)
-    return Growth(gathered, frozenset(bounds.amounts))
+    if bounds.gathered_copies:
+        _refuse_unsortable(found)
+    return Growth(bounds.gathered_copies, frozenset(bounds.amounts))
+
+
+def _refuse_unsortable(found: Findings) -> None:
+    """Refuse types by which PostgreSQL can't sort groups, so that it would gather all at once."""
+    names = last_names([*found.types, *found.columns])
+    unsortable = _UNSORTABLE & (names | found.called)
+    if unsortable:
+        raise refused(min(unsortable), texts.TOO_LONG)
 
 
 def _proven(select: Node, visits: int, builtins: Collection[str]) -> "Bounds":
@@ -209,7 +225,7 @@ class Bounds(Expressions):
         is_one_row = "groupClause" not in select and aggregates(select)
         if is_one_row:
             return Rows(columns)
-        return Rows(columns, place.rows * place.series, place.reads_tables)
+        return _multiplied(Rows(columns, place.rows, place.reads_tables), place.series)
 
     def _target(self, target: Node, number: int, columns: dict[str, Size], place: Place) -> None:
         """Add to `columns` what an item of the SELECT's list gives."""
@@ -399,7 +415,7 @@ class Bounds(Expressions):
         given = self.each(arguments, place)
         is_stored = any(size.is_stored for size in given)
         if name == "generate_series":
-            return Rows({}, self.series(call["FuncCall"], given, place), is_stored)
+            return _multiplied(Rows({}, is_open=is_stored), series_rows(given))
         is_of_array = name == "unnest" and arguments and "A_ArrayExpr" in arguments[0]
         if is_of_array:
             elements = arguments[0]["A_ArrayExpr"].get("elements", ())
@@ -409,6 +425,13 @@ class Bounds(Expressions):
         lengths = [size.length for size in given]
         longest = max(lengths, default=1.0)
         return Rows({}, longest)
+
+
+def _multiplied(rows: Rows, times: float) -> Rows:
+    """Return rows of which there are `times` as many; endless ones count as one that is open."""
+    if math.isinf(times):
+        return replace(rows, is_open=True)
+    return replace(rows, rows=rows.rows * times)
 
 
 def _ordinal(rows: Rows) -> Size:

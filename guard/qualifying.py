@@ -39,7 +39,7 @@ _SPELLED_KINDS = frozenset(("AEXPR_OP", "AEXPR_OP_ANY", "AEXPR_OP_ALL"))
 
 @dataclass(frozen=True)
 class _Contested:
-    """The meanings of a name that harmful code of the user's has.
+    """Lists the meanings of a name that harmful code of the user's has.
 
     Attributes:
         is_builtin: whether built-in code has it, too.
@@ -123,14 +123,9 @@ class Qualifier:
 
     def concerns(self, found: Findings) -> bool:
         """Tell whether the statement uses a contested name."""
-        if self._symbols:
-            symbols = [name[-1] for name in found.operators if name]
-            if not self._symbols.keys().isdisjoint(symbols):
-                return True
-        if self._names:
-            names = [call.name for call in found.calls]
-            return not self._names.keys().isdisjoint(names)
-        return False
+        contested_symbols = self._symbols.keys() & found.symbols
+        contested_calls = self._names.keys() & found.called
+        return bool(contested_symbols or contested_calls)
 
     def refusals(self, found: Findings, columns: ColumnCheck) -> Iterator[ForbiddenObject]:
         for name in found.operators:

@@ -1,4 +1,4 @@
-"""What users are told when a statement names something that it may not use; `{}` stands for that
+"""Tell users that a statement names something which it may not use; `{}` stands for that
 name.
 """
 
@@ -128,11 +128,18 @@ TOO_LONG = Text(
     " least(n, 1000) for example.",
 )
 
+# What PostgreSQL was told to refuse while the statement runs.
 AMOUNT_TOO_LARGE = Text(
-    "repeat、lpad 或 rpad 的长度超过 32767，或 factorial 的参数、generate_series 的行数超过 1023。"
+    "repeat、lpad、rpad 或 array_fill 的数量超过 32767，或 factorial 的参数超过 1023。"
     "请限制它，例如 least(n, 1000)。",
-    "an amount of repeat, lpad or rpad is above 32,767, or one of factorial, or the rows of a "
-    "generate_series, above 1,023: limit it, with least(n, 1000) for example",
+    "an amount of repeat, lpad, rpad or array_fill is above 32,767, or one of factorial above "
+    "1,023: limit it, with least(n, 1000) for example",
+)
+GATHERED_TOO_MUCH = Text(
+    "查询已停止：由多行聚合成的单个值（如 string_agg、array_agg、json_agg）过大，会占用过多内存。"
+    "请增加筛选条件，或先分组、计数，再聚合。",
+    "The query was stopped: a value that it gathers from many rows (string_agg, array_agg, "
+    "json_agg …) is too large for memory. Add conditions, or count and group instead.",
 )
 
 

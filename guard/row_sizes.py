@@ -1,4 +1,4 @@
-"""What queries and tables in FROM give: a bound for each column and a number of rows; and which are
+"""Bound what queries and tables in FROM give, each column and the number of rows; tell which are
 visible where.
 """
 
@@ -24,12 +24,12 @@ def is_gathering(name: str) -> bool:
 
 @dataclass
 class Rows:
-    """The columns and the number of rows of a query or a table in FROM.
+    """Bounds the columns and the number of rows of a query or a table in FROM.
 
     Attributes:
         columns: their bounds by name; None: those of a stored table, whatever they are called.
         rows: how many there are; 1 for a stored table, as for everything stored.
-        is_open: whether only the plan tells how many.
+        is_open: whether only PostgreSQL tells how many.
     """
 
     columns: dict[str, Size] | None
@@ -39,7 +39,7 @@ class Rows:
 
 @dataclass
 class Place:
-    """The sources and CTEs that a query can name.
+    """Finds the sources and CTEs that a query can name.
 
     Attributes:
         outer: the place of the query around this one, whose names are visible here, too.
@@ -59,12 +59,12 @@ class Place:
 
     @property
     def reads_tables(self) -> bool:
-        """Whether only the plan tells how many rows there are."""
+        """Tell whether only PostgreSQL knows how many rows there are."""
         return any(rows.is_open for _, rows in self.sources)
 
     @property
     def most_rows(self) -> float:
-        """How many rows there surely are at most."""
+        """Return how many rows there surely are at most."""
         if self.reads_tables:
             return math.inf
         return self.rows
@@ -78,7 +78,7 @@ class Place:
 
 
 class Everything(dict[str, Size]):
-    """The columns of a source whose names are not known: one bound holds for all of them."""
+    """Bounds all columns of a source whose names are not known alike."""
 
     def __init__(self, size: Size) -> None:
         super().__init__({"*": size})

@@ -14,7 +14,7 @@ from typing import Any
 from guard.facts import POPULATING, Key, ServerFacts
 from guard.scopes import NOWHERE, Scope, with_queries
 from guard.walk import strings
-from sqltree.parsing import Node
+from sqltree.parsing import Node, nodes
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def is_sure(self) -> bool:
-        """Whether all its columns are known by name."""
+        """Tell whether all its columns are known by name."""
         if self.is_open:
             return False
         names = [name for name, _ in self.columns]
@@ -518,18 +518,9 @@ def _all_columns(names: tuple[str, ...], offered: list[tuple[str, Row]]) -> Row:
 
 def _dotted(tree: Node) -> Iterator[Node]:
     """Yield everything with a dot in a tree of any depth."""
-    pending: list[Any] = [tree]
-    while pending:
-        value = pending.pop()
-        children = value
-        if isinstance(value, dict):
-            children = value.values()
-            for key in ("ColumnRef", "A_Indirection"):
-                if key in value:
-                    yield {key: value[key]}
-        for child in children:
-            if isinstance(child, (dict, list)):
-                pending.append(child)
+    for kind, node in nodes(tree):
+        if kind in ("ColumnRef", "A_Indirection"):
+            yield {kind: node}
 
 
 def _fields(node: Node) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The operator's rules: which schemas, tables and columns are open or closed, by name.
+"""Judge by the operator's rules which schemas, tables and columns are open or closed, by name.
 
 A rule is `schema`, `schema.table` or `schema.table.column`. Each part is a name as it is stored,
 where `*` stands for any characters.
@@ -68,7 +68,7 @@ def _covers(rule: Name, name: Name) -> bool:
 
 @dataclass(frozen=True)
 class AccessRules:
-    """The objects that may be read: all, or what `allowed` lists; never what `denied` lists."""
+    """Opens all objects, or what `allowed` lists; never what `denied` lists."""
 
     allowed: Collection[Name] = ()
     denied: Collection[Name] = ()

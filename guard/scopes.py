@@ -10,7 +10,7 @@ from sqltree.parsing import Node
 
 @dataclass(frozen=True)
 class Scope:
-    """The CTEs that are visible at some place of a tree.
+    """Finds the CTEs that are visible at some place of a tree.
 
     Attributes:
         ctes: those of one WITH by name, each with its place.
@@ -56,7 +56,7 @@ class Scope:
 
 
 NOWHERE = Scope()
-"""The scope around a statement."""
+"""Scope around a statement."""
 
 
 def with_queries(clause: Node) -> list[Node]:

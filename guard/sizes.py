@@ -2,13 +2,14 @@
 
 A number is *small* where the statement's text proves it: what is stored in tables may be any. The
 length of a stored text counts as 1, so a bound says by how much the statement itself multiplies
-it. What is *gathered* from many rows is as long as the plan says, which is held against a limit
-before the statement runs; until then it counts as `GATHERED_CHARS`. Anything else is unbounded.
+it. What is *gathered* from many rows is as long as `guard.gathering` has PostgreSQL allow, and
+counts as `GATHERED_CHARS`. Anything else is unbounded.
 Moments are numbers, too: days since 2000.
 """
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,9 +20,9 @@ QUOTES = 8  # characters around a value in JSON, XML or an array
 LONG_CHARS = 1_000
 """Characters or elements up to which a value is short: whatever a built-in does, it ends soon."""
 GATHERED_CHARS = 10_000_000
-"""What a value counts that is gathered from rows of tables."""
+"""Length that a value counts which is gathered from rows of tables."""
 MOST_AMOUNT = 2**15 - 1
-"""The largest amount that PostgreSQL lets pass where it is told to read one as a smallint."""
+"""Largest amount that PostgreSQL lets pass where it is told to read one as a smallint."""
 _INTEGER_CHARS = 20
 MOST_DIGITS = 150_000  # of a numeric
 _MOST_TEXT = (
@@ -34,6 +35,7 @@ _NUMBER = re.compile(r"[-+]?(\d++(?:\.\d*+)?|\.\d++)(?:e([-+]?\d++))?", re.IGNOR
 _NUMBERS = re.compile(
     r"0x[0-9a-f]++|0o[0-7]++|0b[01]++|(?:\d++(?:\.\d++)?|\.\d++)(?:e\+?\d++)?", re.IGNORECASE
 )
+_SPELLS_OTHERS = re.compile(r"[\\&]")  # a text that may be read as another
 _DATE = re.compile(
     r"(\d{4})-?(\d{2})-?(\d{2})(?:[ T]\d{2}(?::?\d{2}){0,2}(?:\.\d+)?)?(?:[-+]\d+|Z)?"
 )
@@ -99,24 +101,24 @@ class Size:
 
     @property
     def magnitude(self) -> float:
-        """The largest absolute value of the number."""
+        """Return the largest absolute value of the number."""
         return max(abs(self.low), abs(self.high))
 
     @property
     def constant(self) -> float | None:
-        """The number itself, where it is known."""
+        """Return the number itself, where it is known."""
         if self.low == self.high:
             return self.low
         return None
 
     @property
     def is_long(self) -> bool:
-        """Whether it is not proven to be short."""
+        """Tell whether it is not proven to be short."""
         return self.length > LONG_CHARS
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the statement computes it, so that its text is not known."""
+        """Tell whether the statement computes it, so that its text is not known."""
         if self.text is not None:
             return False
         return not self.is_stored
@@ -192,9 +194,8 @@ def unnumbered(size: Size) -> Size:
 
 def between(low: float, high: float, like: Size, *, length: float | None = None) -> Size:
     """Return the bound of a number from `low` to `high` that comes from where `like` does."""
-    has_no_end = math.isnan(low) or math.isnan(high)
-    is_endless = has_no_end or low == math.inf or high == -math.inf
-    if is_endless:
+    is_known = low < math.inf and high > -math.inf  # what is no number compares as neither
+    if not is_known:
         low, high = -math.inf, math.inf
     if length is None:
         length = like.length
@@ -214,17 +215,18 @@ def of_text(value: str) -> Size:
     As a number it counts as the one it spells, or as the largest one in it.
     """
     plain = value.strip().replace("_", "")
-    is_number = len(plain) < LONG_CHARS and _NUMBER.fullmatch(plain) is not None
-    if is_number:
+    is_short = len(plain) < LONG_CHARS
+    if is_short and _NUMBER.fullmatch(plain):
         return _of_spelled_number(value, plain)
-    may_spell_others = "\\" in value or "&" in value
-    is_unread = may_spell_others or len(value) > _MOST_TEXT
-    if is_unread:
+    if _SPELLS_OTHERS.search(value):
         return Size(length=len(value), text=value)
-    numbers = [_float(number) for number in _NUMBERS.findall(value)]
-    most = max((*numbers, 1.0))
-    huge = [number for number in numbers if number > _LARGEST_FLOAT]
-    return Size(-most, most, len(value) + MOST_DIGITS * len(huge), text=value)
+    if len(value) > _MOST_TEXT:
+        return Size(length=len(value), text=value)
+    written = _NUMBERS.findall(value)
+    numbers = sorted([1.0, *map(_float, written)])
+    most = numbers[-1]
+    huge = len(numbers) - bisect_right(numbers, _LARGEST_FLOAT)
+    return Size(-most, most, len(value) + MOST_DIGITS * huge, text=value)
 
 
 def _of_spelled_number(value: str, plain: str) -> Size:
@@ -500,4 +502,4 @@ OPERATORS: dict[str, Callable[[Size, Size], Size]] = {
     "|": _united,
     "||": concatenated,
 }
-"""What operators give whose result may be a number or longer than both sides."""
+"""Bounds of operators whose result may be a number or longer than both sides."""

@@ -1,4 +1,4 @@
-"""The walk over one query's tree: proves that it only reads, and notes what it reads.
+"""Walk over one query's tree: prove that it only reads, and note what it reads.
 
 It does not recurse, because trees may be deep. With each node it keeps the scope of the CTEs that
 are visible there.
@@ -65,7 +65,7 @@ class Relation(Qualified):
 
 @dataclass
 class Findings:
-    """The objects and syntax that a query uses, in the order in which the walk meets it."""
+    """Lists the objects and syntax that a query uses, in the order in which the walk meets it."""
 
     relations: list[Relation] = field(default_factory=list)
     cte_names: set[str] = field(default_factory=set)  # in FROM
@@ -88,6 +88,21 @@ class Findings:
     renames_tableoid: bool = False  # something else may be meant by the name
     gathers_rows: bool = False  # by ARRAY(SELECT …) or a recursive query
     has_json_syntax: bool = False  # with paths: JSON_VALUE, JSON_TABLE and their like
+
+    @property
+    def called(self) -> set[str]:
+        """Return the names of the functions, without schemas."""
+        return {call.name for call in self.calls}
+
+    @property
+    def symbols(self) -> set[str]:
+        """Return the symbols of the operators, without schemas."""
+        return last_names(self.operators)
+
+
+def last_names(names: Iterable[Name]) -> set[str]:
+    """Return the last part of each name that has any."""
+    return {name[-1] for name in names if name}
 
 
 def walk(kind: str, node: Node) -> Findings:

@@ -28,6 +28,9 @@ _PLACES = frozenset(
     )
 )
 
+_FIRST_PARAMETER = 100_000_000  # that the text itself will hardly have
+_EMPTY_SELECT = {"limitOption": "LIMIT_OPTION_DEFAULT", "op": "SETOP_NONE"}
+
 
 def text_of(select: Node) -> str:
     """Return the text of a query.
@@ -37,9 +40,7 @@ def text_of(select: Node) -> str:
             or it is too deep.
     """
     try:
-        result = ParseResult()
-        _fill(result.stmts.add().stmt.select_stmt, select)
-        text = str(deparse(result))
+        text = _written(select)
         if _is_same(text, select):
             return text
     except RecursionError as error:
@@ -47,6 +48,23 @@ def text_of(select: Node) -> str:
     except (PgQueryError, InvalidSql, KeyError, TypeError, ValueError) as error:
         raise ValidationFailed(NOT_WRITABLE) from error
     raise ValidationFailed(NOT_WRITABLE)
+
+
+def _written(select: Node) -> str:
+    """Return what libpg_query writes for a query.
+
+    It forgets the parentheses around most of what has subscripts, `(CASE … END)[1]`. So these parts
+    are written by themselves, and stand as parameters meanwhile.
+    """
+    result = ParseResult()
+    subscripted: list[Node] = []
+    _fill(result.stmts.add().stmt.select_stmt, select, subscripted)
+    text = str(deparse(result))
+    for number, part in enumerate(subscripted, _FIRST_PARAMETER):
+        alone = {**_EMPTY_SELECT, "targetList": [{"ResTarget": {"val": part}}]}
+        written = _written(alone).removeprefix("SELECT ")
+        text = text.replace(f"${number}", f"({written})", 1)
+    return text
 
 
 def _is_same(text: str, select: Node) -> bool:
@@ -71,24 +89,32 @@ def is_equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _fill(message: Any, node: Node) -> None:
+def _fill(message: Any, node: Node, subscripted: list[Node]) -> None:
     """Fill the message that libpg_query writes texts of.
 
     Protobuf's own reader of JSON takes ten times longer.
+
+    Args:
+        subscripted: takes what has subscripts; a parameter stands for it in the message.
 
     Raises:
         KeyError, TypeError, ValueError: the node has a field that the message has not.
     """
     fields = _fields(message.DESCRIPTOR)
+    if "A_Indirection" in node:
+        subscripts = node["A_Indirection"]
+        parameter = {"ParamRef": {"number": _FIRST_PARAMETER + len(subscripted)}}
+        subscripted.append(subscripts["arg"])
+        node = {"A_Indirection": {**subscripts, "arg": parameter}}
     for key, value in node.items():
         field = fields[key]
         if isinstance(value, list):
             for each in value:
-                _fill(getattr(message, field.name).add(), each)
+                _fill(getattr(message, field.name).add(), each, subscripted)
         elif isinstance(value, dict):
             child = getattr(message, field.name)
             child.SetInParent()
-            _fill(child, value)
+            _fill(child, value, subscripted)
         else:
             number_or_text = value
             if field.enum_type is not None:

@@ -72,7 +72,8 @@ function tests({ tests: all = [], mutants, totals = [] }) {
     element("li", {}, mark(built === independent ? "pass" : "fail"), element("code", {}, measure), ` ${built ?? "NULL"} = ${independent ?? "NULL"}`),
   );
   const title = element("summary", {}, label("draft_tests", counts));
-  return element("details", { class: "draft-part", open: failed.length > 0 }, title, score, element("ul", { class: "draft-tests" }, ...reconciled, ...rows));
+  const missed = list("draft_survivors", mutants?.survivors, ({ node, detail: text }) => `${node}: ${text}`);
+  return element("details", { class: "draft-part", open: failed.length > 0 }, title, score, missed, element("ul", { class: "draft-tests" }, ...reconciled, ...rows));
 }
 
 function mark(status) {

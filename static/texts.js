@@ -185,6 +185,7 @@ const TEXTS = {
     ({ caught, tried }) => `故意改坏 ${tried} 处，测试发现 ${caught} 处`,
     ({ caught, tried }) => `Of ${tried} deliberate mistakes, the tests noticed ${caught}`,
   ],
+  draft_survivors: ["没有被发现的错误", "Mistakes that went unnoticed"],
   draft_learnt: ["学到了什么", "What was learnt"],
   draft_reference_personal: [
     "已保存为您的参考草稿：同样的请求会照此决定；审核后他人也能用。",

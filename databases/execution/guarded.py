@@ -5,15 +5,21 @@ The guard proves every statement before PostgreSQL sees it, and row rules rewrit
 
 import asyncio
 import logging
+import re
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
-from common.errors import DatabaseUnavailable, ForbiddenObject, InvalidSql, StatementRejected
+from common.errors import (
+    CostExceeded,
+    DatabaseUnavailable,
+    ForbiddenObject,
+    InvalidSql,
+    StatementRejected,
+)
 from common.ports import Database, RowStream
 from common.text import Text
 from common.values import Catalog, PlanEstimate, QueryResult
@@ -25,15 +31,15 @@ from databases.row_context import RowContext
 from databases.row_view import ALL_ROWS, RowView
 from guard import BUILTIN, Guard, Inspection, refusal_texts
 from guard.facts import Key
+from guard.lengths import NO_GROWTH, Growth
 from sqltree.parsing import QUICK_CHARS
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _OUT_OF_RANGE = "22003"
+_OTHER_RANGES = re.compile(r"smallint|integer|bigint|numeric|oid|money|\"")  # than of a float's
 _PATIENCE_S = 0.03  # that the caller who finds a changed catalogue waits for its preparation
-
-_ADMITTED = 64  # statements of which it is known that their plan is within the limits
 
 Prepare = Callable[[Catalog, Catalog], Awaitable[None]]
 """Prepares for questions about a catalogue (first argument) that replaces another (second)."""
@@ -50,16 +56,19 @@ class Proven:
         context: what policies are told.
         tells: whether what PostgreSQL says of it may be shown as it is: estimates, values in
             messages. Not where it reads tables that may hide rows.
-        gathered_chars: see `Inspection`.
-        limits_amounts: whether PostgreSQL was told to refuse large amounts of `repeat` and others.
+        growth: what PostgreSQL was told to prove of what the statement builds.
     """
 
     statement: str
     sent: str
     context: RowContext | None = None
     tells: bool = True
-    gathered_chars: int | None = None
-    limits_amounts: bool = False
+    growth: Growth = NO_GROWTH
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it gathers values of many rows into one."""
+        return self.growth.gathered_copies > 0
 
     @property
     def sql_as_run(self) -> str | None:
@@ -148,7 +157,6 @@ class GuardedDatabase(ExecutingDatabase):
         self._narrow = narrow
         self._hides = hides
         self._hiding: frozenset[str] = frozenset()
-        self._admitted: OrderedDict[Proven, None] = OrderedDict()
         # Long texts are judged one after the other in a thread: the loop goes on, and memory is
         # needed for one only.
         self._judge = ThreadPoolExecutor(1, thread_name_prefix="guard")
@@ -251,12 +259,7 @@ class GuardedDatabase(ExecutingDatabase):
             await self.inspect(sql)
             raise
         found = await self.inspect(sql)
-        proven = Proven(
-            found.statement,
-            found.sent,
-            gathered_chars=found.gathered_chars,
-            limits_amounts=bool(found.amounts),
-        )
+        proven = Proven(found.statement, found.sent, growth=found.growth)
         if view.is_open:
             return proven
         sent = found.sent
@@ -266,7 +269,7 @@ class GuardedDatabase(ExecutingDatabase):
         return replace(proven, sent=sent, context=view.context, tells=tells)
 
     async def _rewritten(self, found: Inspection, view: RowView) -> str:
-        qualify = partial(self._guard.qualify, amounts=found.amounts)
+        qualify = partial(self._guard.qualify, growth=found.growth)
         rewrite = partial(view.rows.rewritten, found.statement, self._whole, qualify)
         if len(found.statement) <= QUICK_CHARS:
             return rewrite()
@@ -281,32 +284,23 @@ class GuardedDatabase(ExecutingDatabase):
 
     async def planned(self, proven: Proven) -> PlanEstimate:
         """Return the planner's estimate; raises `CostExceeded` for a plan beyond the limits."""
-        explain = partial(self._inner.explain, proven.sent, proven.context, proven.gathered_chars)
+        explain = partial(self._inner.explain, proven.sent, proven.context)
         plan = await self._discreet(explain, proven)
         catalog, known = await self.catalog(), await self._learned()
         plan = replace(with_known_scans(plan, catalog, known.facts.parents), is_shown=proven.tells)
         self._limits.admit(plan, catalog)
-        self._admitted[proven] = None
-        while len(self._admitted) > _ADMITTED:
-            self._admitted.popitem(last=False)
         return plan
 
-    async def _admit(self, proven: Proven) -> None:
-        """Plan a statement that gathers rows, unless it was planned lately: it may need more
-        memory than there is.
-        """
-        if proven.gathered_chars is not None and proven not in self._admitted:
-            await self.planned(proven)
-
     async def executed(self, proven: Proven) -> QueryResult:
-        """Return the rows up to the caps; raises what `planned` raises for gathered rows."""
-        await self._admit(proven)
-        return await self._discreet(partial(self._inner.run, proven.sent, proven.context), proven)
+        """Return the rows up to the caps; raises `CostExceeded` for too much that is gathered."""
+        run = partial(self._inner.run, proven.sent, proven.context, gathers=proven.gathers)
+        return await self._discreet(run, proven)
 
     async def streamed(self, proven: Proven, most_rows: int) -> RowStream:
         """Begin the statement, and return its rows page by page."""
-        await self._admit(proven)
-        begin = partial(self._inner.stream, proven.sent, most_rows, proven.context)
+        begin = partial(
+            self._inner.stream, proven.sent, most_rows, proven.context, gathers=proven.gathers
+        )
         rows = await self._discreet(begin, proven)
         return DiscreetRows(rows, lambda: self._discreet(rows.page, proven))
 
@@ -319,10 +313,8 @@ class GuardedDatabase(ExecutingDatabase):
             return await act()
         except (InvalidSql, ForbiddenObject) as error:
             known = await self._learned()
-            told = discreet(error, proven.statement, known.catalog, known.facts)
-            if proven.limits_amounts and _is_smallint_overflow(told):
-                text = refusal_texts.AMOUNT_TOO_LARGE
-                told = InvalidSql(text.en, detail_zh=text.zh, sqlstate=_OUT_OF_RANGE)
+            refusal = discreet(error, proven.statement, known.catalog, known.facts)
+            told = _limit_said(refusal, proven)
             if isinstance(told, InvalidSql):
                 if not proven.tells:
                     told = without_values(told, proven.statement)
@@ -342,11 +334,20 @@ class GuardedDatabase(ExecutingDatabase):
         self._inner.close()
 
 
-def _is_smallint_overflow(error: StatementRejected) -> bool:
-    """Tell whether PostgreSQL refused a number that is no smallint."""
+def _limit_said(error: StatementRejected, proven: Proven) -> StatementRejected:
+    """Return what users are told where PostgreSQL refused an amount, or what is gathered."""
     if not isinstance(error, InvalidSql):
-        return False
-    return error.sqlstate == _OUT_OF_RANGE and "smallint" in error.detail
+        return error
+    if error.sqlstate != _OUT_OF_RANGE:
+        return error
+    is_amount = "smallint" in error.detail
+    if is_amount and proven.growth.amounts:
+        text = refusal_texts.AMOUNT_TOO_LARGE
+        return InvalidSql(text.en, detail_zh=text.zh, sqlstate=_OUT_OF_RANGE)
+    is_other_type = _OTHER_RANGES.search(error.detail) is not None
+    if proven.gathers and not is_other_type:
+        return CostExceeded(refusal_texts.GATHERED_TOO_MUCH)
+    return error
 
 
 class DiscreetRows:

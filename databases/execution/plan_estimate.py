@@ -5,8 +5,6 @@ join of large tables without its condition. Statements that merely take long are
 statement timeout.
 """
 
-import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,30 +14,9 @@ from common.text import Text
 from common.values import Catalog, PlanEstimate
 from guard.facts import Key
 
-_GATHERING = re.compile(
-    r"\b(?:string|array|jsonb?_?(?:object|array)?|xml|range)_?agg\w*+\(", re.IGNORECASE
-)
-_GATHERING_NODES = frozenset(("Aggregate", "WindowAgg"))
-# What PostgreSQL needs for a row, by what gathers it: bytes, and times the row's width. Measured,
-# from the rows to the text of the value.
-_MEMORY: tuple[tuple[re.Pattern[str], int, int], ...] = (
-    (re.compile(r"range_agg\("), 3_600, 2),
-    (re.compile(r"array_agg\((?:ROW\(|[^()]{0,200}\.\*)"), 1_200, 8),
-    (re.compile(r"\bjsonb_(?:object_)?agg(?:_\w++)?\("), 64, 26),
-    (re.compile(r"string_agg\("), 8, 3),
-)
-_OTHER_MEMORY = (64, 3)
-_COLUMNS = 4  # that may be gathered at once, each by itself, until the rows count again
-_MOST_GROUPS = 1_000  # that an estimate is believed: groups may be of very different sizes
 
-
-def plan_estimate(top: Mapping[str, Any], gathered_chars: int | None = None) -> PlanEstimate:
-    """Return the estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON).
-
-    Args:
-        gathered_chars: that the statement adds to each row whose values it gathers into one; None
-            if it gathers none. If it does, the plan must be a VERBOSE one.
-    """
+def plan_estimate(top: Mapping[str, Any]) -> PlanEstimate:
+    """Return the estimate in `top`, the outermost node of EXPLAIN (FORMAT JSON)."""
     costs: dict[str, float] = {}
     for node in _nodes(top):
         name = node.get("Relation Name")
@@ -49,55 +26,7 @@ def plan_estimate(top: Mapping[str, Any], gathered_chars: int | None = None) -> 
         total_cost=float(top["Total Cost"]),
         rows=int(top["Plan Rows"]),
         scans=tuple(sorted(costs, key=lambda name: -costs[name])),
-        gathered_bytes=0.0 if gathered_chars is None else _gathered_bytes(top, gathered_chars),
     )
-
-
-def _gathered_bytes(top: Mapping[str, Any], added_chars: int) -> float:
-    """Return how long the longest value gets that a node of the plan gathers from the rows below
-    it.
-
-    What is gathered in groups and then gathered again counts as a whole.
-    """
-    if "Node Type" not in top:  # the plan was too long to be sent
-        return math.inf
-    longest = 0.0
-    pending = [(top, False)]
-    while pending:
-        node, is_within = pending.pop()
-        found = _gathered_by(node, added_chars, is_whole=is_within)
-        longest = max(longest, found)
-        pending.extend((inner, is_within or found > 0) for inner in node.get("Plans", ()))
-    return longest
-
-
-def _gathered_by(node: Mapping[str, Any], added_chars: int, *, is_whole: bool) -> float:
-    """Return the bytes of one value that the node gathers; 0 for nodes that gather nothing."""
-    of_array = 0.0
-    if node.get("Parent Relationship") in ("InitPlan", "SubPlan"):  # it may be that of an array
-        of_array = _memory("", node, added_chars)
-    shown = " ".join(node.get("Output", ()))
-    gathers = node.get("Node Type") in _GATHERING_NODES and _GATHERING.search(shown)
-    below = node.get("Plans", ())
-    if not gathers or not below:
-        return of_array
-    outer = [inner for inner in below if inner.get("Parent Relationship") == "Outer"]
-    gathered = _memory(shown, (outer or below)[0], added_chars)
-    if node["Node Type"] == "Aggregate" and not is_whole:
-        gathered /= min(max(float(node["Plan Rows"]), 1.0), _MOST_GROUPS)
-    return max(of_array, gathered)
-
-
-def _memory(shown: str, rows: Mapping[str, Any], added_chars: int) -> float:
-    """Estimate the bytes that a node takes to gather `rows`; `shown` is what it puts out."""
-    width = float(rows["Plan Width"]) + added_chars
-    count = max(len(_GATHERING.findall(shown)), 1)
-    widths = max(1.0, count / _COLUMNS)
-    kinds = [(fixed, factor) for kind, fixed, factor in _MEMORY if kind.search(shown)]
-    if not kinds:
-        kinds = [_OTHER_MEMORY]
-    of_row = max(count * fixed + factor * widths * width for fixed, factor in kinds)
-    return float(rows["Plan Rows"]) * of_row
 
 
 def _nodes(top: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -132,13 +61,6 @@ _UNTOLD = Text(
 )
 
 
-_GATHERED = Text(
-    "由多行聚合成的单个值（如 string_agg、array_agg、json_agg）预计过大，会占用过多内存",
-    "a value that it gathers from many rows (string_agg, array_agg, json_agg …) is estimated to be"
-    " too large for memory",
-)
-
-
 @dataclass(frozen=True)
 class CostLimits:
     """The highest estimates that a plan may have; 0 means no limit.
@@ -146,12 +68,10 @@ class CostLimits:
     Attributes:
         cost: in the planner's cost units.
         rows: rows of the result.
-        gathered_bytes: of memory for one value that is gathered from rows.
     """
 
     cost: int = 0
     rows: int = 0
-    gathered_bytes: int = 192 * 1024 * 1024
 
     def admit(self, plan: PlanEstimate, catalog: Catalog) -> None:
         """Return when `plan` is within the limits.
@@ -160,10 +80,7 @@ class CostLimits:
             CostExceeded: it is not; the sentence names what to narrow.
         """
         is_costly, is_long = 0 < self.cost < plan.total_cost, 0 < self.rows < plan.rows
-        is_large = 0 < self.gathered_bytes < plan.gathered_bytes
-        if is_large:
-            excess = _GATHERED
-        elif not plan.is_shown and (is_costly or is_long):
+        if not plan.is_shown and (is_costly or is_long):
             excess = _UNTOLD
         elif is_costly:
             excess = Text(

@@ -63,7 +63,8 @@ _RESET_S = 2.0  # to bring a connection back to rest; after that it is closed
 _STREAMS = 2  # results that are read page by page at once
 _LOOK_S = 2.0  # to open the connection over which backends without a client are watched
 _EXPLAIN = "EXPLAIN (FORMAT JSON) "
-_EXPLAIN_OUTPUT = "EXPLAIN (FORMAT JSON, VERBOSE) "  # also says what each node computes
+# Groups are gathered one after the other instead of all at once.
+_SORTED_GROUPS = "SET LOCAL enable_hashagg = off; "
 # An error message quotes what it is about: `repeat('9', 100000000)::int` makes one of 100 MB. So
 # the user's text runs in blocks in the server that shorten long messages before they are sent;
 # others pass unchanged, with their positions.
@@ -179,27 +180,30 @@ class PostgresDatabase:
             self._view_sources = (known, read)
         return self._view_sources[1]
 
-    async def explain(
-        self, sql: str, context: RowContext | None = None, gathered_chars: int | None = None
-    ) -> PlanEstimate:
+    async def explain(self, sql: str, context: RowContext | None = None) -> PlanEstimate:
         """Return the planner's estimate for `sql`, which is not run.
 
         Args:
             context: what policies are told; None: that nobody asks, if they are told anything.
-            gathered_chars: see `Inspection`.
         """
         begin = self._begun(context)
-        command = _EXPLAIN if gathered_chars is None else _EXPLAIN_OUTPUT
-        offset = len(begin) + len(command)
+        offset = len(begin) + len(_EXPLAIN)
         with fitting(context, sql):
             plan = await self._with_connection(
-                lambda connection: _explain(connection, begin, command + sql), sql, offset
+                lambda connection: _explain(connection, begin, _EXPLAIN + sql), sql, offset
             )
-        return plan_estimate(plan, gathered_chars)
+        return plan_estimate(plan)
 
-    async def run(self, sql: str, context: RowContext | None = None) -> QueryResult:
-        """Return the rows of `sql` up to the caps; `context` as for `explain`."""
-        begin = self._begun(context)
+    async def run(
+        self, sql: str, context: RowContext | None = None, *, gathers: bool = False
+    ) -> QueryResult:
+        """Return the rows of `sql` up to the caps.
+
+        Args:
+            context: as for `explain`.
+            gathers: whether it gathers values of many rows into one.
+        """
+        begin = self._begun(context, gathers=gathers)
         offset = len(begin) + len(SELECT_ROW)
         try:
             with fitting(context, sql):
@@ -214,9 +218,12 @@ class PostgresDatabase:
             lambda connection: self._fetch_cut(connection, begin, sql), sql
         )
 
-    def _begun(self, context: RowContext | None) -> str:
+    def _begun(self, context: RowContext | None, *, gathers: bool = False) -> str:
         """Return how a transaction begins."""
-        return self._begin if context is None else context.begin
+        begin = self._begin if context is None else context.begin
+        if gathers:
+            return begin + _SORTED_GROUPS
+        return begin
 
     async def _fetch(self, connection: Connection, begin: str, sql: str) -> QueryResult:
         caps = self._caps
@@ -291,16 +298,21 @@ class PostgresDatabase:
             await self._give_back(connection, self._pool)
 
     async def stream(
-        self, sql: str, most_rows: int, context: RowContext | None = None
+        self,
+        sql: str,
+        most_rows: int,
+        context: RowContext | None = None,
+        *,
+        gathers: bool = False,
     ) -> RowStream:
-        """Return the rows of `sql`, page by page, over a connection that only streams use;
-        `context` as for `explain`.
+        """Return the rows of `sql`, page by page, over a connection that only streams use; the
+        others as for `run`.
         """
         rows = CursorRows(
             await self._streaming.acquire(),
             self._types,
             partial(self._give_back, pool=self._streaming),
-            begin=self._begun(context),
+            begin=self._begun(context, gathers=gathers),
             sql=sql,
             most_rows=most_rows,
             most_row_bytes=self._caps.bytes,

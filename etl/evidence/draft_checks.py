@@ -127,10 +127,17 @@ def _of_target(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator
             yield _of_column("not_null", target, name, names)
     if "etl_key" in own:
         yield _of_column("unique", target, "etl_key", names)
+    yield from _of_rates(draft, bound, names)
+
+
+def _of_rates(draft: Draft, bound: BoundIntent, names: UniqueNames) -> Iterator[DraftTest]:
+    """Yield warnings of converted amounts that no rate was found for."""
     converted = [step.name for step in bound.steps if isinstance(step, RateStep)]
     for model in draft.models:
+        if model.node.layer == "ODS":
+            continue
         for one in model.node.columns:
-            if one.name in converted and model.node.layer != "ODS":
+            if one.name in converted:
                 yield _of_column("not_null", model, one.name, names, is_warning=True)
 
 

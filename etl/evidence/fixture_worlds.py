@@ -16,6 +16,8 @@ from typing import Any
 from uuid import UUID
 
 from common.values import Column, Table
+from etl.evidence.computed_bounds import ComputedBound, computed_bounds, values_at
+from etl.evidence.fulfilling_values import A_KEY, FulfillingValues, Values
 from etl.evidence.telling_values import (
     CURRENCIES,
     RATE_DAYS,
@@ -47,10 +49,25 @@ _MOST_OF_GROUP = 8
 _SMALL = 13  # amounts of worlds with small ones are less
 _UNKNOWN = 97  # the key that no row has
 _NULL_AMOUNTS = 0.15
+_ODD_SHARE = 0.2
 _APART = 20  # between keys of different tables, so that none is taken for another
 _FEW = 3
 _BASE_ROWS = (2, 16)
 _OTHER_ROWS = (2, 10)
+_TIMES_MORE = 2  # rows of worlds that are made when others have not told all
+_FIRST_LARGE = 5
+_ODD_AMOUNTS = (Decimal(0), Decimal("-1.25"))
+_RATES = (
+    (RATE_DAYS[0], Decimal("6.5")),
+    (RATE_DAYS[0], Decimal("7.25")),
+    (RATE_DAYS[1], Decimal("4.5")),
+    (RATE_DAYS[1], Decimal("3.5")),
+    (RATE_DAYS[2], Decimal(2)),
+    (RATE_DAYS[2], Decimal("1.5")),
+    (RATE_DAYS[2] + timedelta(days=1), None),
+)
+_AMOUNTS = (1, 2, 5, 8, 64, 1000, Decimal("0.5"), *_ODD_AMOUNTS)
+_UNFULFILLED = (0, 0, 0, 1, 1, 2)  # columns of a mixed row that may break conditions
 
 
 @dataclass(frozen=True)
@@ -103,10 +120,61 @@ class WorldMaker:
 
     def mixed(self, number: int) -> World:
         """Return a world in which several things differ at once; another one for each number."""
-        filling = _Filling(self, _chance(number), is_mixed=True, is_small=number % 2 == 1)
+        is_small = number % 2 == 1
+        size = _TIMES_MORE if number >= _FIRST_LARGE else 1
+        filling = _Filling(self, _chance(number), is_mixed=True, is_small=is_small, size=size)
         return World(f"mixed_{number}", filling.tables())
 
     # what worlds are made of
+
+    @cached_property
+    def _fulfilling(self) -> FulfillingValues:
+        candidates: dict[Place, list[Any]] = {}
+        for table in self.order:
+            for column in self.columns(table):
+                candidates[table.key, column.name] = self._candidates(table, column)
+        return FulfillingValues(self._intent, candidates, self._few_rows)
+
+    def _few_rows(self, values: Values) -> dict[str, list[Row]]:
+        filling = _Filling(self, _chance(0), is_mixed=False, is_small=True, given=values)
+        return World("few", filling.few()).by_source(self._intent)
+
+    def _candidates(self, table: Table, column: Column) -> list[Any]:
+        if self.is_key(table, column.name):
+            is_reference = column.name not in self.single_keys(table)
+            is_nullable = is_reference and _may_be_null(table, column)
+            return [A_KEY, None] if is_nullable else []
+        telling = self.telling(table, column)
+        values = list(telling.values)
+        if telling.is_amount or telling.kind in NUMBERS:
+            amounts = [_as_number(one, column) for one in _AMOUNTS]
+            values += [one for one in amounts if abs(one) <= largest_number(column.type)]
+        return sorted(dict.fromkeys(values), key=lambda value: value is None)
+
+    def fulfilling(self, table: Table, column: str) -> list[Any]:
+        """Return values with which rows come through all conditions, the plain one first."""
+        return self._fulfilling.values.get((table.key, column), [])
+
+    @property
+    def choices(self) -> list[Values]:
+        """Return values of all columns with which rows come through all conditions."""
+        return self._fulfilling.choices
+
+    @property
+    def time_zone(self) -> str:
+        """Return the zone in which periods are cut."""
+        return self._intent.time_zone
+
+    def computed_bounds(self, table: Table) -> Iterator[ComputedBound]:
+        """Yield the bounds of conditions on what is computed from rows of the table."""
+        for bound in computed_bounds(self._intent):
+            if self._key_of(bound.source) == table.key:
+                yield bound
+
+    def is_key(self, table: Table, column: str) -> bool:
+        """Tell whether the column's values are numbers of rows."""
+        own_keys = {*table.primary_key, *self.single_keys(table), *self.dedup_keys(table)}
+        return column in own_keys or self.domain(table, column) is not None
 
     @cached_property
     def order(self) -> list[Table]:
@@ -162,17 +230,38 @@ class WorldMaker:
         """Return columns that are unique by themselves."""
         return {key[0] for key in self.declared_keys(table) if len(key) == 1}
 
-    def required_children(self) -> Iterator[tuple[tuple[Table, str], tuple[Table, str]]]:
-        """Yield the joins that leave rows out which nothing refers to."""
+    def children(self) -> Iterator[tuple[tuple[Table, str], tuple[Table, str]]]:
+        """Yield the joins of rows with those that refer to them."""
         for step in self._joins:
-            is_required = step.how in ("inner", "semi") and step.is_multiple
-            if not is_required or len(step.on) != 1:
+            has_children = step.how != "anti" and step.is_multiple
+            if not has_children or len(step.on) != 1:
                 continue
             ((left, right),) = step.on
-            if left.source:
+            child = self._intent.source(right.source).table
+            if left.source and (child.key, right.name) not in self._excluded:
                 parent = self._intent.source(left.source).table
-                child = self._intent.source(right.source).table
                 yield (parent, left.name), (child, right.name)
+
+    @cached_property
+    def _excluded(self) -> set[Place]:
+        """Return the columns by which anti joins leave rows out."""
+        places = set()
+        for step in self._joins:
+            if step.how == "anti":
+                places |= {(self._key_of(right.source), right.name) for _, right in step.on}
+        return places
+
+    def equal_columns(self, table: Table) -> Iterator[tuple[str, str]]:
+        """Yield pairs of the table's columns that have to be equal; the second one is no key."""
+        keys = self.single_keys(table)
+        for one, other in self._telling.equal:
+            if {self._key_of(one.source), self._key_of(other.source)} != {table.key}:
+                continue
+            fixed, free = one.name, other.name
+            if free in keys:
+                fixed, free = free, fixed
+            if free not in keys:
+                yield fixed, free
 
     def meets_nothing(self, table: Table, column: str) -> bool:
         """Tell whether rows stay only when nothing has the column's value: an anti join's."""
@@ -223,21 +312,41 @@ class _Filling:
     """The rows of one world."""
 
     def __init__(
-        self, maker: WorldMaker, chance: random.Random, *, is_mixed: bool, is_small: bool
+        self,
+        maker: WorldMaker,
+        chance: random.Random,
+        *,
+        is_mixed: bool,
+        is_small: bool,
+        size: int = 1,
+        given: Values | None = None,
     ) -> None:
         self._maker = maker
         self._chance = chance
+        self._size = size
+        self._given = given
         self._is_mixed = is_mixed
         self._is_small = is_small
         self._filled: dict[TableKey, list[Row]] = {}
         self._amounts = 0
+        self._rates = 0
+
+    def few(self) -> dict[TableKey, list[Row]]:
+        """Return one row of each table, and all rates."""
+        rows = {}
+        for table in self._maker.order:
+            is_rates = self._maker.rates(table) is not None
+            rows[table.key] = (
+                list(self._rate_rows(table)) if is_rates else [self._plain_row(table, 1)]
+            )
+        return rows
 
     def tables(self) -> dict[TableKey, list[Row]]:
         for table in reversed(self._maker.order):  # so that rows can refer to those of others
             self._fill(table)
         for table in reversed(self._maker.order):
             self._filled[table.key] = self._with_references(table)
-        for (parent, key), (child, name) in self._maker.required_children():
+        for (parent, key), (child, name) in self._maker.children():
             self._add_children(parent, key, child, name)
         result = {}
         for table in self._maker.order:
@@ -258,26 +367,43 @@ class _Filling:
     def _count(self, table: Table) -> int:
         is_base = table.key == self._maker.order[0].key
         least, most = _BASE_ROWS if is_base else _OTHER_ROWS
-        return self._chance.randint(least, self._chance.randint(least, most))
+        most *= self._size
+        return self._chance.randint(least * self._size, self._chance.randint(most // 2, most))
 
     def _rate_rows(self, table: Table) -> Iterator[Row]:
-        """Yield rates of each currency: two for one day, and later ones without a value."""
+        """Yield rates of each currency, those of later days lower, and rows that are no rates."""
         step = self._maker.rates(table)
         assert step is not None
-        days = [one for one in RATE_DAYS for _ in range(2)]
-        for currency in CURRENCIES:
-            for place, day in enumerate([*days, RATE_DAYS[-1] + timedelta(days=1)]):
-                row = self._plain_row(table, self._amounts)
-                row[step.rate_currency] = currency
-                row[step.rate_day] = self._maker.held(table, step.rate_day, day)
-                if place == len(days) and _column(table, step.rate).nullable:
-                    row[step.rate] = None
-                yield row
+        for place, currency in enumerate(CURRENCIES):
+            for day, rate in _RATES:
+                value = None if rate is None else rate + place
+                yield self._rate_row(table, step, currency, day, value)
+                if day == RATE_DAYS[-1] and not table.primary_key:
+                    yield self._rate_row(table, step, currency, day, value)
+        if _may_be_null(table, _column(table, step.rate_currency)):
+            yield self._rate_row(table, step, None, RATE_DAYS[0], Decimal(1))
+        if _may_be_null(table, _column(table, step.rate_day)):
+            yield self._rate_row(table, step, CURRENCIES[0], None, Decimal(9))
+
+    def _rate_row(
+        self, table: Table, step: RateStep, currency: str | None, day: date | None, rate: Any
+    ) -> Row:
+        self._rates += 1
+        row = self._plain_row(table, self._rates)
+        held = None if day is None else self._maker.held(table, step.rate_day, day)
+        row |= {step.rate_currency: currency, step.rate_day: held}
+        column = _column(table, step.rate)
+        if rate is not None:
+            row[step.rate] = _as_number(rate, column)
+        elif column.nullable:
+            row[step.rate] = None
+        return row
 
     # rows that differ in one column
 
     def _variant_rows(self, table: Table) -> list[Row]:
-        rows = [self._plain_row(table, place) for place in range(_FEW)]
+        rows = [self._plain_row(table, place) for place in range(_FEW + 1)]
+        rows += list(self._rows_at_bounds(table, len(rows)))
         for column in self._maker.columns(table):
             for value in self._variants(table, column):
                 if len(rows) >= _MOST_ROWS:
@@ -285,18 +411,44 @@ class _Filling:
                 rows.append(self._plain_row(table, len(rows)) | {column.name: value})
         return rows
 
+    def _rows_at_bounds(self, table: Table, place: int) -> Iterator[Row]:
+        """Yield rows in which what steps compute lies at the bounds of conditions."""
+        for bound in self._maker.computed_bounds(table):
+            for column in self._maker.columns(table):
+                is_free = not self._maker.is_key(table, column.name)
+                if column.name not in bound.columns or not is_free:
+                    continue
+                plain = self._plain_row(table, place)
+                for value in values_at(bound, plain, column.name, self._maker.time_zone):
+                    if kind_of_type(column.type) == "numeric":
+                        yield self._renumbered_key(table, {**plain, column.name: value}, place)
+                        place += 1
+
     def _variants(self, table: Table, column: Column) -> list[Any]:
         if column.name in self._maker.single_keys(table):
             return []
         telling = self._maker.telling(table, column)
         if self._maker.domain(table, column.name) is not None:
             return self._key_variants(table, column)
+        values = telling.known()
+        if telling.kind in NUMBERS:
+            values += [_as_number(one, column) for one in _ODD_AMOUNTS]
         if telling.is_amount:
-            bounds = [value for value in telling.values if value is not None]
-            again = self._plain_amount(column, 0)
-            return [*bounds, again, *([None] if _may_be_null(table, column) else [])]
-        values = [value for value in telling.values[1:] if value is not None]
-        return [*values, *([None] if _may_be_null(table, column) else [])]
+            values.append(self._plain_amount(table, column, 0))
+        else:
+            plain = self._fulfilling(table, column)[:1]
+            values = [one for one in values if one not in plain]
+        if _may_be_null(table, column):
+            values.append(None)
+        return values
+
+    def _fulfilling(self, table: Table, column: Column) -> list[Any]:
+        if self._maker.is_key(table, column.name):
+            return []
+        place = (table.key, column.name)
+        if self._given is not None:
+            return [self._given[place]] if place in self._given else []
+        return self._maker.fulfilling(table, column.name)
 
     def _key_variants(self, table: Table, column: Column) -> list[Any]:
         """Return a key that no other row has, NULL, and 0 where it divides."""
@@ -317,34 +469,46 @@ class _Filling:
         return _key(column, place + apart)
 
     def _plain_row(self, table: Table, place: int) -> Row:
-        return {
+        row = {
             column.name: self._plain_value(table, column, place)
             for column in self._maker.columns(table)
         }
+        for one, other in self._maker.equal_columns(table):
+            row[other] = row[one]
+        return row
 
     def _plain_value(self, table: Table, column: Column, place: int) -> Any:
-        is_own_key = column.name in {*table.primary_key, *self._maker.single_keys(table)}
-        domain = self._maker.domain(table, column.name)
-        if column.name in self._maker.dedup_keys(table) and domain is None:
-            return self._key(table, column, place)
-        if domain is not None:
-            is_single = column.name in {
-                *self._maker.single_keys(table),
-                *self._maker.dedup_keys(table),
-            }
-            if self._maker.meets_nothing(table, column.name):
-                return self._key(table, column, _UNKNOWN)
-            return self._key(table, column, place if is_single else place % 2)
-        if is_own_key:
-            return self._key(table, column, place)
+        given = self._given or {}
+        if given.get((table.key, column.name), A_KEY) is None:
+            return None
+        if self._maker.is_key(table, column.name):
+            return self._plain_key(table, column, place)
         telling = self._maker.telling(table, column)
         if telling.is_amount:
             self._amounts += 1
-            return self._plain_amount(column, self._amounts)
-        return telling.values[0] if telling.values else self._key(table, column, 0)
+            return self._plain_amount(table, column, self._amounts)
+        fulfilling = self._fulfilling(table, column)
+        return fulfilling[0] if fulfilling else self._key(table, column, 0)
 
-    def _plain_amount(self, column: Column, number: int) -> Any:
-        """Return an amount that no others add up to: powers of two as long as they fit."""
+    def _plain_key(self, table: Table, column: Column, place: int) -> Any:
+        """Return the key of a row, or of one of the first two rows that it may refer to."""
+        if self._maker.domain(table, column.name) is None:
+            return self._key(table, column, place)
+        if self._maker.meets_nothing(table, column.name):
+            return self._key(table, column, _UNKNOWN)
+        differing = {*self._maker.single_keys(table), *self._maker.dedup_keys(table)}
+        is_single = column.name in differing
+        return self._key(table, column, place if is_single else place % 2)
+
+    def _plain_amount(self, table: Table, column: Column, number: int) -> Any:
+        """Return an amount that no others add up to: powers of two as long as they fit.
+
+        Where conditions don't let all amounts through, it is one that they do.
+        """
+        fulfilling = self._fulfilling(table, column)
+        is_free = len(fulfilling) >= len(_AMOUNTS)
+        if fulfilling and not is_free:
+            return fulfilling[number % len(fulfilling)]
         if self._is_small:
             size = number % _SMALL
         else:
@@ -359,35 +523,33 @@ class _Filling:
     # rows that differ in several columns
 
     def _mixed_row(self, table: Table, place: int) -> Row:
+        """Return a row that comes through, but for a few columns of some rows."""
         row = self._plain_row(table, place)
-        differing = self._chance.choice((0, 1, 1, 2, 3))
         columns = self._maker.columns(table)
+        chosen = self._chance.choice(self._maker.choices)
+        for column in columns:
+            self._vary(table, column, row, chosen)
+        differing = self._chance.choice(_UNFULFILLED)
         for column in self._chance.sample(columns, min(differing, len(columns))):
             variants = self._variants(table, column)
             if variants:
                 row[column.name] = self._chance.choice(variants)
-        for column in columns:
-            self._vary(table, column, row)
         return row
 
-    def _vary(self, table: Table, column: Column, row: Row) -> None:
-        """Let plain values that fulfil the conditions differ, and keys refer to any row."""
+    def _vary(self, table: Table, column: Column, row: Row, chosen: Values) -> None:
+        """Let plain values differ as far as rows come through, and keys refer to any row."""
         if column.name in self._maker.single_keys(table):
             return
-        value = row[column.name]
-        telling = self._maker.telling(table, column)
+        place = (table.key, column.name)
         if self._maker.domain(table, column.name) is not None:
-            if value in (self._key(table, column, 0), self._key(table, column, 1)):
-                row[column.name] = self._any_key(table, column)
+            is_null = chosen.get(place, A_KEY) is None
+            row[column.name] = None if is_null else self._any_key(table, column)
         elif column.name in self._maker.dedup_keys(table):
             row[column.name] = self._key(table, column, self._chance.randrange(_FEW + 1))
-        elif telling.is_amount:
-            if value is not None:
-                row[column.name] = self._mixed_amount(column)
-        elif telling.units:
-            row[column.name] = self._chance.choice(telling.values)
-        elif value in telling.values[: telling.plain]:
-            row[column.name] = self._chance.choice(telling.values[: telling.plain])
+        elif self._maker.telling(table, column).is_amount:
+            row[column.name] = self._mixed_amount(table, column)
+        elif place in chosen:
+            row[column.name] = chosen[place]
 
     def _any_key(self, table: Table, column: Column) -> Any:
         """Return the key of a row of another table, as far as it has rows already."""
@@ -400,9 +562,12 @@ class _Filling:
             return self._chance.choice(known)
         return self._key(table, column, self._chance.randrange(_FEW * 2))
 
-    def _mixed_amount(self, column: Column) -> Any:
+    def _mixed_amount(self, table: Table, column: Column) -> Any:
         if column.nullable and self._chance.random() < _NULL_AMOUNTS:
             return None
+        odd = [_as_number(one, column) for one in _ODD_AMOUNTS]
+        if self._chance.random() < _ODD_SHARE:
+            return self._chance.choice(odd)
         bounds = self._maker.having()
         if bounds and self._chance.random() < 0.5:
             bound = self._chance.choice(bounds)
@@ -410,7 +575,7 @@ class _Filling:
                 near = Decimal(bound) + self._chance.choice((-1, 0, 0, 1))
                 if abs(near) <= largest_number(column.type):
                     return _as_number(near, column)
-        return self._plain_amount(column, self._chance.randrange(1, 20))
+        return self._plain_amount(table, column, self._chance.randrange(1, 20))
 
     # duplicates
 
@@ -422,28 +587,39 @@ class _Filling:
             return []
         again = []
         for row in rows[:_FEW]:
-            for column in self._maker.columns(table):
-                if column.name in keys or column.name in table.primary_key:
-                    continue
-                for value in self._maker.telling(table, column).values[:3]:
-                    again.append(dict(row) | {column.name: value})
-            again.append(dict(row))
+            again += list(self._versions(table, row, keys))
         for key in keys:
             if _may_be_null(table, _column(table, key)):
-                again += [dict(rows[0]) | {key: None} for _ in range(2)]
+                unknown = dict(rows[0]) | {key: None}
+                again += [dict(unknown), dict(unknown)]
         added = again[-_MOST_ROWS:]
         return [self._renumbered(table, row, len(rows) + n) for n, row in enumerate(added)]
 
-    def _renumbered(self, table: Table, row: Row, place: int) -> Row:
+    def _versions(self, table: Table, row: Row, keys: Sequence[str]) -> Iterator[Row]:
+        """Yield rows of the same key that differ from this one in one column, and its copy."""
+        fixed = {*keys, *table.primary_key}
+        for column in self._maker.columns(table):
+            if column.name in fixed:
+                continue
+            for value in self._maker.telling(table, column).values[:3]:
+                yield dict(row) | {column.name: value}
+        yield dict(row)
+
+    def _renumbered_key(self, table: Table, row: Row, place: int) -> Row:
         """Give a further row a primary key of its own."""
         for name in table.primary_key:
             column = _column(table, name)
             if self._maker.domain(table, name) is None or name in self._maker.single_keys(table):
                 row[name] = self._key(table, column, place)
+        return row
+
+    def _renumbered(self, table: Table, row: Row, place: int) -> Row:
+        """Give a further row a primary key, and amounts, of its own."""
+        row = self._renumbered_key(table, row, place)
         for column in self._maker.columns(table):
             if self._maker.telling(table, column).is_amount and row[column.name] is not None:
                 self._amounts += 1
-                row[column.name] = self._plain_amount(column, self._amounts)
+                row[column.name] = self._plain_amount(table, column, self._amounts)
         return row
 
     # rows that refer to rows
@@ -466,7 +642,7 @@ class _Filling:
         return [*rows, *added]
 
     def _add_children(self, parent: Table, key: str, child: Table, name: str) -> None:
-        """Give most rows a child, where rows without one would all be left out."""
+        """Give most rows a child."""
         rows = self._filled[child.key]
         met = {row[name] for row in rows}
         for place, one in enumerate(self._filled[parent.key]):
@@ -568,7 +744,7 @@ def _key(column: Column, place: int) -> Any:
     if kind in NUMBERS:
         return Decimal(place + 1) if kind == "numeric" else place + 1
     if kind == "text":
-        return column.allowed[place % len(column.allowed)] if column.allowed else f"k{place}"
+        return column.allowed[place % len(column.allowed)] if column.allowed else f"K{place}"
     if kind == "boolean":
         return place % 2 == 0
     if kind in DAYS:

@@ -11,7 +11,7 @@ from etl.evidence.stage import BuildStage
 from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.meaning.calendar_periods import period_of
 from etl.planning.draft_model import DraftModel
-from etl.rendering.select_rendering import render_condition, render_select
+from etl.rendering.select_rendering import Naming, render_condition, render_select
 from postgres.identifiers import quoted
 
 
@@ -21,15 +21,24 @@ def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
     Args:
         there: the relation that holds the target as it is.
     """
+    query = render_select(model.select, _naming(model, stage, there), jinja=False)
+    condition = _condition(model, stage, there)
+    return query if condition is None else f"{query}\nWHERE {condition}"
 
+
+def _condition(model: DraftModel, stage: BuildStage, there: str) -> str | None:
+    """Return which rows are computed again; None for all."""
+    if model.increment is None:
+        return None
+    return render_condition(model.increment, _naming(model, stage, there), jinja=False)
+
+
+def _naming(model: DraftModel, stage: BuildStage, there: str) -> Naming:
     def naming(table: exp.Table) -> str:
         is_own = not table.db and table.name == model.name
         return there if is_own else stage.relation(table)
 
-    query = render_select(model.select, naming, jinja=False)
-    if model.increment is None:
-        return query
-    return f"{query}\nWHERE {render_condition(model.increment, naming, jinja=False)}"
+    return naming
 
 
 def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
@@ -39,6 +48,9 @@ def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
     if model.merge_key is not None:
         key = quoted(model.merge_key)
         kept = f"{kept} WHERE {key} NOT IN (SELECT {key} FROM etl_again)"
+        condition = _condition(model, stage, there)
+        if condition is not None:
+            kept = f"{kept} AND ({condition}) IS NOT TRUE"
     again = increment_query(model, stage, there)
     return (
         f"WITH etl_again AS MATERIALIZED ({again}) {kept} UNION ALL SELECT {listed} FROM etl_again"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from etl.evidence.equivalent_mutants import RANKS, InputFacts, makes_no_difference, reading_of
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.sql_trees import column, identifier
@@ -38,36 +39,7 @@ def mutants_of(draft: Draft) -> Iterator[Mutant]:
     """Yield the mutants of all models that do more than read a source."""
     for model in draft.models:
         if model.node.layer != "ODS":
-            yield from _mutants(model, _types(draft, model), _reading(draft, model))
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """What is known of what a model reads.
-
-    Attributes:
-        keys: columns that tell the rows of an input apart, each with the input's name.
-        never_null: columns that always have a value.
-    """
-
-    keys: frozenset[frozenset[tuple[str, str]]]
-    never_null: frozenset[tuple[str, str]]
-
-
-def _reading(draft: Draft, model: DraftModel) -> _Reading:
-    base = draft.models[0].node.grain
-    keys = set()
-    never_null = set()
-    for other in draft.models:
-        if other.name not in model.node.inputs:
-            continue
-        grain = other.node.grain
-        keys.add(frozenset((other.name, name) for name in grain))
-        of_one_source = len(other.node.inputs) == 1 and other.node.layer in ("ODS", "DWD")
-        always = grain if of_one_source else grain[: len(base)]
-        if of_one_source or always == base:
-            never_null |= {(other.name, name) for name in always}
-    return _Reading(frozenset(keys), frozenset(never_null))
+            yield from _mutants(model, _types(draft, model), reading_of(draft, model))
 
 
 def _types(draft: Draft, model: DraftModel) -> Types:
@@ -79,14 +51,14 @@ def _types(draft: Draft, model: DraftModel) -> Types:
     return types
 
 
-def _mutants(model: DraftModel, types: Types, reading: _Reading) -> Iterator[Mutant]:
+def _mutants(model: DraftModel, types: Types, reading: InputFacts) -> Iterator[Mutant]:
     original = exp.Subquery(this=model.select.copy())
     for place, node in enumerate(original.walk()):
         for operator, changes in _OPERATORS.items():
             for detail, changed in changes(node, types):
                 tree = original.copy()
                 replaced = _nth(tree, place)
-                is_equivalent = _makes_no_difference(operator, replaced, changed, reading)
+                is_equivalent = makes_no_difference(operator, replaced, changed, reading)
                 replaced.replace(changed)
                 yield Mutant(model.name, operator, detail, tree.this, is_equivalent)
 
@@ -96,10 +68,6 @@ def _nth(tree: exp.Expr, place: int) -> exp.Expr:
         if number == place:
             return node
     raise IndexError(place)
-
-
-def _is_nothing(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Null)
 
 
 # ------------------------------------------------------------------------------
@@ -384,12 +352,9 @@ def _partitions(node: exp.Expr, _: Types) -> Iterator[Change]:
         yield f"not for each {_short(key)}", changed
 
 
-_RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
-
-
 def _windows(node: exp.Expr, _: Types) -> Iterator[Change]:
-    if isinstance(node, _RANKS):
-        for other in _RANKS:
+    if isinstance(node, RANKS):
+        for other in RANKS:
             if type(node) is not other:
                 yield f"{other.key} for {node.key}", other()
     if isinstance(node, exp.Lag | exp.Lead):
@@ -460,104 +425,4 @@ _OPERATORS: dict[str, Callable[[exp.Expr, Types], Iterator[Change]]] = {
     "order": _orders,
     "partition": _partitions,
     "window": _windows,
-}
-
-
-# ------------------------------------------------------------------------------
-# changes that no rows can show
-
-
-def _makes_no_difference(
-    operator: str, node: exp.Expr, changed: exp.Expr, reading: _Reading
-) -> bool:
-    rule = _NO_DIFFERENCE.get(operator)
-    return rule is not None and rule(node, changed, reading)
-
-
-def _distinct_makes_none(node: exp.Expr, _: exp.Expr, __: _Reading) -> bool:
-    """Rows that only name groups count nothing, however often they are there."""
-    if not isinstance(node, exp.Select):
-        return False
-    around = node.find_ancestor(exp.Select)
-    selects = [node] if isinstance(node.parent, exp.Union) else []
-    if isinstance(node.parent, exp.Subquery) and isinstance(around, exp.Select):
-        selects.append(around)
-    return any(_is_nothing(output.unalias()) for one in selects for output in one.expressions)
-
-
-def _condition_makes_none(node: exp.Expr, changed: exp.Expr, reading: _Reading) -> bool:
-    """What is never NULL needs no test; and a value of columns is NULL where they are."""
-    tested = node.this if isinstance(node, exp.Not) else None
-    is_presence = isinstance(tested, exp.Is) and isinstance(tested.this, exp.Column)
-    if tested is None or not is_presence or not isinstance(changed, exp.Boolean):
-        return False
-    is_known = (tested.this.table, tested.this.name) in reading.never_null
-    return is_known or _guards_columns(node)
-
-
-def _guards_columns(node: exp.Expr) -> bool:
-    branch = node.parent
-    if not isinstance(branch, exp.If) or branch.this is not node:
-        return False
-    value = branch.args["true"]
-    return bool(value.find(exp.Column)) and not value.find(exp.Coalesce, exp.Case)
-
-
-def _value_makes_none(node: exp.Expr, _: exp.Expr, __: _Reading) -> bool:
-    test = node.parent
-    return isinstance(test, exp.Is) and test.parent is not None and _guards_columns(test.parent)
-
-
-def _bound_makes_none(node: exp.Expr, changed: exp.Expr, reading: _Reading) -> bool:
-    """NULL keys don't meet where one side has none."""
-    if not isinstance(changed, exp.NullSafeEQ):
-        return False
-    sides = [(side.table, side.name) for side in (node.this, node.expression)]
-    return any(side in reading.never_null for side in sides)
-
-
-def _repeat_makes_none(node: exp.Expr, _: exp.Expr, __: _Reading) -> bool:
-    around = node.find_ancestor(exp.Select)
-    if around is None:
-        return False
-    limit = around.args.get("limit")
-    return around.args.get("distinct") is not None or limit is not None
-
-
-def _window_makes_none(node: exp.Expr, _: exp.Expr, reading: _Reading) -> bool:
-    """Ranks differ from numbers only where there are ties."""
-    window = node.parent
-    if not isinstance(node, _RANKS) or not isinstance(window, exp.Window):
-        return False
-    telling = list(window.args.get("partition_by") or ())
-    if window.args.get("order") is not None:
-        telling.append(window.args["order"])
-    columns = {column.name for one in telling for column in one.find_all(exp.Column)}
-    keys = [{name for _, name in key} for key in reading.keys]
-    return any(key and key <= columns for key in keys)
-
-
-def _join_key_makes_none(node: exp.Expr, _: exp.Expr, reading: _Reading) -> bool:
-    """A row that is looked up by its key and not used may be any row."""
-    join = node.find_ancestor(exp.Join)
-    if join is None or join.side != "LEFT" or not isinstance(node, exp.Column):
-        return False
-    select = join.find_ancestor(exp.Select)
-    if select is None:
-        return False
-    right = join.this.alias_or_name
-    used = [one for one in select.find_all(exp.Column) if one.table == right]
-    own = {(one.table, one.name) for one in join.find_all(exp.Column) if one.table == right}
-    is_unused = len(used) == len(own)
-    return node.table != right and is_unused and any(key and key <= own for key in reading.keys)
-
-
-_NO_DIFFERENCE: dict[str, Callable[[exp.Expr, exp.Expr, _Reading], bool]] = {
-    "distinct": _distinct_makes_none,
-    "condition": _condition_makes_none,
-    "value": _value_makes_none,
-    "bound": _bound_makes_none,
-    "repeat": _repeat_makes_none,
-    "window": _window_makes_none,
-    "join_key": _join_key_makes_none,
 }

@@ -60,7 +60,7 @@ class ProofOptions:
 
 @dataclass(frozen=True)
 class DraftProof:
-    """What was found.
+    """The findings of a proof.
 
     Attributes:
         tests: those that go into the artefact.

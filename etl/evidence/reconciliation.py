@@ -209,6 +209,9 @@ def _by(select: exp.Select, key: exp.Expr) -> exp.Select:
     return select.group_by(key.copy(), copy=False)
 
 
+_SIDES = ("etl_built", "etl_independent")
+
+
 def _differing(
     built: exp.Select, independent: exp.Select, names: Sequence[str], added: str
 ) -> exp.Select:
@@ -221,25 +224,28 @@ def _differing(
     ):
         inner = exp.Subquery(this=select, alias=_alias("etl_side"))
         values = {side: column(figure, "etl_side"), other: exp.Null()}
-        outputs: list[tuple[str, exp.Expr]] = []
-        outputs += [(key, column(key, "etl_side")) for key in keys]
-        for name in ("etl_built", "etl_independent"):
-            outputs.append((name, cast(values[name], "text") if added != "sum" else values[name]))
+        if added != "sum":
+            values = {name: cast(value, "text") for name, value in values.items()}
+        outputs: list[tuple[str, exp.Expr]] = [(key, column(key, "etl_side")) for key in keys]
+        outputs += [(name, values[name]) for name in _SIDES]
         sides.append(selection(outputs, inner))
     both = exp.Subquery(
         this=exp.union(sides[0], sides[1], distinct=False), alias=_alias("etl_both")
     )
-    gather = "sum" if added == "sum" else "max"
-    figures = [call(gather, column(name, "etl_both")) for name in ("etl_built", "etl_independent")]
-    if added == "sum":
-        zero = exp.Literal.number(0)
-        figures = [exp.Coalesce(this=one, expressions=[zero.copy()]) for one in figures]
+    figures = [_gathered(column(name, "etl_both"), added) for name in _SIDES]
     shown: list[tuple[str, exp.Expr]] = [(key, column(key, "etl_both")) for key in keys]
     shown += [("etl_built", figures[0]), ("etl_independent", figures[1])]
     select = selection(shown, both)
     for key in keys:
         select.group_by(column(key, "etl_both"), copy=False)
     return select.having(exp.NullSafeNEQ(this=figures[0].copy(), expression=figures[1].copy()))
+
+
+def _gathered(value: exp.Expr, added: str) -> exp.Expr:
+    """Return the one figure of a side; of sums that a side has not, 0."""
+    if added != "sum":
+        return call("max", value)
+    return exp.Coalesce(this=call("sum", value), expressions=[exp.Literal.number(0)])
 
 
 class _Combinations:

@@ -51,7 +51,7 @@ _MOST_PERIODS = 14
 
 @dataclass
 class TellingColumn:
-    """What is known of a column's use.
+    """The use of a column.
 
     Attributes:
         values: that make a difference; those that fulfil the conditions on the column alone come
@@ -68,6 +68,10 @@ class TellingColumn:
     is_divisor: bool = False
     units: set[PeriodUnit] = field(default_factory=set)
     tests: list[BoundCondition] = field(default_factory=list)
+
+    def known(self) -> list[Any]:
+        """Return the values but for NULL."""
+        return [value for value in self.values if value is not None]
 
     def add(self, values: Iterable[Any]) -> None:
         """Add values that its type can hold, each once."""
@@ -95,6 +99,7 @@ class TellingValues:
         self._zone = intent.time_zone
         self.columns: dict[Place, TellingColumn] = {}
         self.having: dict[str, list[Any]] = defaultdict(list)
+        self.equal: list[tuple[BoundColumn, BoundColumn]] = []
         self._anchors = 0
         self._sorts = _sorts(intent)
         for source in intent.sources:
@@ -152,6 +157,8 @@ class TellingValues:
         for value in _listed(test):
             if isinstance(value, BoundColumn):
                 self._pair(column, value)
+                if must_hold and value.source:
+                    self.equal.append((test.column, value))
             else:
                 self._bound(column, value, test.operator)
 
@@ -232,6 +239,7 @@ class TellingValues:
             column.add(self._moments(column))
         if column.is_divisor:
             column.add([_as_kind(0, column.kind, self._zone)])
+        column.add(_texts_of_all(column.tests))
         column.add(column.column.allowed)
         if len(column.values) < 3 and not column.is_amount:
             column.add(self._usual(column))
@@ -277,7 +285,15 @@ class TellingValues:
             yield moment - timedelta(days=1)
 
     def _usual(self, column: TellingColumn) -> list[Any]:
-        return usual_values(column.kind, self._zone)
+        """Return usual values; texts in the case of those that are there already.
+
+        Servers sort letters of different case differently.
+        """
+        usual = usual_values(column.kind, self._zone)
+        has_small_letters = any(str(one)[:1].islower() for one in column.values)
+        if column.kind == "text" and has_small_letters:
+            return [text.lower() for text in usual]
+        return usual
 
 
 def _sorts(intent: BoundIntent) -> bool:
@@ -294,10 +310,10 @@ def usual_values(kind: ValueKind, zone: str) -> list[Any]:
     if kind in DAYS:
         return [_as_kind(_ANCHOR + timedelta(days=day), kind, zone) for day in (0, 1, 40)]
     usual: dict[ValueKind, list[Any]] = {
-        "integer": [1, 2, 3],
-        "numeric": [Decimal(1), Decimal(2), Decimal("2.5")],
-        "float": [1.0, 2.0, 2.5],
-        "text": ["a", "b", "c"],
+        "integer": [1, 2, -3, 0],
+        "numeric": [Decimal(1), Decimal(2), Decimal("-2.5"), Decimal(0)],
+        "float": [1.0, 2.0, -2.5, 0.0],
+        "text": ["A", "B", "C"],
         "boolean": [True, False],
     }
     return usual.get(kind, [])
@@ -331,11 +347,15 @@ def _as_kind(value: Any, kind: ValueKind, zone: str) -> Any:
     """Return the value as a column of that kind holds it; None where it can't."""
     if kind in DAYS:
         return as_day(value, kind, zone)
-    if isinstance(value, bool) or kind == "boolean":
-        return value if isinstance(value, bool) and kind == "boolean" else None
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
     if kind == "text":
         return value if isinstance(value, str) else None
-    if isinstance(value, str | date) or value is None:
+    return _as_number(value, kind)
+
+
+def _as_number(value: Any, kind: ValueKind) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     if kind == "numeric":
         return Decimal(str(value))
@@ -400,6 +420,17 @@ def _texts(text: str, operator: str) -> list[str]:
     if operator in ("contains", "prefix", "suffix"):
         return [text, f"x{text}x", f"{text}x", f"x{text}", text[:-1], "a"]
     return [text, f"{text}x", "a"]
+
+
+def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
+    """Return the text that begins, goes on and ends as several conditions want it."""
+    parts = {
+        operator: [str(test.value) for test in tests if test.operator == operator]
+        for operator in ("prefix", "contains", "suffix")
+    }
+    if sum(map(bool, parts.values())) < 2:
+        return []
+    return ["".join(text for texts in parts.values() for text in texts)]
 
 
 def _compared(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:

@@ -1,8 +1,8 @@
 """Unit tests of a draft, and how many broken models they notice.
 
-Worlds of made-up rows are built once; the target's rows must be the interpreter's. What other
-models have in a world where that holds is what their own tests expect. A broken model is caught
-when its rows differ in one of the worlds; only worlds that caught something are kept.
+Worlds of made-up rows are built once; the rows of each model must be the interpreter's. A broken
+model is caught when its rows differ in one of the worlds. The first worlds are kept, and those
+that caught something.
 """
 
 import asyncio
@@ -17,23 +17,26 @@ from common.text import Text
 from etl.evidence.fixture_worlds import World, WorldMaker
 from etl.evidence.increments import before_late_rows, built_again, increment_query
 from etl.evidence.mutants import Mutant
+from etl.evidence.source_rows import few_rows
 from etl.evidence.stage import BuildStage, difference, differing_rows, unqualified, world_stage
 from etl.meaning.bound import BoundIntent
 from etl.meaning.evaluation import NotComputable
-from etl.meaning.interpreter import evaluate
+from etl.meaning.interpreter import Meaning, evaluate
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.rendering.select_rendering import render_select
 from etl.scratch.scratch_build import ScratchBuild
-from etl.scratch.scratch_loading import known_types
+from etl.scratch.scratch_loading import known_types, typed_values
 from postgres.identifiers import quoted
 
 TableKey = tuple[str, str]
 # Models may join many tables, all of which have few rows here.
 _PLAN_AS_WRITTEN = "SET join_collapse_limit = 1; SET from_collapse_limit = 1; SET jit = off"
 _SEARCH_S = 3.0  # seconds after which no further worlds are looked for
+_KEPT = 3  # of the worlds that every draft is built in, whatever they catch
 _MIXED = 2  # worlds that every draft is built in
-_MOST_MIXED = 12  # worlds that are built while there are mutants that none has shown
+_MOST_IN_VAIN = 5  # worlds that show nothing new, after which no further ones are looked for
+_MOST_MIXED = 20  # worlds that are built while there are mutants that none has shown
 
 
 @dataclass
@@ -59,7 +62,7 @@ class _Trial:
 
 @dataclass
 class MutationScore:
-    """What became of the mutants; those that PostgreSQL refuses are not counted."""
+    """The fate of the mutants; those that PostgreSQL refuses are not counted."""
 
     caught: int = 0
     equivalent: int = 0
@@ -85,10 +88,12 @@ class UnitProof:
         """
         written = {column.type for source in self._bound.sources for column in source.table.columns}
         self._types = await known_types(self._build, written)
-        mixed = (self._maker.mixed(number) for number in range(1, _MIXED + 1))
-        worlds = [*self._maker.variants(), *self._maker.bounds(), *mixed]
-        for world in worlds:
+        for world in await asyncio.to_thread(self._first_worlds):
             await self._enter(world)
+
+    def _first_worlds(self) -> list[World]:
+        mixed = (self._maker.mixed(number) for number in range(1, _MIXED + 1))
+        return [*self._maker.variants(), *mixed, *self._maker.bounds()]
 
     async def _enter(self, world: World) -> _BuiltWorld | None:
         """Build a world; None for one that no rows are meant of."""
@@ -100,13 +105,7 @@ class UnitProof:
         sources = tuple(self._sources(world))
         stage = await world_stage(self._build, self._draft, sources)
         target = self._draft.target
-        types = {one.name: one.type for one in target.node.columns}
-        expected = TypedRows(
-            "",
-            target.name,
-            tuple((name, types[name]) for name in meaning.columns),
-            tuple(meaning.rows),
-        )
+        expected = _typed(target, meaning)
         actual = f"SELECT * FROM {stage.model(target.name)}"
         failures = await differing_rows(self._build, actual, expected)
         built = _BuiltWorld(world, stage, sources, expected, failures)
@@ -134,16 +133,27 @@ class UnitProof:
         for world in self._sound():
             left = await self._try(left, world, score)
         left = await self._without_equivalent(left, score)
-        started = time.monotonic()
-        for number in range(_MIXED, _MOST_MIXED):
-            if not left or time.monotonic() - started > _SEARCH_S:
-                break
-            built = await self._enter(self._maker.mixed(number + 1))
-            if built is not None and not built.failures:
-                left = await self._try(left, built, score)
+        left = await self._search(left, score)
         score.survivors = [trial.mutant for trial in left]
         await self._build.search(self._build.schema)
         return score
+
+    async def _search(self, left: list[_Trial], score: MutationScore) -> list[_Trial]:
+        """Try mutants in further worlds until these show nothing more; return what is left."""
+        started = time.monotonic()
+        in_vain = 0
+        for number in range(_MIXED, _MOST_MIXED):
+            is_late = time.monotonic() - started > _SEARCH_S
+            if not left or is_late or in_vain == _MOST_IN_VAIN:
+                break
+            world = await asyncio.to_thread(self._maker.mixed, number + 1)
+            built = await self._enter(world)
+            if built is None or built.failures:
+                continue
+            before = len(left)
+            left = await self._try(left, built, score)
+            in_vain = in_vain + 1 if len(left) == before else 0
+        return left
 
     async def _without_equivalent(
         self, trials: Iterable[_Trial], score: MutationScore
@@ -236,33 +246,83 @@ class UnitProof:
 
     async def tests(self) -> list[tuple[DraftTest, int]]:
         """Return the unit tests that are kept, each with the number of rows that differ."""
-        kept = [world for world in self._worlds if world.has_caught or world.failures]
-        if not kept:
-            kept = self._worlds[:1]
+        always, further = self._worlds[:_KEPT], self._worlds[_KEPT:]
+        kept = always + [world for world in further if world.has_caught or world.failures]
         found = []
         for number, world in enumerate(kept, 1):
             for model in self._draft.models:
                 test = await self._test(world, model, number)
                 if test is not None:
-                    is_target = model.name == self._draft.plan.target
-                    found.append((test, world.failures if is_target else 0))
+                    found.append(test)
         return found
 
-    async def _test(self, world: _BuiltWorld, model: DraftModel, number: int) -> DraftTest | None:
+    async def _test(
+        self, world: _BuiltWorld, model: DraftModel, number: int
+    ) -> tuple[DraftTest, int] | None:
+        """Return the test of a model in a world, and the number of rows that differ."""
         is_target = model.name == self._draft.plan.target
-        if not is_target and (world.failures or model.node.layer == "ODS"):
+        if not is_target and world.failures:
             return None
-        expected = world.expected
-        if not world.failures:
-            # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
-            names = [name for name, _ in expected.columns] if is_target else None
-            expected = await self._rows_of(world, model, names)
+        if model.node.layer == "ODS" and number > 1:
+            return None  # its rows are those of the source in each world
+        expected, failures = await self._expected(world, model)
+        test_id = f"unit_{model.name}_{number}"
+        if model.node.layer == "ODS" and not failures:
+            case = await self._source_case(world, model)
+            if case is not None:
+                return DraftTest(test_id, "unit", model.name, _TITLE, case=case), 0
         inputs = [await self._input(world, name) for name in model.node.inputs]
         needed = self._tables_behind(model)
         sources = [rows for rows in world.sources if (rows.schema, rows.name) in needed]
         case = UnitCase(tuple(sources), tuple(inputs), expected)
-        test_id = f"unit_{model.name}_{number}"
-        return DraftTest(test_id, "unit", model.name, _TITLE, case=case)
+        return DraftTest(test_id, "unit", model.name, _TITLE, case=case), failures
+
+    async def _source_case(self, world: _BuiltWorld, model: DraftModel) -> UnitCase | None:
+        """Return a few rows of a source and what its model makes of them; None without meaning."""
+        (name,) = model.node.inputs
+        found = [rows for rows in world.sources if f"{rows.schema}.{rows.name}" == name]
+        if model.meaning is None or not found:
+            return None
+        given = few_rows(found[0])
+        names = [column for column, _ in given.columns]
+        rows = [dict(zip(names, row, strict=True)) for row in given.rows]
+        try:
+            meaning = evaluate(model.meaning, {model.meaning.base.name: rows})
+        except NotComputable:
+            return None
+        expected = _typed(model, meaning)
+        written = await self._rows_in(
+            f"({typed_values(expected)}) AS meant", model, meaning.columns
+        )
+        return UnitCase((given,), (given,), written)
+
+    async def _expected(self, world: _BuiltWorld, model: DraftModel) -> tuple[TypedRows, int]:
+        """Return the rows that are meant, and how many of those that are built differ."""
+        expected, failures = world.expected, world.failures
+        if model.name != self._draft.plan.target:
+            meant = await self._meant(world, model)
+            if meant is None:
+                return await self._rows_of(world, model), 0
+            expected = meant
+            failures = await differing_rows(
+                self._build, f"SELECT * FROM {world.stage.model(model.name)}", meant
+            )
+        if failures:
+            return expected, failures
+        # The same rows, with numbers written as PostgreSQL writes them, which dbt compares.
+        names = [name for name, _ in expected.columns]
+        return await self._rows_of(world, model, names), 0
+
+    async def _meant(self, world: _BuiltWorld, model: DraftModel) -> TypedRows | None:
+        """Return the interpreter's rows of a model before the target; None without any."""
+        if model.meaning is None or not model.meaning.target.columns:
+            return None
+        tables = world.world.by_source(model.meaning)
+        try:
+            meaning = await asyncio.to_thread(evaluate, model.meaning, tables)
+        except NotComputable:
+            return None
+        return _typed(model, meaning)
 
     async def _input(self, world: _BuiltWorld, name: str) -> TypedRows:
         for rows in world.sources:
@@ -296,6 +356,12 @@ class UnitProof:
                 if other.name == name:
                     tables |= self._tables_behind(other)
         return tables
+
+
+def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
+    types = {one.name: one.type for one in model.node.columns}
+    columns = tuple((name, types[name]) for name in meaning.columns)
+    return TypedRows("", model.name, columns, tuple(meaning.rows))
 
 
 def columns_read(draft: Draft, bound: BoundIntent) -> Mapping[TableKey, list[str]]:

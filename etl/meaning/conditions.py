@@ -48,17 +48,20 @@ def expression_lookup(values: Values) -> Lookup:
     return lambda column: values(BoundColumn(column.table, column.name))
 
 
+_ALONE: Mapping[str, Callable[[Any], bool]] = {
+    "is_null": lambda value: value is None,
+    "not_null": lambda value: value is not None,
+    "is_true": lambda value: value is True,
+    "is_false": lambda value: value is False,
+}
+"""Operators that compare a value with nothing."""
+
+
 def _condition_holds(condition: BoundCondition, values: Values, time_zone: str) -> bool:
     value = values(condition.column)
     operator = condition.operator
-    if operator == "is_null":
-        return value is None
-    if operator == "not_null":
-        return value is not None
-    if operator == "is_true":
-        return value is True
-    if operator == "is_false":
-        return value is False
+    if operator in _ALONE:
+        return _ALONE[operator](value)
     if operator in ("!=", "not_in"):
         return value is None or not _is_among(value, _listed(condition), time_zone)
     if value is None:

@@ -334,15 +334,15 @@ def common_type(types: Sequence[str]) -> str:
     kinds = {kind_of_type(type_) for type_ in known}
     if kinds <= NUMBERS:
         return _common_number(known, kinds)
-    if len(kinds) == 1 and len(set(known)) == 1:
+    if len(set(known)) == 1:
         return known[0]
     if kinds == {"text"}:
         return "text"
     if kinds <= DAYS:
         return "timestamp with time zone" if "timestamptz" in kinds else _MOMENT
-    if "text" in kinds and (kinds - {"text"}) <= DAYS:
-        # A text beside a day is a literal that stands for one.
-        return common_type([type_ for type_ in known if kind_of_type(type_) != "text"])
+    others = [type_ for type_ in known if kind_of_type(type_) != "text"]
+    if "text" in kinds and kinds - {"text"} <= DAYS:
+        return common_type(others)  # a text beside a day is a literal that stands for one
     listed = ", ".join(dict.fromkeys(known))
     raise _refused(f"类型不一致：{listed}", f"mixes values of different types: {listed}")
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from etl.meaning.bound import BoundIntent
 from etl.schemas.plan import ArchitecturePlan, EtlNode
 
 
@@ -21,6 +22,9 @@ class DraftModel:
         increment: over the columns of the model, which rows are computed again when the relation
             is there already; it reads the relation as a table of the model's own name.
         merge_key: the column by which rows that are computed again replace those that are there.
+        meaning: an intent whose rows are those of the model, apart from columns that only tell
+            rows apart; None for SQL that a user wrote, and for the target, whose rows the whole
+            intent means.
     """
 
     node: EtlNode
@@ -28,6 +32,7 @@ class DraftModel:
     relation: str
     increment: exp.Expr | None = None
     merge_key: str | None = None
+    meaning: BoundIntent | None = None
 
     @property
     def name(self) -> str:

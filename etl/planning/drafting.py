@@ -9,6 +9,7 @@ from etl.meaning.bound import (
     AggregateStep,
     BoundColumn,
     BoundIntent,
+    BoundOutput,
     BoundSource,
     DedupStep,
     ExpressionStep,
@@ -53,6 +54,8 @@ class _Drafting:
         self._names = UniqueNames([bound.target.model])
         self._models: list[DraftModel] = []
         self._operations: list[int] = []  # of the model that is being written
+        self._steps: list[Step] = []  # that have worked on the rows of that model
+        self._alone: BoundSource | None = None  # the source that it cleans, before any joins
         self._rows: dict[str, InputRows] = {}  # of each source, as later models read it
 
     def draft(self) -> Draft:
@@ -111,7 +114,9 @@ class _Drafting:
             columns=columns,
         )
         select = selection(outputs, table(source.table.name, source.table.schema))
-        self._models.append(DraftModel(node, select, node.name))
+        meant = [(output, one) for one, (output, _) in known.items()]
+        meaning = self._meaning(meant, [], [source])
+        self._models.append(DraftModel(node, select, node.name, meaning=meaning))
         return InputRows(node.name, known)
 
     def _is_cleaned_apart(self, name: str) -> bool:
@@ -128,6 +133,8 @@ class _Drafting:
         return steps
 
     def _cleaned_model(self, name: str) -> InputRows:
+        self._steps = []
+        self._alone = self._bound.source(name)
         rows = self._cleaned(name)
         outputs = [(column.name, column) for column in rows.columns]
         grain = self._grain_of([name], outputs)
@@ -147,6 +154,8 @@ class _Drafting:
 
     def _combined(self, joined: JoinedSources) -> RowQuery:
         """Return the joined rows of some sources, with all steps that work on these."""
+        self._steps = []
+        self._alone = None
         base = self._bound.base.name
         is_alone = len(self._needed) == 1
         if is_alone:
@@ -177,6 +186,12 @@ class _Drafting:
             group_parts.append(GroupPart(part.measures, part.joined, further.input_rows()))
         GroupQuery(step, rows, group_parts, self._bound.time_zone).apply()
         self._operations.append(step.order)
+        self._steps = [one for one in self._bound.steps if _stage(one) == "rows"]
+        self._steps.append(step)
+        return self._windowed(step, rows)
+
+    def _windowed(self, step: AggregateStep, rows: RowQuery) -> RowQuery:
+        """Return the groups after the steps on them; windows are worked out over a model."""
         before, windowed = self._result_steps()
         for one in before:
             self._apply(one, rows)
@@ -249,6 +264,7 @@ class _Drafting:
 
     def _apply(self, step: Step, rows: RowQuery) -> None:
         self._operations.append(step.order)
+        self._steps.append(step)
         if isinstance(step, JoinSourceStep):
             self._join(step, rows)
         elif isinstance(step, FilterStep):
@@ -359,6 +375,7 @@ class _Drafting:
             target.relation if is_target else name,
             self._target.increment(known) if is_target else None,
             self._target.merge_key if is_target else None,
+            None if is_target else self._meaning_so_far(outputs),
         )
         self._models.append(model)
         columns = {
@@ -366,22 +383,57 @@ class _Drafting:
         }
         return InputRows(name, columns)
 
+    def _meaning_so_far(self, outputs: Outputs) -> BoundIntent:
+        """Return the intent whose rows are being written."""
+        if self._alone is not None:
+            return self._meaning(outputs, self._table_steps(self._alone.name), [self._alone])
+        applied = {id(step) for step in self._steps}
+        steps = []
+        for step in self._bound.steps:
+            if _stage(step) == "table" or id(step) in applied:
+                steps.append(step)
+        return self._meaning(outputs, steps, self._bound.sources)
+
+    def _meaning(
+        self, outputs: Outputs, steps: Sequence[Step], sources: Sequence[BoundSource]
+    ) -> BoundIntent:
+        """Return an intent of these steps, with these columns as its result."""
+        named = [(name, one) for name, one in outputs if one.name != ROW]
+        is_grouped = any(isinstance(step, AggregateStep) for step in steps)
+        selected = [] if is_grouped else [BoundOutput(name, one) for name, one in named]
+        target = replace(self._bound.target, columns=tuple(name for name, _ in named))
+        return replace(
+            self._bound,
+            sources=tuple(sources),
+            steps=tuple(steps),
+            target=target,
+            outputs=tuple(selected),
+        )
+
     def _node_column(
         self, name: str, bound: BoundColumn, type_: str, grain: Sequence[str]
     ) -> NodeColumn:
-        aggregate = self._bound.aggregate
-        periods = [key.name for key in aggregate.keys if key.unit] if aggregate else []
-        measures = [measure.name for measure in aggregate.measures] if aggregate else []
         role: ColumnRole = "attribute"
+        if name in grain:
+            role = "key"
+        if not bound.source:
+            role = self._made_roles().get(name, role)
         if name.startswith("etl_"):
             role = "meta"
-        elif not bound.source and name in periods:
-            role = "period"
-        elif name in grain:
-            role = "key"
-        elif not bound.source and name in measures:
-            role = "measure"
         return NodeColumn(name=name, type=type_, role=role, description=self._comment(bound))
+
+    def _made_roles(self) -> dict[str, ColumnRole]:
+        """Return the roles of the columns that the aggregate makes."""
+        aggregate = self._bound.aggregate
+        roles: dict[str, ColumnRole] = {}
+        if aggregate is None:
+            return roles
+        for measure in aggregate.measures:
+            roles[measure.name] = "measure"
+        for key in aggregate.keys:
+            if key.unit:
+                roles[key.name] = "period"
+        return roles
 
     def _comment(self, bound: BoundColumn) -> str | None:
         if not bound.source or bound.name == ROW:

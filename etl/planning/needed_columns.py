@@ -2,22 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
+from common.values import Table
 from etl.meaning.bound import (
     AggregateStep,
     BoundColumn,
     BoundIntent,
     DedupStep,
-    ExpressionStep,
     FilterStep,
     JoinSourceStep,
-    MapStep,
     RateStep,
     Step,
 )
-from etl.meaning.row_expressions import columns_of
 from etl.planning.group_query import columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
-from etl.planning.typed_values import bound_column, columns_of_test
+from etl.planning.measure_parts import columns_read
+from etl.planning.typed_values import columns_of_test
 
 
 def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[str]]:
@@ -32,15 +31,16 @@ def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[
     for column in columns:
         if column.source:
             needed[column.source].add(column.name)
-    ordered = {}
-    for name, wanted in needed.items():
-        table = bound.source(name).table
-        wanted.update(declared_identity(table))
-        own = [column.name for column in table.columns if column.name in wanted]
-        if not own:
-            own = [column.name for column in table.columns[:1]]
-        ordered[name] = [*own, ROW] if ROW in wanted else own
-    return ordered
+    return {name: _ordered(bound.source(name).table, wanted) for name, wanted in needed.items()}
+
+
+def _ordered(table: Table, wanted: set[str]) -> list[str]:
+    """Return what is wanted of a table and its key, else its first column."""
+    names = {*wanted, *declared_identity(table)}
+    own = [column.name for column in table.columns if column.name in names]
+    if not own:
+        own = [column.name for column in table.columns[:1]]
+    return [*own, ROW] if ROW in wanted else own
 
 
 def _sources_read(bound: BoundIntent) -> Iterator[str]:
@@ -53,21 +53,25 @@ def _sources_read(bound: BoundIntent) -> Iterator[str]:
 
 
 def _columns_of(step: Step, joined: JoinedSources) -> Iterable[BoundColumn]:
-    if isinstance(step, JoinSourceStep):
-        return [column for pair in step.on for column in pair]
-    if isinstance(step, FilterStep):
-        return [column for test in step.tests for column in columns_of_test(test)]
-    if isinstance(step, ExpressionStep):
-        return [bound_column(node) for node in columns_of(step.expression)]
-    if isinstance(step, MapStep):
-        return [step.column]
+    if isinstance(step, AggregateStep):
+        return columns_of_aggregate(step, joined)
+    if isinstance(step, JoinSourceStep | FilterStep | DedupStep):
+        return _columns_compared(step)
     if isinstance(step, RateStep):
         rates = (step.rate, step.rate_currency, step.rate_day)
         of_rates = [BoundColumn(step.rates, name) for name in rates]
-        return [step.amount, step.currency, step.day, *of_rates]
-    if isinstance(step, AggregateStep):
-        return columns_of_aggregate(step, joined)
-    if isinstance(step, DedupStep):
-        names = [*step.keys, *(name for name, _ in step.sorting)]
-        return [BoundColumn(step.source, name) for name in names]
-    return []
+        return [*columns_read(step), *of_rates]
+    return columns_read(step)
+
+
+def _columns_compared(step: JoinSourceStep | FilterStep | DedupStep) -> Iterator[BoundColumn]:
+    if isinstance(step, JoinSourceStep):
+        for pair in step.on:
+            yield from pair
+    elif isinstance(step, FilterStep):
+        for test in step.tests:
+            yield from columns_of_test(test)
+    else:
+        sorting = [name for name, _ in step.sorting]
+        for name in (*step.keys, *sorting):
+            yield BoundColumn(step.source, name)

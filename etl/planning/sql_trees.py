@@ -66,6 +66,16 @@ def variable(day: RelativeDay) -> exp.Expr:
     return exp.Anonymous(this=VARIABLE, expressions=[name, default])
 
 
+def variables_of(query: exp.Query) -> dict[str, str]:
+    """Return the variables that a query reads, with their defaults."""
+    found: dict[str, str] = {}
+    for called in query.find_all(exp.Anonymous):
+        if called.name == VARIABLE:
+            name, default = called.expressions
+            found[name.name] = default.name
+    return found
+
+
 def cast(value: exp.Expr, kind: str) -> exp.Cast:
     """Return the value as one of PostgreSQL's type `kind`."""
     return exp.Cast(this=value, to=exp.DataType.build(kind, dialect="postgres"))

@@ -103,20 +103,20 @@ class TargetColumns:
     def _find_period(self) -> tuple[str, PeriodUnit | None] | None:
         """Return the column of the target that says a row's period, and its unit if it is cut."""
         watermark = self._target.watermark
+        wanted = None if watermark is None else watermark.column
         aggregate = self._bound.aggregate
         if aggregate is None:
             for output in self._bound.outputs:
-                if watermark is not None and output.column == watermark.column:
+                if output.column == wanted:
                     return output.name, None
             return None
         periods = [key for key in aggregate.keys if key.unit]
         for key in periods:
-            if watermark is not None and watermark.column in (
-                key.column,
-                BoundColumn("", key.name),
-            ):
+            if wanted in (key.column, BoundColumn("", key.name)):
                 return key.name, key.unit
-        return (periods[0].name, periods[0].unit) if periods else None
+        if not periods:
+            return None
+        return periods[0].name, periods[0].unit
 
 
 def _digest(values: Sequence[TypedValue]) -> exp.Expr:
@@ -129,6 +129,8 @@ def _digest(values: Sequence[TypedValue]) -> exp.Expr:
             this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=text
         )
         texts.append(exp.Coalesce(this=marked, expressions=[exp.Literal.string("-")]))
+    if not texts:
+        texts.append(exp.Literal.string(""))  # of the one row of a total
     joined: exp.Expr = texts[0]
     for part in texts[1:]:
         separated = exp.DPipe(this=joined, expression=exp.Literal.string(_SEPARATOR))

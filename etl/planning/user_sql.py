@@ -30,7 +30,7 @@ def with_user_sql(draft: Draft, changed: Mapping[str, str]) -> Draft:
         if place < 0:
             raise KeyError(name)
         model = models[place]
-        models[place] = replace(model, select=_select(sql, model))
+        models[place] = replace(model, select=_select(sql, model), meaning=None)
     return replace(draft, models=tuple(models))
 
 

@@ -10,15 +10,18 @@ from common.text import Lang
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest
-from etl.planning.sql_trees import VARIABLE
+from etl.planning.sql_trees import variables_of
 from etl.rendering.dbt_tests import generic_tests, singular_tests, unit_tests
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layer_texts import LAYER_TEXTS
 from etl.rendering.layout import Layout, SourceTable, schema_variable
 from etl.rendering.plain_sql import File
-from etl.rendering.select_rendering import render_condition, render_select
+from etl.rendering.select_rendering import identifier_text, render_condition, render_select
+from etl.rendering.source_freshness import loaded_at_field
 from postgres.identifiers import quoted
 
+_TARGET = "etl_target_relation"
+_FRESHNESS: Mapping[str, Any] = {"warn_after": {"count": 2, "period": "day"}}
 _PROFILE: Mapping[str, Any] = {
     "type": "postgres",
     "host": "{{ env_var('ETL_HOST') }}",
@@ -71,10 +74,7 @@ def variables(draft: Draft) -> dict[str, str]:
     """Return the days that can be set from outside, with their defaults."""
     found: dict[str, str] = {}
     for model in draft.models:
-        for call in model.select.find_all(exp.Anonymous):
-            if call.name == VARIABLE:
-                name, default = call.expressions
-                found[name.name] = default.name
+        found.update(variables_of(model.select))
     return found
 
 
@@ -89,14 +89,35 @@ def model_text(model: DraftModel, layout: Layout) -> str:
 
 
 def _config(model: DraftModel) -> str:
-    settings: dict[str, str] = {"materialized": model.node.materialization}
+    settings: dict[str, str] = {"materialized": jinja_string(model.node.materialization)}
     if model.node.materialization == "incremental":
-        settings["incremental_strategy"] = "delete+insert" if model.merge_key else "append"
-        settings["on_schema_change"] = "fail"
+        strategy = "delete+insert" if model.merge_key else "append"
+        settings["incremental_strategy"] = jinja_string(strategy)
+        settings["on_schema_change"] = jinja_string("fail")
     if model.merge_key:
-        settings["unique_key"] = model.merge_key
-    given = ", ".join(f"{name}={jinja_string(value)}" for name, value in settings.items())
+        settings["unique_key"] = jinja_string(model.merge_key)
+    if model.merge_key and model.increment is not None:
+        settings["incremental_predicates"] = f"[{_computed_again(model.increment, model)}]"
+    given = ", ".join(f"{name}={value}" for name, value in settings.items())
     return f"{{{{ config({given}) }}}}"
+
+
+def _computed_again(increment: exp.Expr, model: DraftModel) -> str:
+    """Return which rows are deleted, as Jinja: all that are computed again.
+
+    dbt deletes the periods that have new rows and puts `AND` before this. A period that has lost
+    its last row has none, so the predicate has to let it go by itself.
+    """
+
+    def placeholder(_: exp.Table) -> str:
+        return _TARGET
+
+    condition = render_condition(increment, placeholder, jinja=False)
+    parts = f"TRUE OR {condition}".split(_TARGET)
+    name = identifier_text(model.relation)
+    written = [parts[0], *(f'".{name}{part}' for part in parts[1:])]
+    opened = [f'{part}"' for part in written[:-1]]
+    return " ~ target.schema ~ ".join(jinja_string(part) for part in [*opened, written[-1]])
 
 
 # ------------------------------------------------------------------------------
@@ -131,6 +152,7 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
     for source in layout.sources:
         groups.setdefault(source.group, []).append(source)
     comments = {source.table.key: source.table.comment for source in bound.sources}
+    moments = {source.table.key: loaded_at_field(source.table) for source in bound.sources}
     listed = []
     for group, tables in groups.items():
         schema = tables[0].schema
@@ -145,6 +167,9 @@ def _sources(bound: BoundIntent, layout: Layout) -> dict[str, Any]:
             comment = comments.get((table.schema, table.name))
             if comment:
                 entry["description"] = raw_text(comment)
+            loaded_at = moments.get((table.schema, table.name))
+            if loaded_at is not None:
+                entry["config"] = {"loaded_at_field": loaded_at, "freshness": dict(_FRESHNESS)}
             entries.append(entry)
         listed.append(
             {

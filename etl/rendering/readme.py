@@ -10,6 +10,7 @@ from etl.planning.draft_model import Draft
 from etl.planning.draft_test import DraftTest
 from etl.rendering.dbt_project import variables
 from etl.rendering.readme_texts import (
+    ALTERNATIVES,
     ASSUMPTIONS,
     CLARIFICATIONS,
     COLUMNS,
@@ -26,6 +27,7 @@ from etl.rendering.readme_texts import (
     NOT_PROVEN,
     NOT_RUN,
     NOT_RUN_BEYOND,
+    RISKS,
     RUN_DBT,
     RUN_PLAIN,
     SAMPLED,
@@ -69,6 +71,7 @@ def readme_text(
     parts = [
         readme.what(),
         readme.assumptions(),
+        readme.risks(),
         readme.clarifications(clarifications),
         readme.ledger(),
         readme.tests(),
@@ -143,6 +146,16 @@ class _Readme:
             yield f"- {plain_markdown(one.text)} ({decided}{'; ' + shown if shown else ''})"
         if not self._analysis.assumptions:
             yield self._say(NONE)
+
+    def risks(self) -> Iterator[str]:
+        plan = self._draft.plan
+        for head, texts in (
+            (RISKS, [risk.text for risk in plan.risks]),
+            (ALTERNATIVES, plan.alternatives),
+        ):
+            if texts:
+                yield from self._head(head)
+                yield from (f"- {plain_markdown(text)}" for text in texts)
 
     def clarifications(self, asked: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from self._head(CLARIFICATIONS)

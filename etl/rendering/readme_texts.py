@@ -10,11 +10,9 @@ WHAT = Text(
 GRAIN = Text("粒度：每个 {grain} 一行。", "Grain: one row per {grain}.")
 NO_GRAIN = Text("粒度：没有能唯一确定一行的列。", "Grain: no columns of it tell the rows apart.")
 MERGE = Text(
-    "增量更新：按技术列 {key} 删除再写入。第一次运行和 `--full-refresh` 计算全部行。"
-    "回看范围内整个时间段的数据全部消失时，旧行会保留到下一次 `--full-refresh`。",
+    "增量更新：按技术列 {key} 删除再写入。第一次运行和 `--full-refresh` 计算全部行。",
     "Incremental: rows are deleted and inserted by the technical column {key}. The first run and "
-    "`--full-refresh` compute all rows. Where a whole period within the lookback has lost all its "
-    "rows, its old rows stay until the next `--full-refresh`.",
+    "`--full-refresh` compute all rows.",
 )
 COLUMNS = Text("列", "Columns")
 COLUMNS_HEAD = (
@@ -61,6 +59,8 @@ MUTANTS = Text(
     "change no result, {survivors} were not noticed.",
 )
 SURVIVORS = Text("未发现：", "Not noticed:")
+RISKS = Text("风险", "Risks")
+ALTERNATIVES = Text("其他做法", "What could be done instead")
 HOW_TO_RUN = Text("如何运行", "How to run it")
 RUN_DBT = Text(
     "用 dbt（1.10 或更新）：所有模型建在 `ETL_SCHEMA` 中。",

@@ -1,4 +1,4 @@
-"""What the row rules leave one actor: the only way in from outside this package."""
+"""Apply row rules for one actor: the only way in from outside this package."""
 
 import logging
 from collections import OrderedDict
@@ -32,7 +32,7 @@ _REMEMBERED = (
 
 @dataclass(frozen=True)
 class ActorRows:
-    """The part of the ruled tables that one actor may see. Actors with equal values see the same.
+    """Opens the part of the ruled tables that one actor may see. Equal values see the same.
 
     Attributes:
         ruled: (schema, table) of the tables of the file of which the actor may not see all rows.
@@ -51,7 +51,7 @@ class ActorRows:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing limits this actor."""
+        """Tell whether nothing limits this actor."""
         return self.rules is None
 
     def rewritten(
@@ -103,7 +103,7 @@ class RowLimits(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """The rules as a server has them, and statements that were rewritten by them."""
+    """Holds the rules as a server has them, and statements that were rewritten by them."""
 
     known: KnownServer
     tables: dict[Key, BoundTable]
@@ -112,7 +112,7 @@ class _Bound(NamedTuple):
 
 
 class RowRules:
-    """The rules of one file, for one database.
+    """Holds the rules of one file, for one database.
 
     Attributes:
         problems: what does not fit the server as it was last looked at, `file:line: text` each; the

@@ -61,7 +61,7 @@ class BoundItem:
 
 
 _Levels = tuple[tuple[BoundItem, ...], ...]
-"""What is visible at some place of a predicate: the items of each query, from the innermost on."""
+"""Items that are visible at some place of a predicate, by query, from the innermost on."""
 
 
 class BoundNames:

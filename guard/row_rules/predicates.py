@@ -27,7 +27,7 @@ _HINT = "NULL, a text as \"'***'\", or an expression such as left(phone, 3) || '
 
 
 class NotASql(Exception):
-    """The text can't be used; the message says why, as part of a sentence."""
+    """Says why the text can't be used, as part of a sentence."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Which rule holds for a relation that a statement names.
+"""Find the rule that holds for a relation which a statement names.
 
 A ruled table's own rule holds for all rows that are read through it, those of partitions and
 children included, as with PostgreSQL's policies. A partition or child that has no rule of its own

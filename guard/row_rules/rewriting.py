@@ -20,7 +20,7 @@ Shown = Callable[[BoundTable, Node, list[str]], Node]
 it.
 """
 Rule = Callable[[Relation, bool], BoundTable | None]
-"""What limits a relation; see `Relations.of`."""
+"""Limits of a relation; see `Relations.of`."""
 
 
 def rewrite(  # noqa: PLR0913 - what a statement is rewritten by

@@ -1,5 +1,5 @@
-"""What a statement says about the tables of its FROMs that would mean something else, or nothing,
-of a subquery.
+"""Find what a statement says about the tables of its FROMs that would mean something else, or
+nothing, of a subquery.
 
 A subquery has no schema, so `schema.table.column` becomes a column of the subquery's name. It has
 the columns that it selects, and no system columns (`ctid`, `tableoid`) unless it selects them.
@@ -40,7 +40,7 @@ class FromItem:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the ruled table's columns as the statement calls them."""
+        """Return the names of the ruled table's columns as the statement calls them."""
         if not self.table:
             return list(self.renamed)
         stored = self.table.columns
@@ -48,7 +48,7 @@ class FromItem:
 
 
 class RowReferences:
-    """The names in one statement, as it was written."""
+    """Holds the names in one statement, as it was written."""
 
     def __init__(self, tree: Node) -> None:
         self._columns: list[tuple[str, ...]] = []
@@ -178,7 +178,7 @@ class RowReferences:
 
 
 Levels = tuple[Sequence[FromItem], ...]
-"""What the queries around some place read from, from the innermost on."""
+"""Sources of the queries around some place, from the innermost on."""
 
 
 def requalify(reference: Node, levels: Levels) -> None:

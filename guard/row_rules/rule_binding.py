@@ -21,7 +21,7 @@ _ROW = "ruled_row"  # what the ruled table is called in its own subquery
 
 
 class KnownServer(Protocol):
-    """The catalogue and facts of a datasource; `databases.catalog.Knowledge` is one."""
+    """Knows the catalogue and facts of a datasource, as `databases.catalog.Knowledge` does."""
 
     @property
     def catalog(self) -> Catalog:
@@ -29,7 +29,7 @@ class KnownServer(Protocol):
 
     @property
     def facts(self) -> ServerFacts:
-        """The server as the guard judges by it."""
+        """Return the server as the guard judges by it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The operator's file of row rules: YAML, read strictly, with the line of every mistake."""
+"""Read the operator's file of row rules: strict YAML, with the line of every mistake."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class RowRulesError(ValueError):
-    """The file can't be used; the message has a line for each mistake, `file:line: what is wrong
-    and what to do`.
+    """Says that the file can't be used; the message has a line for each mistake, `file:line: what
+    is wrong and what to do`.
     """
 
 
 @dataclass(frozen=True)
 class Grant:
-    """The rows and values of a table that actors of some groups may see.
+    """Opens rows and values of a table to actors of some groups.
 
     Attributes:
         line: where it begins in the file.
@@ -75,7 +75,7 @@ class TableRule:
 
 @dataclass(frozen=True)
 class RuleFile:
-    """The contents of a file of row rules.
+    """Holds the contents of a file of row rules.
 
     Attributes:
         name: the file's, for messages.

@@ -1,5 +1,5 @@
-"""What stands in a ruled table's place: `(SELECT columns FROM table WHERE predicate OFFSET 0)`, as
-a tree.
+"""Write what stands in a ruled table's place: a tree of
+`(SELECT columns FROM table WHERE predicate OFFSET 0)`.
 
 Rights add up. A row is shown when any of the actor's grants shows it. A column is shown as it is in
 the rows that a grant without a mask for it shows; in other rows the first grant of the file that
@@ -26,7 +26,7 @@ _LIMITED_TEXTS = (("pg_catalog", "varchar"), ("pg_catalog", "bpchar"))
 
 @dataclass(frozen=True)
 class ActorValues:
-    """The values that placeholders stand for."""
+    """Gives the values that placeholders stand for."""
 
     user_id: str | None = None
     groups: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What users are told when a statement can't be answered under row rules; `{}` stands for a name in
+"""Tell users that a statement can't be answered under row rules; `{}` stands for a name in
 the statement.
 """
 

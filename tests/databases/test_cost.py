@@ -2,8 +2,6 @@
 told.
 """
 
-from typing import Any
-
 import pytest
 
 from app_config import Settings
@@ -124,25 +122,3 @@ def test_many_rows_are_refused_when_the_operator_says_so(
         code, answer = asking.sync({**ASKED, "lang": "en"}, Reply("SELECT * FROM daily_revenue"))
     assert (code, answer["data"]["error_type"]) == (422, "cost_exceeded")
     assert "above the limit of 1,000" in answer["data"]["error"]
-
-
-def _aggregate(shown: str, groups: int, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
-    node = {"Node Type": "Aggregate", "Plan Rows": groups, "Plan Width": 32, "Total Cost": 1.0}
-    return {**node, "Output": ["k", shown], "Plans": list(below), **more}
-
-
-def test_what_is_gathered_is_counted_by_groups_and_as_a_whole_above_them() -> None:
-    scan = {"Node Type": "Seq Scan", "Plan Rows": 1_000_000, "Plan Width": 36, "Total Cost": 1.0}
-    whole = plan_estimate(_aggregate("array_agg(t)", 1, scan), 0).gathered_bytes
-    assert whole > 1_000_000 * 36
-    assert plan_estimate(_aggregate("count(t)", 1, scan), 0).gathered_bytes == 0
-    assert plan_estimate(_aggregate("array_agg(t)", 1, scan)).gathered_bytes == 0  # it isn't asked
-    groups = _aggregate("array_agg(t)", 100, scan)
-    assert plan_estimate(groups, 0).gathered_bytes == whole / 100
-    assert plan_estimate(_aggregate("string_agg(k)", 1, groups), 0).gathered_bytes == whole
-    assert plan_estimate(_aggregate("array_agg(t)", 1, scan), 1_000).gathered_bytes > 10 * whole
-    within = _aggregate("array_agg(t)", 1, scan, **{"Parent Relationship": "InitPlan"})
-    top = {"Node Type": "Result", "Plan Rows": 1, "Plan Width": 32, "Total Cost": 1.0}
-    assert plan_estimate({**top, "Plans": [within]}, 0).gathered_bytes == whole
-    cut = plan_estimate({"Total Cost": 1.0, "Plan Rows": 1}, 0)
-    assert "gathers from many rows" in _refusal(CostLimits(), cut).message("en")

@@ -13,12 +13,13 @@ from sqlglot import exp
 from agent.flows.etl.context import EtlContext
 from agent.flows.etl.state import EtlState, Json
 from common.errors import Conflict
-from common.text import Text
+from common.text import Lang, Text
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
 from etl.clauses.request_analysis import analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
+from etl.planning.plan_notes import with_notes
 from etl.planning.user_sql import with_user_sql
 from etl.rendering.select_rendering import render_select
 from etl.schemas.requirement import UserIntent
@@ -87,7 +88,7 @@ async def draft_of(state: EtlState, context: EtlContext) -> Draft:
     key = json.dumps(changed, sort_keys=True)
     drafts = context.memory.drafts
     if key not in drafts:
-        drafts[key] = await asyncio.to_thread(_drafted, bound, changed)
+        drafts[key] = await asyncio.to_thread(_drafted, bound, changed, state["lang"])
     return drafts[key]
 
 
@@ -106,5 +107,6 @@ def _plain_name(table: exp.Table) -> str:
     return f"{quoted(table.db)}.{name}" if table.db else name
 
 
-def _drafted(bound: BoundIntent, changed: Mapping[str, str]) -> Draft:
-    return with_user_sql(make_draft(bound), changed)
+def _drafted(bound: BoundIntent, changed: Mapping[str, str], lang: Lang) -> Draft:
+    draft = with_notes(make_draft(bound), bound, lang)
+    return with_user_sql(draft, changed)

@@ -14,7 +14,7 @@ from sqlglot import exp
 from common.errors import InvalidSql
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
-from etl.meaning.bound import BoundCondition, BoundIntent, Watermark
+from etl.meaning.bound import BoundCondition, BoundIntent, BoundSource, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.rendering.plain_tests import failing_rows
@@ -24,6 +24,7 @@ from etl.scratch.scratch_values import as_text
 from etl.scratch.source_sampling import Samples, TableSample
 from tests.support.artefact_files import dbt_path
 from tests.support.bound_intents import (
+    TABLES,
     column,
     compute,
     dedup,
@@ -93,6 +94,17 @@ INTENTS: dict[str, BoundIntent] = {
             ("state", "state"),
             ("twice", "twice"),
         ],
+    ),
+    "together": intent(
+        keep(
+            BoundCondition(column("orders.status"), "prefix", "pa"),
+            BoundCondition(column("orders.status"), "suffix", "id"),
+            source="orders",
+        ),
+        compute("net", "orders.amount * 2 - COALESCE(orders.user_id, 1)"),
+        keep(BoundCondition(column("net"), "<=", 9)),
+        columns=("id", "net"),
+        outputs=[("id", "orders.id"), ("net", "net")],
     ),
     "converted": intent(
         rate("USD"),
@@ -183,6 +195,43 @@ def test_a_model_that_is_wrong_is_never_proven(scratch: ScratchDatabase) -> None
 def _replaced(draft: Draft, name: str, select: exp.Query) -> Draft:
     models = tuple(replace(one, select=select) if one.name == name else one for one in draft.models)
     return replace(draft, models=models)
+
+
+def test_changes_that_keys_and_not_null_make_no_difference_of_are_told() -> None:
+    never_null = [replace(one, nullable=False) for one in TABLES["orders"].columns]
+    bound = INTENTS["having"]
+    table = replace(TABLES["orders"], columns=tuple(never_null))
+    bound = replace(bound, sources=(BoundSource("orders", table),))
+    bound = replace(bound, steps=(NOT_VOID, dedup("orders", ["user_id"], []), *bound.steps))
+    equivalent = {one.detail for one in mutants_of(make_draft(bound)) if one.is_equivalent}
+    assert any("<> 'void' for" in detail for detail in equivalent)
+    assert any(detail.endswith("user_id IS NULL") for detail in equivalent)
+
+
+def test_a_mistake_that_the_next_model_makes_up_for_is_found(scratch: ScratchDatabase) -> None:
+    bound = INTENTS["monthly"]
+    draft = make_draft(bound)
+    source = draft.model("ods_orders")
+    broken = _replaced(draft, source.name, _with_other_sign(source.select, ""))
+    for model in draft.models:
+        if source.name in model.node.inputs:
+            mended = _with_other_sign(model.select, source.name)
+            broken = _replaced(broken, model.name, mended)
+    proof = proven(scratch, broken, bound, empty(bound), mutants=False)
+    assert {test.node for test in proof.report.tests if test.status == "fail"} == {source.name}
+
+
+def _with_other_sign(select: exp.Query, table: str) -> exp.Query:
+    """The query with the amount negated where it is read from the table."""
+    changed = select.copy()
+    for read in list(changed.find_all(exp.Column)):
+        if (read.table, read.name) != (table, "amount"):
+            continue
+        negative: exp.Expr = exp.Paren(this=exp.Neg(this=read.copy()))
+        if isinstance(read.parent, exp.Select):
+            negative = exp.alias_(negative, "amount")
+        read.replace(negative)
+    return changed
 
 
 def _rows() -> Rows:

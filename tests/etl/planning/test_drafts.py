@@ -1,6 +1,7 @@
 """The models of a draft give the rows that its intent means."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -10,6 +11,7 @@ from hypothesis import given
 from common.errors import StatementRejected
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
+from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.planning.plan_review import review
 from etl.planning.user_sql import with_user_sql
@@ -37,22 +39,30 @@ def test_a_draft_gives_the_rows_that_the_intent_means(
     connection: psycopg.Connection[Any], bound: BoundIntent, tables: Rows
 ) -> None:
     stored = fill_shop(connection, tables)
-    meant = evaluate(bound, {source.name: stored[source.table.name] for source in bound.sources})
-    assert counted(_built(connection, bound)) == counted(meant.rows)
-
-
-def _built(connection: psycopg.Connection[Any], bound: BoundIntent) -> list[tuple[Any, ...]]:
-    """The target's rows, of what is built and then forgotten."""
     draft = make_draft(bound)
+    with _built(connection, draft):
+        for model in draft.models:
+            meant = bound if model is draft.target else model.meaning
+            assert meant is not None
+            if not meant.target.columns:
+                continue
+            columns = ", ".join(quoted(name) for name in meant.target.columns)
+            relation = quoted(model.relation)
+            built = connection.execute(f"SELECT {columns} FROM {relation}").fetchall()
+            sources = {one.name: stored[one.table.name] for one in meant.sources}
+            assert counted(built) == counted(evaluate(meant, sources).rows), model.name
+
+
+@contextmanager
+def _built(connection: psycopg.Connection[Any], draft: Draft) -> Iterator[None]:
+    """The relations of the models, until they are forgotten."""
     layout = Layout(draft)
     script = [source_view(source) for source in layout.sources]
     script.extend(model_statement(model, layout) for model in draft.models)
-    columns = ", ".join(quoted(name) for name in bound.target.columns)
-    target = quoted(draft.target.relation)
     with connection.transaction(force_rollback=True):
         connection.execute("CREATE SCHEMA built; SET LOCAL search_path TO built")
         connection.execute("".join(script))
-        return connection.execute(f"SELECT {columns} FROM {target}").fetchall()
+        yield
 
 
 @given(drawn_intents())

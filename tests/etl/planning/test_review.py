@@ -9,6 +9,7 @@ import sqlglot
 from etl.meaning.bound import BoundIntent, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
+from etl.planning.plan_notes import with_notes
 from etl.planning.plan_review import review
 from tests.support.bound_intents import column, group, intent, join, key, measure
 
@@ -125,3 +126,24 @@ def test_a_merge_by_period_computes_some_periods_again() -> None:
     assert _codes(draft, bound) == {}
     assert draft.target.merge_key == "etl_period" and draft.target.increment is not None
     assert [one.name for one in draft.target.node.columns] == ["month", "value", "etl_period"]
+
+
+def test_a_plan_says_what_may_go_wrong_and_what_else_could_be_planned() -> None:
+    parts = intent(
+        join("rates", ("orders.currency", "rates.currency")),
+        group(
+            [key("orders.ordered_on", "month", "month")],
+            measure("sum", "orders", "orders.amount", "total"),
+        ),
+        sources=("orders", "rates"),
+        columns=("month", "total"),
+    )
+    plan = with_notes(make_draft(parts), parts, "en").plan
+    assert [(risk.code, risk.severity) for risk in plan.risks] == [
+        ("undeclared_key", "warning"),
+        ("undeclared_reference", "warning"),
+    ]
+    assert len(plan.alternatives) == 3
+    assert "month" in " ".join(plan.alternatives)
+    declared = with_notes(make_draft(BOUND), BOUND, "zh").plan
+    assert declared.risks == []

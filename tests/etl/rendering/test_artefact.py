@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import yaml
 from psycopg.rows import dict_row
 
 from common.text import Text
+from common.values import Column
 from etl.meaning.bound import BoundIntent
 from etl.meaning.interpreter import evaluate
 from etl.planning.draft_test import DraftTest
@@ -66,6 +68,20 @@ def _built(connection: psycopg.Connection[Any], bound: BoundIntent, schema: str)
     columns = ", ".join(quoted(name) for name in bound.target.columns)
     relation = f"{schema}.{quoted(bound.target.relation)}"
     return counted(connection.execute(f"SELECT {columns} FROM {relation}").fetchall())
+
+
+def test_sources_that_say_when_their_rows_were_loaded_are_checked_for_freshness() -> None:
+    bound = odd_intent()
+    loaded = Column("Updated At", "timestamp with time zone", nullable=False)
+    first, *others = bound.sources
+    table = replace(first.table, columns=(*first.table.columns, loaded))
+    bound = replace(bound, sources=(replace(first, table=table), *others))
+    files = {file.path: file.text for file in _artefact(bound).files}
+    sources = yaml.safe_load(files["models/sources.yml"])["sources"]
+    configs = [one.get("config") for source in sources for one in source["tables"]]
+    (known,) = [config for config in configs if config is not None]
+    assert known["loaded_at_field"] == '"Updated At"'
+    assert list(known["freshness"]) == ["warn_after"]
 
 
 @needs_psql
