@@ -186,7 +186,7 @@ _BY_TYPE: dict[type, Any] = {bool: _flag, int: _positive(int), float: _positive(
 
 
 def setting(default: Any, meaning: str, *, parse: Callable[[str], Any] | None = None) -> Any:
-    """Declare a setting, with all that is said of it anywhere.
+    """Declare a setting: its default, its description and its check.
 
     Args:
         meaning: units, choices, what 0 or nothing means; Markdown, for docs/configuration.md.
@@ -375,7 +375,7 @@ class Settings:
     )
     database_pool_size: int = setting(
         8,
-        "connections to the asked database in one worker; one whose statement PostgreSQL can't "
+        "connections to the datasource in one worker; one whose statement PostgreSQL can't "
         "stop stays taken until it has ended, and one more is opened to check whether it has",
     )
     database_pool_wait_s: float = setting(
@@ -639,7 +639,7 @@ class Settings:
     scratch_database_url: str = setting(
         "",
         "the PostgreSQL database in which drafted transformations are built and tested; its role "
-        "has to own it, and it must be neither the asked database nor Citu's own; empty: a "
+        "has to own it, and it must be neither the datasource nor Citu's own; empty: a "
         "database of the embedded server",
     )
     etl_builds: int = setting(
@@ -743,8 +743,8 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> "Settings":
-        """Settings from `environ` (default: the process environment). An empty value means the
-        default.
+        """Return settings from `environ` (default: the process environment). An empty value means
+        the default.
 
         Raises:
             ConfigurationError: a setting can't have its value.
@@ -765,12 +765,12 @@ class Settings:
 
     @property
     def data_path(self) -> Path:
-        """`data_dir` as an absolute path."""
+        """Return `data_dir` as an absolute path."""
         return Path(self.data_dir).expanduser().resolve()
 
     @property
     def api_keys_path(self) -> Path:
-        """The file of API keys, as an absolute path (it need not exist)."""
+        """Return the file of API keys, as an absolute path (it need not exist)."""
         return (
             Path(self.api_keys_file).expanduser().absolute()
             if self.api_keys_file

@@ -121,10 +121,10 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(databases_blueprint(services.databases, slots))
-    talk = ChatService(services.runs, services.databases, services.feedback)
+    chat_service = ChatService(services.runs, services.databases, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
-            talk,
+            chat_service,
             slots,
             admission.count,
             max_question_chars=settings.max_question_chars,
@@ -133,7 +133,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     )
     app.register_blueprint(
         chat_socket_blueprint(
-            talk,
+            chat_service,
             slots,
             admission,
             _sockets(settings),

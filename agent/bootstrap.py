@@ -198,7 +198,7 @@ class Services:
 
 
 def bootstrap(settings: Settings) -> Services:
-    """Builds all services from `settings`; opens no connection and starts nothing.
+    """Build all services from `settings`; open no connection and start nothing.
 
     Raises:
         ExtensionError: an extension that the settings name can't be used.

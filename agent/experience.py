@@ -24,7 +24,7 @@ class Recollection(Protocol):
     """Gives what has been learnt, as far as the user who asks may see it; never raises."""
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        """Return what may help with the question."""
+        """Return the examples, lessons and documents that may help with the question."""
 
     async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:
         """Return examples that answer exactly this question, the most trusted first.
@@ -42,7 +42,10 @@ class NothingLearnt:
     async def recalled(self, inquiry: Inquiry) -> Experience:  # noqa: ARG002 - the port's signature
         return NO_EXPERIENCE
 
-    async def reusable(self, inquiry: Inquiry) -> tuple[Reusable, ...]:  # noqa: ARG002 - the port's signature
+    async def reusable(
+        self,
+        inquiry: Inquiry,  # noqa: ARG002 - the port's signature
+    ) -> tuple[Reusable, ...]:
         return ()
 
     def used(self, examples: Iterable[Example]) -> None:

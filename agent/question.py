@@ -63,12 +63,12 @@ class Question:
 
     @property
     def owner(self) -> str:
-        """The owner of the conversation and the run."""
+        """Return the owner of the conversation and the run."""
         return self.actor.owner
 
     @property
     def answer_lang(self) -> Lang:
-        """The language of everything the run says."""
+        """Return the language of everything the run says."""
         return self.lang or language_of(self.question)
 
 

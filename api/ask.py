@@ -27,7 +27,7 @@ from api.requests import (
 from api.responses import reply_of
 from api.slots import QuestionSlot, QuestionSlots
 from api.streaming import last_event_seq, streamed
-from api.waiting import WAIT_S, feed_of, from_store
+from api.waiting import WAIT_S, from_store, queue_of
 from common.errors import CANCELLED_TEXT, Cancelled, Conflict
 from common.text import Text
 from store import EventFrame, RunRecord
@@ -131,9 +131,9 @@ class _Asked:
         slot.hold()
         # Nobody sees pieces of a sync answer, so the model is asked for the whole text at once.
         whole = replace(self._run, question=replace(self._run.question, stream_tokens=False))
-        feed = feed_of(self._end_of(whole, slot), request.environ)
+        queue = queue_of(self._end_of(whole, slot), request.environ)
         last: Event | None = None
-        while (event := feed.take(WAIT_S)) is not None:
+        while (event := queue.take(WAIT_S)) is not None:
             if isinstance(event, Event):
                 last = event
         if last is None:

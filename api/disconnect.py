@@ -45,13 +45,17 @@ class RequestClient:
         ask_again_s: float = _ASK_AGAIN_S,
     ) -> None:
         self._ask_again_s = ask_again_s
-        self._connection: Any = next((environ[key] for key in _KEYS if key in environ), None)
+        sockets = [environ[key] for key in _KEYS if key in environ]
+        self._connection: Any = next(iter(sockets), None)
         self._ask = ask
         is_plain = type(self._connection) is socket.socket
-        if ask is None and is_plain and environ.get("SERVER_PROTOCOL") == "HTTP/1.1":
+        takes_interim = is_plain and environ.get("SERVER_PROTOCOL") == "HTTP/1.1"
+        if ask is None and takes_interim:
             self._ask = self._send_interim
+        self._ask_at = 0.0
         begins_closed = self._connection is not None and _seen(self._connection) == _PEER_CLOSED
-        self._ask_at = time.monotonic() + _ASK_FIRST_S if begins_closed else 0.0
+        if begins_closed:
+            self._ask_at = time.monotonic() + _ASK_FIRST_S
 
     def has_left(self) -> bool:
         """Tell whether nobody will read what is sent.

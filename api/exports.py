@@ -69,7 +69,7 @@ class _Download:
         self._rows = rows
         self._file = file
         self._client = RequestClient(environ, self._probe, ask_again_s=_ASK_AGAIN_S)
-        self._feed: ThreadQueue[WorkOutcome[list[list[Any]]]] | None = None
+        self._queue: ThreadQueue[WorkOutcome[list[list[Any]]]] | None = None
         self._kept_back = b""
 
     def pieces(self) -> Iterator[bytes]:
@@ -94,21 +94,21 @@ class _Download:
     def _next_page(self) -> Generator[bytes, None, list[list[Any]]]:
         """Yield the next rows, or a byte when the client is to be probed."""
         outcome: WorkOutcome[list[list[Any]]] = WorkOutcome()
-        feed = ThreadQueue(outcome_of(self._rows.page()), is_abandoned=self._client.has_left)
-        self._feed = feed
+        queue = ThreadQueue(outcome_of(self._rows.page()), is_abandoned=self._client.has_left)
+        self._queue = queue
         try:
-            while (item := feed.take(WAIT_S)) is not None:
+            while (item := queue.take(WAIT_S)) is not None:
                 if not isinstance(item, NoItem):
                     outcome = item
                 elif byte := self._next_byte():
                     yield byte
         finally:
-            feed.cancel()  # no effect when the page is there
+            queue.cancel()  # no effect when the page is there
         return outcome.result()
 
     def _probe(self) -> None:
-        if self._feed is not None:
-            self._feed.wake()
+        if self._queue is not None:
+            self._queue.wake()
 
     def _passed_on(self, piece: bytes) -> Iterator[bytes]:
         whole = self._kept_back + piece

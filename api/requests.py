@@ -324,8 +324,10 @@ def language_of_body(body: object, accept_language: str | None) -> Lang:
     if fields.get("lang") in ("zh", "en"):
         lang: Lang = fields["lang"]
         return lang
-    for question in (fields.get("question"), fields.get("message")):
+    for name in ("question", "message"):
+        question = fields.get(name)
         if isinstance(question, str) and question.strip():
             return language_of(question)
-    prefers_chinese = (accept_language or "").lower().startswith("zh")
+    preferred = accept_language or ""
+    prefers_chinese = preferred.lower().startswith("zh")
     return "zh" if prefers_chinese else "en"

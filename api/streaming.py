@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from flask import Response, request
 
-from api.waiting import streamed_feed_of
+from api.waiting import streamed_queue_of
 from common import sse
 from common.runtime import NoItem, ThreadQueue
 from store import EventFrame
@@ -49,17 +49,17 @@ def event_stream(
         written: one item as it is sent.
         opening, closing: what is sent before the first item, and after the last.
     """
-    feed = streamed_feed_of(items, request.environ)
-    body = _written(feed, written, ping_interval_s, opening, closing)
+    queue = streamed_queue_of(items, request.environ)
+    body = _written(queue, written, ping_interval_s, opening, closing)
     response = Response(body, content_type=sse.CONTENT_TYPE, headers=sse.HEADERS)
     # Not a `finally` in _written: closing a generator that was never started does not run any of
     # its body.
-    response.call_on_close(feed.cancel)
+    response.call_on_close(queue.cancel)
     return response
 
 
 def _written(
-    feed: ThreadQueue[T],
+    queue: ThreadQueue[T],
     written: Callable[[T], bytes],
     ping_interval_s: float,
     opening: bytes,
@@ -67,11 +67,11 @@ def _written(
 ) -> Iterator[bytes]:
     if opening:
         yield opening
-    while (first := feed.take(ping_interval_s)) is not None:
+    while (first := queue.take(ping_interval_s)) is not None:
         if isinstance(first, NoItem):
             yield sse.PING
         else:  # items that are ready already are sent in one piece
-            yield b"".join(written(item) for item in (first, *feed.more()))
+            yield b"".join(written(item) for item in (first, *queue.more()))
     if closing:
         yield closing
 

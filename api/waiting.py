@@ -29,10 +29,10 @@ _STORE_S = (
 _STORE_RETRY_S = 2
 
 
-def feed_of(
+def queue_of(
     source: AsyncIterator[T], environ: dict[str, Any], on_end: Callable[[], None] = lambda: None
 ) -> ThreadQueue[T]:
-    """Return a feed of `source` for an answer written at its end; cancelled if the client leaves.
+    """Return a queue of `source` for an answer written at its end; cancelled if the client leaves.
 
     Args:
         environ: the request's WSGI environment.
@@ -41,16 +41,16 @@ def feed_of(
     return ThreadQueue(source, on_end, RequestClient(environ).has_left)
 
 
-def streamed_feed_of(source: AsyncIterator[T], environ: dict[str, Any]) -> ThreadQueue[T]:
-    """Return a feed like that of `feed_of`, for an answer that is written meanwhile.
+def streamed_queue_of(source: AsyncIterator[T], environ: dict[str, Any]) -> ThreadQueue[T]:
+    """Return a queue like that of `queue_of`, for an answer that is written meanwhile.
 
     Its writer must send something for every `NoItem` it takes, because that is how a client that
     half-closed is probed.
     """
-    feed: ThreadQueue[T]
-    client = RequestClient(environ, lambda: feed.wake())
-    feed = ThreadQueue(source, is_abandoned=client.has_left)
-    return feed
+    queue: ThreadQueue[T]
+    client = RequestClient(environ, lambda: queue.wake())
+    queue = ThreadQueue(source, is_abandoned=client.has_left)
+    return queue
 
 
 def from_store(work: Coroutine[Any, Any, T]) -> T:
@@ -70,10 +70,10 @@ def from_store(work: Coroutine[Any, Any, T]) -> T:
 
 @dataclass(frozen=True)
 class WorkOutcome(Generic[T]):
-    """The outcome of work, as an item of a feed, in which an exception is a program's fault."""
+    """The outcome of work, as an item of a queue, in which an exception is a program's fault."""
 
     value: T | None = None
-    # Stays when the work raises anything but a CituError; the feed then logs it.
+    # Stays when the work raises anything but a CituError; the queue then logs it.
     error: CituError | None = field(default_factory=lambda: InternalError(INTERNAL_ERROR_TEXT))
 
     def result(self) -> T:
@@ -84,7 +84,7 @@ class WorkOutcome(Generic[T]):
 
 
 async def outcome_of(work: Coroutine[Any, Any, T]) -> AsyncIterator[WorkOutcome[T]]:
-    """Yield the outcome of `work`, as the one item of a feed."""
+    """Yield the outcome of `work`, as the one item of a queue."""
     try:
         yield WorkOutcome(await work, None)
     except CituError as error:
@@ -110,9 +110,9 @@ def result_of(work: Coroutine[Any, Any, T], slots: QuestionSlots, environ: dict[
         work.close()
         raise
     slot.hold()
-    feed = feed_of(outcome_of(work), environ, slot.leave)
+    queue = queue_of(outcome_of(work), environ, slot.leave)
     outcome: WorkOutcome[T] = WorkOutcome()
-    while (item := feed.take(WAIT_S)) is not None:
+    while (item := queue.take(WAIT_S)) is not None:
         if not isinstance(item, NoItem):
             outcome = item
     return outcome.result()

@@ -40,7 +40,7 @@ _MISTAKES = (
 
 
 def main() -> None:
-    """Measures on the embedded demo database and prints the findings."""
+    """Measure on the embedded demo database and prints the findings."""
     parser = argparse.ArgumentParser(description="What Citu costs, and what its rules answer")
     parser.add_argument(
         "what",

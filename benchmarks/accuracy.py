@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app_config import Settings
 from benchmarks.accuracy_judging import Ask, Judged, citu_at, citu_here, measure, measured_settings
-from benchmarks.accuracy_questions import Asked, read_questions
+from benchmarks.accuracy_questions import AccuracyQuestion, read_questions
 from benchmarks.accuracy_report import comparison, lines, read_report, report
 
 _MOST_AT_ONCE = 64
@@ -58,7 +58,7 @@ def _at_once(text: str) -> int:
 
 
 def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
-    """Measures or compares; yields the lines to be shown.
+    """Yield measures or compares; yields the lines to be shown.
 
     Args:
         folder: for what Citu keeps meanwhile.
@@ -93,9 +93,9 @@ def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
 
 
 def _judged(
-    questions: Sequence[Asked], ask: Ask, database_url: str, concurrency: int
+    questions: Sequence[AccuracyQuestion], ask: Ask, database_url: str, concurrency: int
 ) -> list[Judged]:
-    """What became of the questions, up to where somebody pressed Ctrl-C."""
+    """Return what became of the questions, up to where somebody pressed Ctrl-C."""
     judged: list[Judged] = []
     try:
         for one in measure(questions, ask, database_url, concurrency=concurrency):

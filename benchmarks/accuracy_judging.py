@@ -32,7 +32,7 @@ from werkzeug.test import Client
 
 from agent.bootstrap import Services, bootstrap
 from app_config import Settings
-from benchmarks.accuracy_questions import Asked
+from benchmarks.accuracy_questions import AccuracyQuestion
 from benchmarks.result_sets import same_result
 from common import errors, runtime
 from sqltree.parsing import parse
@@ -50,7 +50,7 @@ _TRIES, _PAUSE_S, _LONGEST_PAUSE_S = (
     6,
     1.0,
     60.0,
-)  # while the service has no place, or limits the caller's rate
+)  # while the service has no free slot, or limits the caller's rate
 _BUSY = frozenset((errors.TooManyStreams.error_type, errors.RateLimited.error_type))
 _REFUSALS = frozenset(kind.error_type for kind in errors.StatementRejected.__subclasses__())
 _NOT_LET_IN = frozenset((errors.Unauthorized.error_type, errors.KeysUnavailable.error_type))
@@ -65,7 +65,7 @@ class NotLetIn(Exception):
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one question.
+    """The verdict on one question.
 
     Attributes:
         reason: why the outcome is not `right`.
@@ -121,7 +121,7 @@ def citu_here(settings: Settings) -> Iterator[tuple[Ask, Services]]:
 
 
 def citu_at(url: str, api_key: str = "") -> Ask:
-    """A running Citu."""
+    """Return a running Citu."""
     headers = {"Content-Type": "application/json"} | (
         {"Authorization": f"Bearer {api_key}"} if api_key else {}
     )
@@ -157,7 +157,7 @@ def _unreachable(reason: str) -> dict[str, Any]:
 def measured_settings(
     settings: Settings, folder: Path, *, database_url: str, concurrency: int
 ) -> Settings:
-    """`settings` with nothing left of the service they describe but how it answers.
+    """Return `settings` with nothing left of the service they describe but how it answers.
 
     Conversations and runs go into `folder`, no audit log is written, no API key is asked for, no
     rate is limited.
@@ -181,19 +181,19 @@ def measured_settings(
 
 
 def measure(
-    questions: Sequence[Asked],
+    questions: Sequence[AccuracyQuestion],
     ask: Ask,
     database_url: str,
     *,
     concurrency: int = 1,
     pause_s: float = _PAUSE_S,
 ) -> Iterator[Judged]:
-    """Asks the questions, `concurrency` of them at once; yields what became of each, in their
-    order.
+    """Ask the questions, `concurrency` of them at once; yield what became of each, in their order.
 
     Args:
         database_url: the database that Citu answers about.
-        pause_s: between tries of a question for which the service has no place and names no time.
+        pause_s: between tries of a question for which the service has no free slot, and names no
+            time.
 
     Raises:
         NotLetIn: the service refuses the caller.
@@ -209,7 +209,7 @@ def measure(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _judged(asked: Asked, *, ask: Ask, database_url: str, pause_s: float) -> Judged:
+def _judged(asked: AccuracyQuestion, *, ask: Ask, database_url: str, pause_s: float) -> Judged:
     judged = Judged(
         asked.id, asked.question, asked.lang, asked.difficulty, asked.sql, "gold_failed"
     )
@@ -249,7 +249,10 @@ def _answer(question: str, ask: Ask, pause_s: float) -> tuple[dict[str, Any], fl
 
 
 def _outcome(
-    asked: Asked, gold: list[tuple[Any, ...]], envelope: dict[str, Any], database_url: str
+    asked: AccuracyQuestion,
+    gold: list[tuple[Any, ...]],
+    envelope: dict[str, Any],
+    database_url: str,
 ) -> tuple[Outcome, str]:
     data = envelope["data"]
     if not envelope["success"]:
@@ -272,7 +275,7 @@ def _outcome(
 
 
 def _rows(url: str, sql: str, most: int) -> list[tuple[Any, ...]]:
-    """The rows of one statement, at most `most` + 1 of them."""
+    """Return the rows of one statement, at most `most` + 1 of them."""
     if len(parse(sql)) != 1:
         raise ValueError("it is not one statement")
     with closing(psycopg2.connect(url, connect_timeout=_CONNECT_TIMEOUT_S)) as connection:

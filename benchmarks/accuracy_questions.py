@@ -10,7 +10,7 @@ from common.text import language_of
 
 
 @dataclass(frozen=True)
-class Asked:
+class AccuracyQuestion:
     """One question.
 
     Attributes:
@@ -38,17 +38,17 @@ class BadLine:
 
 
 class _Problem(ValueError):
-    """What is wrong with a line."""
+    """The fault of a line of the file."""
 
 
-def read_questions(paths: Iterable[Path]) -> tuple[list[Asked], list[BadLine]]:
-    """The questions of all files in their order, and the lines that are none; blank lines are
-    skipped.
+def read_questions(paths: Iterable[Path]) -> tuple[list[AccuracyQuestion], list[BadLine]]:
+    """Return the questions of all files in their order, and the lines that are none; blank lines
+    are skipped.
 
     Raises:
         OSError: a file can't be read.
     """
-    asked: dict[str, Asked] = {}
+    asked: dict[str, AccuracyQuestion] = {}
     bad = []
     for path in paths:
         for number, line in _lines(path):
@@ -69,7 +69,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _asked(line: bytes, name: str) -> Asked:
+def _asked(line: bytes, name: str) -> AccuracyQuestion:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as exc:
@@ -80,7 +80,7 @@ def _asked(line: bytes, name: str) -> Asked:
     order_matters = found.get("order_matters")
     if order_matters is not None and not isinstance(order_matters, bool):
         raise _Problem("'order_matters' is neither true nor false")
-    return Asked(
+    return AccuracyQuestion(
         id=_label(found, "id") or name,
         question=question,
         sql=_text(found, "sql"),

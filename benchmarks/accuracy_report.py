@@ -29,7 +29,7 @@ class UnreadableReport(ValueError):
 def report(
     judged: Sequence[Judged], bad: Sequence[BadLine], *, files: Iterable[Path], answered_by: str
 ) -> dict[str, Any]:
-    """The report as JSON values; docs/accuracy.md describes it."""
+    """Return the report as JSON values; docs/accuracy.md describes it."""
     asked = [one for one in judged if one.outcome in OUTCOMES]
     return {
         "kind": KIND,
@@ -54,7 +54,7 @@ def _classes(judged: Sequence[Judged]) -> Iterator[tuple[tuple[str, str], list[J
 
 
 def _costs(asked: Sequence[Judged]) -> dict[str, Any]:
-    """Number and costs of questions that were asked, together and by outcome."""
+    """Return number and costs of questions that were asked, together and by outcome."""
     by_outcome = {name: [one for one in asked if one.outcome == name] for name in OUTCOMES}
     return {**_cost(asked), "outcomes": {name: _cost(own) for name, own in by_outcome.items()}}
 
@@ -72,8 +72,8 @@ def _cost(judged: Sequence[Judged]) -> dict[str, Any]:
 
 
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """A report as a table; the questions that were not answered rightly, and lines that are no
-    questions, below it.
+    """Yield a report as a table; the questions that were not answered rightly, and lines that are
+    no questions, below it.
     """
     yield f"accuracy, {found['created_at']}, answered by {found['answered_by']}"
     yield (
@@ -93,7 +93,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(name: str, row: Mapping[str, Any]) -> str:
-    """Shares of outcomes; latency; calls and tokens for each question at the mean."""
+    """Return shares of outcomes; latency; calls and tokens for each question at the mean."""
     count = row["count"]
     shares = (_share(row["outcomes"][outcome]["count"], count) for outcome in OUTCOMES)
     p50, p95 = ("–" if ms is None else f"{ms:.0f}" for ms in row["latency_ms"].values())
@@ -115,7 +115,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """A report that was written to a file.
+    """Return a report that was written to a file.
 
     Raises:
         UnreadableReport: the file is none.
@@ -130,7 +130,7 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """What became of the questions that both reports have, by their ids."""
+    """Yield what became of the questions that both reports have, by their ids."""
     before, after = ({one["id"]: one for one in found["questions"]} for found in (old, new))
     both = [name for name in before if name in after]
     same = [name for name in both if all(before[name][key] == after[name][key] for key in _SAME)]
@@ -164,8 +164,8 @@ def _named(what: str, ids: Sequence[str]) -> Iterator[str]:
 
 
 def _sign_test(changes: Iterable[tuple[str, str]]) -> str:
-    """How likely as many changes to or from right, shared as unevenly, are if each went either way
-    by chance.
+    """Return how likely as many changes to or from right, shared as unevenly, are if each went
+    either way by chance.
     """
     gained, lost = (
         sum(was != now and (was, now)[side] == "right" for was, now in changes) for side in (1, 0)

@@ -50,7 +50,7 @@ class AgentCost:
     bare: dict[str, float] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
-        """The findings, a line for each agent."""
+        """Return the findings, a line for each agent."""
         return [
             f"{agent}, ms per model call: {total:.2f}, bare {bare:.2f}, own {total - bare:.2f}"
             f" (budget {BUDGET_MS:g}), CPU {self.cpu[agent]:.2f}"
@@ -94,8 +94,8 @@ def _statement(number: int) -> str:
 
 
 def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
-    """Medians over that many questions of each kind; an agent that does not call the model so often
-    is left out.
+    """Return medians over that many questions of each kind; an agent that does not call the model
+    so often is left out.
     """
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
@@ -132,7 +132,7 @@ def run(database_url: str, data_dir: Path, *, questions: int = 30) -> AgentCost:
 
 
 def _measure(agent: str, port: int, worker: int, questions: int, found: AgentCost) -> None:
-    """Adds the agent's figures to `found`; asks for few and for many steps in turn, since hosts are
+    """Add the agent's figures to `found`; asks for few and for many steps in turn, since hosts are
     busy at times.
     """
     taken: dict[int, list[float]] = {_FEW: [], _MANY: []}
@@ -155,7 +155,7 @@ def _measure(agent: str, port: int, worker: int, questions: int, found: AgentCos
 
 
 def _answered(agent: str, steps: int, port: int) -> int:
-    """How often the model was called for one question."""
+    """Return how often the model was called for one question."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     body = json.dumps({"question": f"step {steps}", "agent": agent, "lang": "en"}).encode()
     connection.request("POST", _PATH, body, {"Content-Type": "application/json"})
@@ -166,8 +166,8 @@ def _answered(agent: str, steps: int, port: int) -> int:
 
 
 def _bare(request: Any, openai_url: str, database_url: str, questions: int) -> float:
-    """Milliseconds of one exchange with the model, the middle one of a long question, and one
-    statement.
+    """Return milliseconds of one exchange with the model, the middle one of a long question, and
+    one statement.
     """
     address = urlsplit(openai_url)
     client = http.client.HTTPConnection(address.netloc)

@@ -42,14 +42,14 @@ def _script(request: Request) -> Reply:
 
 
 def serve_model(url: Any, script: Script) -> None:
-    """Runs a scripted model: puts its URL into the queue, and ends when something is put back."""
+    """Run a scripted model: put its URL into the queue, and end when something is put back."""
     with OpenAiServer(script) as server:
         url.put(server.url)
         url.get()
 
 
 def serve(make_app: Callable[[], Any], listening: Any, pid: Any, *, is_citu: bool = True) -> None:
-    """Serves an application; puts its worker's process id into the queue."""
+    """Serve an application; put its worker's process id into the queue."""
 
     def app() -> Any:
         pid.put(os.getpid())
@@ -65,7 +65,7 @@ ENDPOINTS = {"answer": "/api/v0/ask_agent", "stream": "/api/v0/ask_agent_stream"
 
 
 @dataclass
-class Subject:
+class MeasuredEndpoint:
     """One endpoint of a running application, with its measurements."""
 
     name: str
@@ -76,7 +76,7 @@ class Subject:
     cpu_ms: list[float] = field(default_factory=list)
 
     def measure(self, answers: int) -> None:
-        """Asks `answers` questions one after another over one connection."""
+        """Ask `answers` questions one after another over one connection."""
         path = ENDPOINTS[self.endpoint]
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         body = json.dumps({"question": QUESTION}).encode()
@@ -92,7 +92,7 @@ class Subject:
         connection.close()
 
 
-def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
+def _measure(subjects: list[MeasuredEndpoint], rounds: int, answers: int) -> None:
     for subject in subjects:
         subject.measure(answers)  # warm-up: imports, connections, catalogue
         subject.milliseconds.clear()
@@ -108,7 +108,7 @@ def _measure(subjects: list[Subject], rounds: int, answers: int) -> None:
 def run(
     database_url: str, data_dir: Path, *, rounds: int = 10, answers: int = 50
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """Medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
+    """Return medians per endpoint and application: `ms` of latency and `cpu_ms` per answer."""
     context = multiprocessing.get_context("fork")
     url: Any = context.Queue()
     model = context.Process(target=serve_model, args=(url, _script), daemon=True)
@@ -136,7 +136,7 @@ def run(
             server.start()
             servers.append(server)
             worker = pid.get(timeout=60)
-            subjects += [Subject(name, endpoint, port, worker) for endpoint in ENDPOINTS]
+            subjects += [MeasuredEndpoint(name, endpoint, port, worker) for endpoint in ENDPOINTS]
         _measure(subjects, rounds, answers)
     finally:
         for server in servers:

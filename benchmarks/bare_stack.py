@@ -64,33 +64,33 @@ class _Bare:
             self._pool.putconn(connection)
 
     def classify(self, _state: State) -> State:
-        """Takes every question for a data question."""
+        """Take every question for a data question."""
         return {"kind": "DATABASE"}
 
     def generate(self, state: State) -> State:
-        """Writes SQL, parses it and plans it."""
+        """Write SQL, parses it and plans it."""
         sql = self._ask(f"NO_SQL: Write one PostgreSQL query that answers: {state['question']}")
         postgast.parse(sql)
         self._query(f"EXPLAIN {sql}")
         return {"sql": sql}
 
     def execute(self, state: State) -> State:
-        """Rows, and a summary of them."""
+        """Return rows, and a summary of them."""
         columns, rows = self._query(state["sql"])
         summary = self._ask(f"Summarise for {state['question']}: {rows[:50]}")
         return {"columns": columns, "rows": rows, "summary": summary}
 
     def chat(self, state: State) -> State:
-        """Passes on the model's words."""
+        """Pass on the model's words."""
         return {"summary": self._ask(state["question"])}
 
     def respond(self, state: State) -> State:
-        """The body of the answer."""
+        """Return the body of the answer."""
         keys = ("sql", "columns", "rows", "summary")
         return {"body": {key: state.get(key) for key in keys}}
 
     def graph(self) -> CompiledStateGraph[State, None, State, State]:
-        """The five nodes, compiled."""
+        """Return the five nodes, compiled."""
         graph = StateGraph(State)
         nodes: tuple[Any, ...] = (
             self.classify,
@@ -113,7 +113,7 @@ class _Bare:
 
 
 def bare_app(database_url: str, openai_url: str, model: str) -> Flask:
-    """The application; connections are made at the first request."""
+    """Return the application; connections are made at the first request."""
     app = Flask(__name__)
     compiled = _Bare(database_url, openai_url, model).graph()
 

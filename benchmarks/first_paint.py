@@ -14,7 +14,7 @@ _PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 
 
 def run(data_dir: Path, *, visits: int = 10) -> str:
-    """The finding as a person reads it; without a Chromium, that there is none."""
+    """Return the finding as a person reads it; without a Chromium, that there is none."""
     program = browser_path()
     if program is None:
         return "no Chromium is installed: nothing was measured"
@@ -32,7 +32,7 @@ def run(data_dir: Path, *, visits: int = 10) -> str:
 
 
 def _visit(browser: Browser, address: str) -> float:
-    """Milliseconds from the request to the first text."""
+    """Return milliseconds from the request to the first text."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(address)

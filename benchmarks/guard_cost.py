@@ -14,8 +14,8 @@ _BUDGET_MS = 0.5  # for the median statement
 
 
 def run(rounds: int = 50) -> dict[str, float]:
-    """Milliseconds per statement: `median` and `p99` over all statements, each timed by its fastest
-    of `rounds`.
+    """Return milliseconds per statement: `median` and `p99` over all statements, each timed by its
+    fastest of `rounds`.
     """
     fastest = [_fastest(case.sql, rounds) for case in ALLOWED]
     return {"median": statistics.median(fastest), "p99": statistics.quantiles(fastest, n=100)[98]}

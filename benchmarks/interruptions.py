@@ -44,8 +44,8 @@ _BROKEN = (
 
 
 @dataclass
-class Found:
-    """What became of the questions.
+class InterruptionResults:
+    """The ends of the questions.
 
     Attributes:
         kinds: how many were interrupted in which way.
@@ -60,7 +60,7 @@ class Found:
     unanswered: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
         endings = ", ".join(f"{count} {kind}" for kind, count in sorted(self.endings.items()))
         return [
@@ -89,7 +89,7 @@ class _Trial:
     after: int
 
     def body(self, place: str, question: str = "how many are there") -> dict[str, Any]:
-        """The request's."""
+        """Return the body of the request."""
         conversation = f"interrupted-{self.agent}-{self.number % 10}"
         return {
             "question": f"{question} [{self.number} {place}]",
@@ -116,9 +116,9 @@ class Interrupter:
         self._trials: dict[int, _Trial] = {}
         model.default = self._reply
 
-    def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> Found:
-        """Interrupts `count` questions."""
-        found = Found()
+    def run(self, count: int, kinds: Mapping[str, int] = KINDS) -> InterruptionResults:
+        """Interrupt `count` questions in the given ways."""
+        found = InterruptionResults()
         take_violations()
         for number in range(count):
             kind = self._random.choices(list(kinds), list(kinds.values()))[0]
@@ -179,7 +179,7 @@ class Interrupter:
         return self._random.choice(own if self._random.random() < 0.7 else other)  # noqa: PLR2004 - mostly queries
 
     def _damaged(self, reply: Reply) -> Reply:
-        """A reply that fails; `_cut` needs the request to end it at some byte."""
+        """Return a reply that fails; `_cut` needs the request to end it at some byte."""
         status = self._random.choice((400, 401, 429, 500, 503))
         garbage = b"\xff\xfe{not json\n\n"
         mistake = event({"error": {"message": "overloaded", "type": "server_error", "code": None}})
@@ -198,8 +198,8 @@ class Interrupter:
         )
 
     def _reply(self, request: Request) -> Reply:
-        """What the model says: the trial's script while its question is answered, later a plain
-        one.
+        """Return what the model says: the trial's script while its question is answered, later a
+        plain one.
         """
         marks = _MARK.findall(json.dumps(request.messages[:2]))
         if not marks:
@@ -226,7 +226,7 @@ class Interrupter:
     # the questions
 
     def _interrupted(self, trial: _Trial) -> str:
-        """How the question ended; `left` when nobody was there to read it."""
+        """Return how the question ended; `left` when nobody was there to read it."""
         last = "left"
         with (
             suppress(HTTPException, OSError),
@@ -243,7 +243,7 @@ class Interrupter:
         return last
 
     def _runs_long(self, said: dict[str, Any]) -> bool:
-        """Whether nothing more would come for long."""
+        """Tell whether nothing more would come for long."""
         data = said["data"]
         shown = data.get("arguments", {}).get("sql") or data.get("state_summary", {}).get("sql")
         if data["type"] == "tool":
@@ -257,7 +257,9 @@ class Interrupter:
             os.kill(self._citu.worker(), signal.SIGKILL)
 
     def _answered(self, trial: _Trial) -> str | None:
-        """None when the next question of the conversation is answered; else what was said."""
+        """Return none when the next question of the conversation is answered; else what was
+        said.
+        """
         deadline = time.monotonic() + _LONG_S
         said = "nothing"
         while time.monotonic() < deadline:
@@ -267,7 +269,7 @@ class Interrupter:
                     response = envelope["data"]["response"]
                     return None if response == "One." else f"answered {response!r}"
                 said = json.dumps(envelope)[:500]
-                if status != 503:  # noqa: PLR2004 - another place is free in a moment
+                if status != 503:  # noqa: PLR2004 - another slot is free in a moment
                     return said
             time.sleep(_PAUSE_S)
         return said
@@ -288,8 +290,10 @@ def _named(said: dict[str, Any]) -> str:
     return str(data["error_type"]) if data["type"] == "error" else str(data["type"])
 
 
-def run(database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0) -> Found:
-    """Interrupts `count` questions about the demo database."""
+def run(
+    database_url: str, data_dir: Path, *, count: int = 500, seed: int = 0
+) -> InterruptionResults:
+    """Interrupt `count` questions about the demo database."""
     with (
         OpenAiServer() as model,
         serving(data_dir / "log", model=model, DATABASE_URL=database_url, **SETTINGS) as citu,

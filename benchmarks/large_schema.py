@@ -42,7 +42,7 @@ _NAME = "large_schema"
 
 
 @dataclass(frozen=True)
-class Found:
+class LargeSchemaResults:
     """The findings; times in seconds.
 
     Attributes:
@@ -58,7 +58,7 @@ class Found:
     memory_mb: float
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         median, slowest = self.later_s
         return [
             f"{self.tables} tables: {_CLIENTS} first answers {self.first_s:.1f} s after a cold "
@@ -70,8 +70,8 @@ class Found:
         ]
 
 
-def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
-    """Measures a database of `tables` tables."""
+def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> LargeSchemaResults:
+    """Return measures a database of `tables` tables."""
     with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
         started = time.perf_counter()
         with serving_afresh(
@@ -84,13 +84,13 @@ def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> Found:
                 _ask(citu.port, question)
             later = [_ask(citu.port, question) for _ in range(rounds) for question in QUESTIONS]
             memory_mb = most_memory_mb(citu.worker())
-    return Found(
+    return LargeSchemaResults(
         tables, first_s, (statistics.median(later), max(later)), max(waits, default=0.0), memory_mb
     )
 
 
 def _ask(port: int, question: str) -> float:
-    """Seconds until the answer."""
+    """Return seconds until the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     with closing(connection):
         body = json.dumps({"question": question}).encode()
@@ -104,7 +104,7 @@ def _ask(port: int, question: str) -> float:
 
 @contextmanager
 def _watched(port: int) -> Iterator[list[float]]:
-    """Asks `/health` again and again; gives the seconds of each answer."""
+    """Ask `/health` again and again; give the seconds of each answer."""
     waits: list[float] = []
     is_over = threading.Event()
 

@@ -28,8 +28,8 @@ _PLACES = 32  # questions at once; more would measure how long they wait for eac
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was seen.
+class SocketResults:
+    """Measurements of the sockets.
 
     Attributes:
         open_s: seconds until all sockets were open; all clients connect at once.
@@ -50,7 +50,7 @@ class Found:
     end_s: float
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         before, opened, after = self.threads
         twentieths = statistics.quantiles(self.first_frames_s, n=20)
         return [
@@ -67,8 +67,8 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> Found:
-    """Measures `sockets` open sockets."""
+def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> SocketResults:
+    """Return measures `sockets` open sockets."""
     log = data_dir / "many_sockets.log"
     with serving_afresh(
         log,
@@ -80,7 +80,7 @@ def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> Found:
         return asyncio.run(_measured(citu, sockets))
 
 
-async def _measured(citu: Citu, sockets: int) -> Found:
+async def _measured(citu: Citu, sockets: int) -> SocketResults:
     worker = citu.worker()
     async with AsyncExitStack() as stack:
         await _asked(await stack.enter_async_context(_connected(citu.port)))  # warm-up
@@ -93,7 +93,7 @@ async def _measured(citu: Citu, sockets: int) -> Found:
         held = descriptor_count(worker), most_memory_mb(worker)
         codes, end_s = await _ended(citu, clients)
     pool = int(gunicorn_options(_PLACES)["threads"])
-    return Found(sockets, pool, open_s, threads, *held, first_frames_s, codes, end_s)
+    return SocketResults(sockets, pool, open_s, threads, *held, first_frames_s, codes, end_s)
 
 
 def _connected(port: int) -> connect:
@@ -111,7 +111,7 @@ async def _all_asked(clients: list[ClientConnection]) -> list[float]:
 
 
 async def _asked(client: ClientConnection) -> float:
-    """Seconds to the first frame; reads the whole answer."""
+    """Return seconds to the first frame; reads the whole answer."""
     began, first_s = time.perf_counter(), 0.0
     await client.send(_QUESTION)
     while True:

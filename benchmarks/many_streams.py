@@ -33,8 +33,8 @@ _PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Stream:
-    """What one client saw, in seconds from the start of all clients; `problem` is empty if nothing
-    went wrong.
+    """The events of one client, in seconds from the start of all clients; `problem` is empty if
+    nothing went wrong.
     """
 
     first_event_s: float
@@ -43,8 +43,8 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What all clients saw, and what the worker used.
+class StreamResults:
+    """The measurements of all clients, and of the worker.
 
     Attributes:
         queueing_s: how long the median client would wait for its first event if questions were
@@ -59,21 +59,21 @@ class Found:
 
     @property
     def problems(self) -> list[str]:
-        """The problems of the streams that had one."""
+        """Return the problems of the streams that had one."""
         return [stream.problem for stream in self.streams if stream.problem]
 
     @property
     def first_event_s(self) -> float:
-        """Median time to the first event."""
+        """Return median time to the first event."""
         return statistics.median(stream.first_event_s for stream in self.streams)
 
     @property
     def answers_per_s(self) -> float:
-        """Answers per second from the first request to the last answer."""
+        """Return answers per second from the first request to the last answer."""
         return len(self.streams) / max(stream.end_s for stream in self.streams)
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         last, end = (
             max(times)
             for times in zip(*((s.first_event_s, s.end_s) for s in self.streams), strict=True)
@@ -89,8 +89,8 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
-    """Asks `streams` questions at once."""
+def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> StreamResults:
+    """Ask `streams` questions at once."""
     with (
         _model() as model_url,
         serving_afresh(
@@ -110,7 +110,7 @@ def run(database_url: str, data_dir: Path, *, streams: int = 1000) -> Found:
         seen = asyncio.run(_ask_all(citu.port, streams))
         used, memory = cpu_ms(worker) - before, most_memory_mb(worker)
     queueing_s = (streams - 1) / 2 * _CALLS_PER_QUESTION * MODEL_DELAY_S
-    return Found(seen, queueing_s, used / streams, memory)
+    return StreamResults(seen, queueing_s, used / streams, memory)
 
 
 async def _ask_all(port: int, count: int) -> list[Stream]:
@@ -119,7 +119,7 @@ async def _ask_all(port: int, count: int) -> list[Stream]:
 
 
 async def _ask(port: int, started: float) -> Stream:
-    """Asks one question over its own connection."""
+    """Ask one question over its own connection."""
     body = json.dumps({"question": QUESTION}).encode()
     head = (
         f"POST /api/v0/ask_agent_stream HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: "
@@ -162,7 +162,7 @@ def _problem(answer: bytes) -> str:
 
 @contextmanager
 def _model() -> Iterator[str]:
-    """Runs the scripted model in its own process; gives its base URL."""
+    """Run the scripted model in its own process; give its base URL."""
     context = multiprocessing.get_context("fork")
     mail: Any = context.Queue()
     process = context.Process(target=_serve_model, args=(mail,), daemon=True)

@@ -25,8 +25,8 @@ _CLOSE_SHARE = Decimal(
 
 
 def same_result(wanted: Rows, answer: Rows, *, in_order: bool = False) -> bool:
-    """Whether some choice of the answer's columns gives the rows of `wanted`; results without rows
-    are the same.
+    """Tell whether some choice of the answer's columns gives the rows of `wanted`; results without
+    rows are the same.
 
     Args:
         wanted, answer: rows as psycopg2 gives them.
@@ -49,7 +49,7 @@ def same_result(wanted: Rows, answer: Rows, *, in_order: bool = False) -> bool:
 
 
 def _is_found(columns: Sequence[tuple[Any, ...]], offered: Counter[tuple[Any, ...]]) -> bool:
-    """Whether the columns are offered with their rows in some order.
+    """Tell whether the columns are offered with their rows in some order.
 
     Chooses one column after the other and compares the rows as far as they are chosen.
     """
@@ -83,7 +83,7 @@ def _beside(rows: list[tuple[Any, ...]], column: tuple[Any, ...]) -> list[tuple[
 
 
 def _plain(value: Any, names: dict[Decimal, int]) -> Any:
-    """A value that can be hashed and equals that of every value which counts as the same."""
+    """Return a value that can be hashed and equals that of every value which counts as the same."""
     if value is None:
         return None
     if isinstance(value, bool | int | float | Decimal):
@@ -111,7 +111,7 @@ def _name(value: int | float | Decimal, names: dict[Decimal, int]) -> Any:
 
 
 def _number_names(values: Iterable[Any]) -> dict[Decimal, int]:
-    """Gives each number a name that it shares with those close to it."""
+    """Give each number a name that it shares with those close to it."""
     numbers = sorted(set(_numbers(values)))
     names: dict[Decimal, int] = {}
     first: Decimal | None = None

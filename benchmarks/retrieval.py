@@ -61,7 +61,7 @@ Names = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RetrievalQuestion:
     """A question and the names, in lower case, of the tables that its answer needs."""
 
     id: str
@@ -72,14 +72,14 @@ class Asked:
 
 
 @dataclass
-class Found:
+class RetrievalResults:
     """Questions by language, and whether all of their tables were among the first ten."""
 
     counts: Counter[tuple[str, bool]]
-    missed: list[Asked]
+    missed: list[RetrievalQuestion]
 
     def line(self, name: str) -> str:
-        """The findings as a row of a table."""
+        """Return the findings as a row of a table."""
         return f"{name:38}{self._share('en'):>22}{self._share('zh'):>22}"
 
     def _share(self, lang: str) -> str:
@@ -99,7 +99,7 @@ HEADING = f"{'':38}{'English':>22}{'Chinese':>22}"
 
 
 def needed(sql: str) -> frozenset[str]:
-    """The names of the tables that `sql` reads, in lower case and without their schemas.
+    """Return the names of the tables that `sql` reads, in lower case and without their schemas.
 
     What PostgreSQL can't parse, because it is another database's SQL, is searched for FROM and
     JOIN.
@@ -123,8 +123,8 @@ def needed(sql: str) -> frozenset[str]:
     return frozenset(name.lower() for name in names - made if name)
 
 
-def questions_of(path: Path) -> list[Asked]:
-    """The questions of a file with a JSON object a line.
+def questions_of(path: Path) -> list[RetrievalQuestion]:
+    """Return the questions of a file with a JSON object a line.
 
     Raises:
         ValueError: a line is no such object.
@@ -141,7 +141,7 @@ def questions_of(path: Path) -> list[Asked]:
     return asked
 
 
-def _question(found: dict[str, Any], name: str) -> Asked:
+def _question(found: dict[str, Any], name: str) -> RetrievalQuestion:
     tables = found.get("tables")
     names = (
         needed(found["sql"])
@@ -150,7 +150,7 @@ def _question(found: dict[str, Any], name: str) -> Asked:
     )
     question = found["question"]
     lang = found.get("lang") or language_of(question)
-    return Asked(
+    return RetrievalQuestion(
         str(found.get("id", name)),
         question,
         frozenset(names),
@@ -159,25 +159,25 @@ def _question(found: dict[str, Any], name: str) -> Asked:
     )
 
 
-def _cases(paths: Iterable[Path], database: str) -> Iterator[Asked]:
+def _cases(paths: Iterable[Path], database: str) -> Iterator[RetrievalQuestion]:
     for path in paths:
         for number, case in enumerate(cases_of(path), 1):
             if case.gold not in (REFUSE, CHAT):
                 name = f"{path.stem}:{number}"
-                yield Asked(
+                yield RetrievalQuestion(
                     name, case.question, needed(case.gold), database, language_of(case.question)
                 )
 
 
-def tuned_questions() -> Iterator[Asked]:
-    """Those of the databases that the rules were worked on with."""
+def tuned_questions() -> Iterator[RetrievalQuestion]:
+    """Yield those of the databases that the rules were worked on with."""
     yield from _cases((FIXTURES / name for name in _DEMO_QUESTIONS), "demo")
     for path in sorted((FIXTURES / "offline").glob("*_questions.sql")):
         yield from _cases([path], path.stem.removesuffix("_questions"))
 
 
-def held_out_questions() -> Iterator[Asked]:
-    """Those that nobody may tune to."""
+def held_out_questions() -> Iterator[RetrievalQuestion]:
+    """Yield those that nobody may tune to."""
     for name in held_out_names():
         yield from _cases([HELD_OUT / f"{name}_questions.sql"], name)
 
@@ -187,7 +187,9 @@ def held_out_questions() -> Iterator[Asked]:
 
 
 def described(published: Mapping[str, Any]) -> Catalog:
-    """The catalogue of one database of a JSON file, as the module's docstring describes it."""
+    """Return the catalogue of one database of a JSON file, as the module's docstring describes
+    it.
+    """
     names = published["table_names_original"]
     columns = published["column_names_original"]
     primary = set(
@@ -218,7 +220,7 @@ def described(published: Mapping[str, Any]) -> Catalog:
 def _catalogs(
     demo_url: str, server: EmbeddedServer, schemas: Path | None
 ) -> Callable[[str], Catalog]:
-    """Gives the catalogue of the database of a name; each is read once."""
+    """Give the catalogue of the database of a name; each is read once."""
     listed = json.loads(schemas.read_text("utf-8")) if schemas and schemas.is_file() else []
     published = {one["db_id"]: one for one in listed}
     folders = [
@@ -252,8 +254,8 @@ def _read(url: str) -> Catalog:
 
 
 def pooled(catalogs: Mapping[str, Catalog], most: int = POOL) -> tuple[Catalog, Names]:
-    """All tables as one schema, with others up to `most`; and for each database, what its tables
-    are called there.
+    """Return all tables as one schema, with others up to `most`; and for each database, what its
+    tables are called there.
 
     A table whose name is taken gets the name of its database before its own.
     """
@@ -290,9 +292,11 @@ def _moved(table: Table, names: Mapping[str, str]) -> Table:
 # measuring
 
 
-def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None = None) -> Found:
-    """Whether all tables of each question are among the first ten of `index`."""
-    found = Found(Counter(), [])
+def measure(
+    index: TableIndex, questions: Iterable[RetrievalQuestion], names: Names | None = None
+) -> RetrievalResults:
+    """Tell whether all tables of each question are among the first ten of `index`."""
+    found = RetrievalResults(Counter(), [])
     for asked in questions:
         called = names[asked.database] if names else {}
         wanted = {called.get(table, table) for table in asked.tables}
@@ -303,8 +307,10 @@ def measure(index: TableIndex, questions: Iterable[Asked], names: Names | None =
     return found
 
 
-def _single(questions: Sequence[Asked], catalog: Callable[[str], Catalog]) -> Found:
-    whole = Found(Counter(), [])
+def _single(
+    questions: Sequence[RetrievalQuestion], catalog: Callable[[str], Catalog]
+) -> RetrievalResults:
+    whole = RetrievalResults(Counter(), [])
     for name in dict.fromkeys(asked.database for asked in questions):
         one = measure(
             TableIndex(catalog(name)), [asked for asked in questions if asked.database == name]
@@ -322,7 +328,7 @@ def run(
     schemas: Path | None = None,
     pool: int = POOL,
 ) -> Iterator[str]:
-    """Measures; gives the lines of a report as they are known.
+    """Yield measures; gives the lines of a report as they are known.
 
     Args:
         demo_url: the database of questions that name none.

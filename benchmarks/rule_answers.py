@@ -56,7 +56,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @dataclass
-class Found:
+class RuleResults:
     """The results over some databases.
 
     Attributes:
@@ -72,7 +72,7 @@ class Found:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     def line(self, name: str) -> str:
-        """The findings as a row of a table."""
+        """Return the findings as a row of a table."""
         right, wrong, refused = (
             _share(self.answerable, verdict) for verdict in ("right", "wrong", "refused")
         )
@@ -92,17 +92,17 @@ def _share(counts: Counter[Any], verdict: object) -> str:
 
 
 def held_out_names() -> list[str]:
-    """The held-out databases."""
+    """Return the held-out databases."""
     return names_in(HELD_OUT)
 
 
 def names_in(folder: Path) -> list[str]:
-    """The databases of a folder that has questions about them."""
+    """Return the databases of a folder that has questions about them."""
     return sorted(path.stem.removesuffix("_questions") for path in folder.glob("*_questions.sql"))
 
 
 def run(demo_url: str, data_dir: Path) -> Iterator[str]:
-    """Measures all databases; yields the report line by line.
+    """Yield measures all databases; yields the report line by line.
 
     Args:
         demo_url: the demo database.
@@ -113,8 +113,8 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
     server = EmbeddedServer.acquire(data_dir)
     try:
         app_url = ensure_app_database(server, "rule_answers_app")
-        found = Found()
-        in_english = Found()
+        found = RuleResults()
+        in_english = RuleResults()
         with _asking(demo_url, app_url, str(SEMANTIC_FILE)) as ask:
             for name in _DEMO_QUESTIONS:
                 measure(found, ask, demo_url, cases_of(FIXTURES / name))
@@ -128,7 +128,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
             f"  {verdict}: {question}" for question, verdict in found.failed
         )  # don't show questions of held-out databases
         for title, folder in (("studied", STUDIED), ("held out", HELD_OUT)):
-            others = Found()
+            others = RuleResults()
             for name in names_in(folder):
                 cases = cases_of(folder / f"{name}_questions.sql")
                 _measure_made(others, server, app_url, folder / f"{name}.sql", cases)
@@ -139,7 +139,7 @@ def run(demo_url: str, data_dir: Path) -> Iterator[str]:
 
 
 def _talk(database: str) -> Iterator[Case]:
-    """The sentences of talk in `kinds.txt` for the database."""
+    """Yield the sentences of talk in `kinds.txt` for the database."""
     for line in _KINDS.read_text("utf-8").splitlines():
         name, kind, sentence = line.split(" ", 2)
         if name == database and kind == "C":
@@ -147,7 +147,7 @@ def _talk(database: str) -> Iterator[Case]:
 
 
 def _measure_made(
-    found: Found, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]
+    found: RuleResults, server: EmbeddedServer, app_url: str, ddl: Path, cases: list[Case]
 ) -> None:
     with database_of(server, ddl) as url, _asking(url, app_url) as ask:
         measure(found, ask, url, cases)
@@ -175,8 +175,8 @@ def _asking(url: str, app_url: str, semantic_file: str = "") -> Iterator[Ask]:
         yield ask
 
 
-def measure(found: Found, ask: Ask, url: str, cases: list[Case]) -> None:
-    """Asks the questions of `cases` and adds the results to `found`."""
+def measure(found: RuleResults, ask: Ask, url: str, cases: list[Case]) -> None:
+    """Ask the questions of `cases` and adds the results to `found`."""
     with closing(psycopg2.connect(url)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
 

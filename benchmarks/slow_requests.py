@@ -34,8 +34,8 @@ _PIPELINED = 20  # requests for it: the kernel would take a single answer
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was seen.
+class SlowRequestResults:
+    """Measurements with and without slow clients.
 
     Attributes:
         before_s: how long each statement took without slow clients.
@@ -55,7 +55,7 @@ class Found:
     memory_mb: tuple[float, float]
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         before, most, after = self.descriptors
         return [
             f"{self.clients} slow connections without a key for {self.seconds:.0f} s",
@@ -69,8 +69,10 @@ class Found:
         ]
 
 
-def run(database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0) -> Found:
-    """Measures with `clients` slow clients for `seconds`."""
+def run(
+    database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0
+) -> SlowRequestResults:
+    """Return measures with `clients` slow clients for `seconds`."""
     folder = data_dir / "slow_requests"
     folder.mkdir()
     key, _ = KeyFile(folder / "api_keys.json").create("bench")
@@ -83,7 +85,7 @@ def run(database_url: str, data_dir: Path, *, clients: int = 300, seconds: float
         return _measured(citu, key, clients, seconds)
 
 
-def _measured(citu: Citu, key: str, clients: int, seconds: float) -> Found:
+def _measured(citu: Citu, key: str, clients: int, seconds: float) -> SlowRequestResults:
     worker = citu.worker()
     _asked(citu.port, key)  # warm-up
     before_s = [_asked(citu.port, key)[1] for _ in range(_BEFORE)]
@@ -98,7 +100,7 @@ def _measured(citu: Citu, key: str, clients: int, seconds: float) -> Found:
             time.sleep(_PAUSE_S)
     with suppress(AssertionError):  # what is left over is reported
         eventually(lambda: descriptor_count(worker) <= before, 20)
-    return Found(
+    return SlowRequestResults(
         clients,
         seconds,
         before_s,
@@ -111,7 +113,7 @@ def _measured(citu: Citu, key: str, clients: int, seconds: float) -> Found:
 
 
 def _asked(port: int, key: str) -> tuple[int, float]:
-    """Status and seconds of one statement, over a connection of its own."""
+    """Return status and seconds of one statement, over a connection of its own."""
     began = time.perf_counter()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:

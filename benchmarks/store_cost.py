@@ -29,7 +29,8 @@ _TURNS_READ = 6
 
 
 def run(data_dir: Path, *, turns: int = 500) -> dict[str, dict[str, float]]:
-    """Median milliseconds per adapter: `append`, `recent`, and `both` of them one after the other.
+    """Return median milliseconds per adapter: `append`, `recent`, and `both` of them one after the
+    other.
 
     Args:
         data_dir: where the embedded server runs.

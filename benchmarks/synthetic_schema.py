@@ -104,8 +104,8 @@ def _table(
 
 
 def statements(catalog: Catalog) -> Iterator[str]:
-    """For each table of the catalogue, SQL that creates it in an empty database, with rows if it
-    has values.
+    """Yield for each table of the catalogue, SQL that creates it in an empty database, with rows if
+    it has values.
     """
     for table in catalog.tables:
         columns = ", ".join(

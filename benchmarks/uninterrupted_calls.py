@@ -111,7 +111,7 @@ FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace ORDER BY 1, 2, 
 
 @dataclass
 class CallsFound:
-    """What became of the calls.
+    """The ends of the calls.
 
     Attributes:
         refused, failed, ended: how many the guard refused, PostgreSQL refused, and ended in time.
@@ -127,7 +127,7 @@ class CallsFound:
     large: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The findings as a person reads them."""
+        """Return the findings as a person reads them."""
         counts = f"{self.refused} refused, {self.failed} failed, {self.ended} ended in time"
         slow = [f"{seconds:.1f} s: {sql}" for seconds, sql in sorted(self.slowest)[-20:]]
         endless = [f"runs on: {sql}" for sql in self.endless]
@@ -135,7 +135,7 @@ class CallsFound:
 
 
 def _values(type_name: str, *, is_long: bool) -> Sequence[str]:
-    """Expressions of the type; long ones where there are any."""
+    """Return expressions of the type; long ones where there are any."""
     name = _SAME.get(type_name, type_name)
     if is_long and name in LONG:
         return LONG[name]
@@ -144,7 +144,9 @@ def _values(type_name: str, *, is_long: bool) -> Sequence[str]:
 
 
 def calls(connection: "psycopg2.extensions.connection") -> Iterator[str]:
-    """A statement for each function and operator of the server, with long values and amounts."""
+    """Yield a statement for each function and operator of the server, with long values and
+    amounts.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_FUNCTIONS)
         functions = cursor.fetchall()
@@ -165,7 +167,7 @@ def calls(connection: "psycopg2.extensions.connection") -> Iterator[str]:
 
 
 def other_calls() -> Iterator[str]:
-    """Casts of long texts to types that read them, and syntax that is no call."""
+    """Yield casts of long texts to types that read them, and syntax that is no call."""
     texts = LONG["text"]
     for name in (
         "json",
@@ -202,7 +204,7 @@ def other_calls() -> Iterator[str]:
 
 
 def _combined(types: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """All long at once, and each of them alone."""
+    """Yield all long at once, and each of them alone."""
     yield from itertools.islice(itertools.product(*(_values(t, is_long=True) for t in types)), 12)
     for place in range(len(types)) if len(types) > 1 else ():
         values = [_values(t, is_long=n == place) for n, t in enumerate(types)]
@@ -234,7 +236,7 @@ class Trial:
         return connection
 
     def run(self, sql: str, found: CallsFound) -> None:
-        """Runs the statement, and notes whether it ended in time and what memory it took."""
+        """Run the statement, and note whether it ended in time and what memory it took."""
         started = time.monotonic()
         watch = _killer(self.pid, TIMEOUT_MS / 1000 + _PATIENCE_S)
         try:
@@ -280,7 +282,7 @@ def _killer(pid: int, seconds: float) -> "asyncio.TimerHandle":
 
 
 def run(url: str, *, part: int = 1) -> CallsFound:
-    """Tries every `part`th call."""
+    """Try every `part`th call."""
     connection = psycopg2.connect(url)
     connection.autocommit = True
     with connection.cursor() as cursor:

@@ -7,12 +7,12 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_ms(pid: int) -> float:
-    """User and system time of all its threads so far, in milliseconds."""
+    """Return user and system time of all its threads so far, in milliseconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S * 1000
 
 
 def most_memory_mb(pid: int) -> float:
-    """The most physical memory it has held, in megabytes."""
+    """Return the most physical memory it has held, in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024

@@ -12,7 +12,7 @@ ANONYMOUS = "anonymous"  # the user id for requests that name no user
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks.
+    """The user who asks.
 
     Attributes:
         user_id: whose conversations and runs these are; None: nobody is authenticated, and the
@@ -64,7 +64,7 @@ def caller_id_of(caller: Actor, address: str | None) -> CallerId:
 
 @contextmanager
 def charged_to(charged: CallerId) -> Iterator[None]:
-    """Charge what is done inside to `charged`."""
+    """Charge the work inside the `with` block to `charged`."""
     token = caller_id.set(charged)
     try:
         yield

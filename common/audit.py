@@ -35,7 +35,7 @@ Verdict = Literal["executed", "refused", "failed", "cancelled"]
 
 @dataclass(frozen=True)
 class Occasion:
-    """Why a statement was run or refused, and for whom.
+    """The reason for which a statement was run or refused, and the user.
 
     Attributes:
         source: `ask` for a question, `value_lookup` for looking up what it names, `sql_run` for SQL

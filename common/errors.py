@@ -110,7 +110,7 @@ class BodyTooLarge(InvalidRequest):
 
 
 class NotFound(CituError):
-    """No such resource; `suggestions` are names that exist and may have been meant."""
+    """There is no such resource; `suggestions` are names that exist and may have been meant."""
 
     code = 404
     error_type = "not_found"
@@ -397,7 +397,7 @@ class CostExceeded(StatementRejected):
 
 
 class TooManyStreams(CituError):
-    """All places for running questions are taken."""
+    """All slots for running questions are taken."""
 
     code = 503
     error_type = "too_many_streams"

@@ -116,7 +116,7 @@ class EtlExample(Example):
 
 @dataclass(frozen=True)
 class Lesson:
-    """Why an answer was wrong, for similar questions.
+    """The cause of a wrong answer, as a hint for similar questions.
 
     Attributes:
         author: the user who said so, the only one it is shown for until `is_shared`.

@@ -238,8 +238,8 @@ class ThreadQueue(Generic[T]):
 
         Args:
             on_end: called on the loop when the source is exhausted or cancelled.
-            is_abandoned: called on the loop twice a second until the end; when it is true, the feed
-                is cancelled.
+            is_abandoned: called on the loop twice a second until the end; when it is true, the
+                queue is cancelled.
         """
         self._source = source
         self._on_end = on_end

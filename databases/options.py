@@ -125,7 +125,7 @@ class DatabaseOptions:
 
 
 class DatabaseSettings(Protocol):
-    """The settings of the asked database; `app_config.Settings` has them."""
+    """The settings of the datasource; `app_config.Settings` has them."""
 
     @property
     def database_pool_size(self) -> int: ...  # noqa: D102 - app_config says what each is
@@ -162,7 +162,7 @@ class DatabaseSettings(Protocol):
 
 
 def database_options(settings: DatabaseSettings) -> DatabaseOptions:
-    """Return the options of the asked database, from the settings; without row rules, which are
+    """Return the options of the datasource, from the settings; without row rules, which are
     read from a file.
     """
     return DatabaseOptions(

@@ -116,7 +116,7 @@ class EmbeddedSource:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where Citu's databases are.
+    """The places of Citu's databases.
 
     Attributes:
         asked: the one that questions are about; the demo when none is configured.

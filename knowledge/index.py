@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class IndexPart(Generic[T]):
-    """Something that is worked out of a catalogue.
+    """A part of the index: a value that is worked out of a catalogue.
 
     Attributes:
         make: works it out of an index; may ask it for other parts, but not for this one. What it
@@ -40,7 +40,7 @@ class IndexPart(Generic[T]):
     ignores_row_counts: bool = False
 
     def of(self, catalog: Catalog) -> T:
-        """Return this part of this very catalogue object, raising what making it raises.
+        """Return the value for this very catalogue object; make it first, raising what that raises.
 
         It is made in this thread if nobody has begun. Blocks until it is there. On the event loop,
         await `ready` first.
@@ -48,7 +48,7 @@ class IndexPart(Generic[T]):
         return index_of(catalog).part(self)
 
     async def ready(self, catalog: Catalog) -> T:
-        """Return what `of` returns, but made in a thread.
+        """Return what `of` does, made in a thread if it has to be made.
 
         Cancelling it does not end the work, for which others may wait.
         """

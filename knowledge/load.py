@@ -55,8 +55,8 @@ class UnusableFile(OSError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Loads what `arguments` name (default: `sys.argv`); says on stdout what became of each line
-    and file.
+    """Load what `arguments` name (default: `sys.argv`); says on stdout what became of each line and
+    file.
 
     Returns:
         0; 1: something was not taken; 2: a file, the database or a setting can't be used.

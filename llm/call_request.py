@@ -90,7 +90,7 @@ class CallRequest:
         return self.tokens.has_spoken
 
     def assembly(self) -> CallAssembly | None:
-        """Return what collects the tool calls of one reply; None when no tools are offered."""
+        """Return the collector of one reply's tool calls; None when no tools are offered."""
         if self._offer is None:
             return None
         earlier = _calls(self._messages)

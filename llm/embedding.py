@@ -20,7 +20,7 @@ Vector: TypeAlias = "array[float]"
 
 
 class EmbeddingFailed(Exception):
-    """There are no vectors this time; the message says why and quotes nothing of the endpoint."""
+    """No vectors were made this time; the message says why and quotes nothing of the endpoint."""
 
 
 class EmbeddingSettings(Protocol):

@@ -78,7 +78,7 @@ class PostgresLimits:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """PostgreSQL's settings for them, in milliseconds."""
+        """Return PostgreSQL's settings for these timeouts, in milliseconds."""
         statement = max(1, int(self.statement_s * 1000))
         return {
             "statement_timeout": str(statement),

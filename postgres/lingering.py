@@ -74,7 +74,7 @@ class Lingering:
         return time.monotonic() - youngest
 
     def _of(self, caller: CallerId | None) -> list[_Kept]:
-        """Return what is kept for the caller; None: for all."""
+        """Return the connections that are kept for the caller; None: for all."""
         kept = list(self._kept.values())
         if caller is None:
             return kept

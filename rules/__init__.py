@@ -20,7 +20,7 @@ Given the other marks, each names one thing or nothing.
 `reading` covers them with patterns, each of which gives a part of the question in the terms of
 `query`.
 
->>> question = Question(marks, nouns, lexicon_of(catalog), is_chinese=False)
+>>> question = QuestionWords(marks, nouns, lexicon_of(catalog), is_chinese=False)
 >>> [best, *others] = readings(question, BY_SYMBOL)
 >>> [(one.column.column, one.operator, one.operands) for one in best.parts.conditions]
 [('status', '=', ('shipped',))]

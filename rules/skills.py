@@ -133,7 +133,7 @@ def _written_operation(inquiry: Inquiry) -> str | None:
 
 
 def _refused(inquiry: Inquiry, refusal: Refusal) -> NoSql:
-    """The draft of a refusal, with the offers that are found in time."""
+    """Return the draft of a refusal, with the offers that are found in time."""
     text = refusal.text.to(inquiry.lang)
     pending = refusal.pending
     if pending is None:
@@ -154,7 +154,9 @@ def _rewrites(inquiry: Inquiry, refusal: Refusal) -> tuple[Offer, ...]:
 
 
 def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | None) -> Answered:
-    """The result with all that its summary needs; `query` is None for SQL of somebody else."""
+    """Return the result with all that its summary needs; `query` is None for SQL of somebody
+    else.
+    """
     catalog, lang, today = inquiry.catalog, inquiry.lang, date.today()
     schema = lexicon_of(catalog).schema
     if query is not None:
@@ -174,7 +176,9 @@ def _answered(inquiry: Inquiry, sql: str, result: QueryResult, query: Query | No
 
 
 def _understanding_of(inquiry: Inquiry, sql: str) -> Understanding | None:
-    """The understanding that `sql` was written for; None if these rules have not written it."""
+    """Return the understanding that `sql` was written for; None if these rules have not written
+    it.
+    """
     made = understand_in_context(shortened(inquiry))
     if isinstance(made, Understanding) and made.sql == sql:
         return made

@@ -207,7 +207,7 @@ class ConnectionLoop(ThreadWorker):  # type: ignore[misc]  # gunicorn has no typ
             self._deadlines.set(conn, self._body_deadline(conn))
 
     def _finds_body(self, conn: ClientConnection) -> bool:
-        """Looks once more without waiting: most bodies come while their head is being read."""
+        """Look once more without waiting: most bodies come while their head is being read."""
         try:
             conn.parser.feed(conn.receive())
         except OSError:  # nothing has come, or the poller will say what is wrong

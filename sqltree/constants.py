@@ -7,12 +7,19 @@ proves by the tree that nothing else has changed.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from postgast import PgQueryError, scan
+from postgast import scan
 
-from common.errors import StatementRejected
 from sqltree.parsing import Node, parse
+from sqltree.tree_values import (
+    children_of,
+    column_name,
+    last_name,
+    operands_of,
+    parse_one,
+    without_casts,
+)
 
 _NAME = re.compile(r'"|[^\W\d]')
 _MAX_CHARS = 4_000  # a longer query takes too long to be read this way
@@ -59,17 +66,15 @@ class Constant:
 
         They are compared with the same column, or in one kind of BETWEEN.
         """
-        if self.role != "compared":
-            return False
-        if other.role != "compared":
-            return False
-        if self.column != other.column:
+        are_compared = self.role == other.role == "compared"
+        has_one_column = self.column == other.column
+        if not are_compared or not has_one_column:
             return False
         if self.column:
             return True
-        if "BETWEEN" not in self.operator:
-            return False
-        return self.operator[:-1] == other.operator[:-1]
+        operator = self.operator[:-1]
+        other_operator = other.operator[:-1]
+        return operator == other_operator and "BETWEEN" in operator
 
 
 def constants_of(sql: str) -> tuple[Constant, ...] | None:
@@ -79,21 +84,19 @@ def constants_of(sql: str) -> tuple[Constant, ...] | None:
     """
     if len(sql) > _MAX_CHARS:
         return None
-    try:
-        statements = parse(sql)
-        tokens = {token.start: token.end for token in scan(sql).tokens}
-    except (StatementRejected, PgQueryError):
+    statement = parse_one(sql)
+    if statement is None:
         return None
-    if len(statements) != 1:
-        return None
-    places = _Places(sql, tokens)
+    ends = {token.start: token.end for token in scan(sql).tokens}
+    places = _Places(sql, ends)
     found = []
-    for node, place in _constants_in({statements[0].kind: statements[0].node}):
+    for node, place in _constants_in({statement.kind: statement.node}):
         constant = places.constant(node, place)
         if constant is None:
             return None
         found.append(constant)
-    return tuple(sorted(found, key=lambda one: one.start))
+    found.sort(key=lambda one: one.start)
+    return tuple(found)
 
 
 def identifiers_of(sql: str) -> frozenset[str]:
@@ -119,25 +122,26 @@ def with_constants(sql: str, changes: Mapping[Constant, str]) -> str | None:
     for constant in sorted(changes, key=lambda one: -one.start):
         written = _written(constant, changes[constant])
         changed = changed[: constant.start] + written + changed[constant.end :]
-    before, after = constants_of(sql), constants_of(changed)
-    if before is None:
+    before = constants_of(sql)
+    after = constants_of(changed)
+    if before is None or after is None:
         return None
-    if after is None:
-        return None
-    if len(before) != len(after):
-        return None
-    wanted = [replace(one, value=changes.get(one, one.value), start=0, end=0) for one in before]
-    if [replace(one, start=0, end=0) for one in after] != wanted:
-        return None
-    if _outline(sql) == _outline(changed):
-        return changed
-    return None
+    wanted = []
+    for constant in before:
+        value = changes.get(constant, constant.value)
+        wanted.append(replace(constant, value=value, start=0, end=0))
+    found = []
+    for constant in after:
+        found.append(replace(constant, start=0, end=0))
+    has_changed_only_values = found == wanted and _outline(sql) == _outline(changed)
+    return changed if has_changed_only_values else None
 
 
 def _written(constant: Constant, value: str) -> str:
     if constant.kind != "text":
         return value
-    return "'" + value.replace("'", "''") + "'"
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
 
 
 @dataclass(frozen=True)
@@ -158,91 +162,92 @@ _CLAUSES = {
 }
 
 
+class _Child(NamedTuple):
+    """A node below another: the field that holds it, and the role of constants there.
+
+    The field is "" where it stands in an operator, in a call or in a clause.
+    """
+
+    field: str
+    node: Node
+    place: _Place
+
+
 def _constants_in(root: Node) -> Iterator[tuple[Node, _Place]]:
-    pending: list[tuple[str, Any, _Place]] = [("", root, _ANYWHERE)]
+    pending = [_Child("", root, _ANYWHERE)]
     while pending:
-        key, value, place = pending.pop()
-        if key == "typeName":
+        child = pending.pop()
+        if child.field != "A_Const":
+            pending.extend(_inside(*child))
             continue
-        if isinstance(value, list):
-            for item in value:
-                pending.append((key, item, place))
-        elif isinstance(value, dict):
-            if key != "A_Const":
-                pending.extend(_inside(key, value, place))
-            elif not _UNWRITTEN & value.keys():
-                yield value, place
+        is_written = _UNWRITTEN.isdisjoint(child.node)
+        if is_written:
+            yield child.node, child.place
 
 
-def _inside(key: str, node: Node, place: _Place) -> Iterator[tuple[str, Any, _Place]]:
-    """Yield the children of a node: key, value, and the role of constants there."""
+def _inside(key: str, node: Node, place: _Place) -> Iterator[_Child]:
+    """Yield the nodes below a node, with the role of constants there."""
     if key == "A_Expr":
         yield from _operands(node)
         return
     if key == "FuncCall":
         yield from _arguments(node)
         return
-    is_interval = (
-        key == "TypeCast" and _last_name(node.get("typeName", {}).get("names", ())) == "interval"
-    )
-    for name, child in node.items():
+    type_names = node.get("typeName", {}).get("names", ())
+    is_interval = key == "TypeCast" and last_name(type_names) == "interval"
+    inner = _ANYWHERE
+    if is_interval:
+        inner = _Place("interval")
+    elif key in _CARRYING:
+        inner = place
+    for name, child in children_of(node):
         if name in _CLAUSES:
-            yield "", child, _CLAUSES[name]
-        elif is_interval:
-            yield name, child, _Place("interval")
-        else:
-            yield name, child, place if key in _CARRYING else _ANYWHERE
+            yield _Child("", child, _CLAUSES[name])
+        elif name != "typeName":
+            yield _Child(name, child, inner)
 
 
-def _operands(node: Node) -> Iterator[tuple[str, Any, _Place]]:
-    operator = _last_name(node.get("name", ()))
-    left, right = node.get("lexpr", {}), node.get("rexpr", {})
-    kind = str(node.get("kind", ""))
+def _operands(node: Node) -> Iterator[_Child]:
+    operator = last_name(node.get("name", ()))
+    if operator in _COMPARISONS:
+        yield from _compared(node, operator)
+        return
+    role: Role = "other"
     if operator in _FACTORS:
-        for side in (left, right):
-            yield ("", side, _Place("factor", operator))
-    elif operator in _COMPARISONS:
-        said = f"{kind} {operator}"
-        column = _column(left) or _column(right)
-        yield "", left, _Place("compared", f"{said} left", column)
-        if "BETWEEN" in kind:
-            for end, item in enumerate(right.get("List", {}).get("items", ())):
-                yield "", item, _Place("compared", f"{said} {end}", column)
-        else:
-            yield "", right, _Place("compared", said, column)
-    else:
-        for side in (left, right):
-            yield ("", side, _Place("other", operator))
+        role = "factor"
+    place = _Place(role, operator)
+    for operand in operands_of(node):
+        yield _Child("", operand, place)
 
 
-def _arguments(node: Node) -> Iterator[tuple[str, Any, _Place]]:
-    function = _last_name(node.get("funcname", ()))
-    for name, child in node.items():
-        if name == "args":
-            for number, item in enumerate(child):
-                role: Role = "argument"
-                if function in _DIGITS_ARGUMENTS and number == 1:
-                    role = "neutral"
-                yield "", item, _Place(role, function)
-        elif name != "funcname":
-            yield name, child, _ANYWHERE
+def _compared(node: Node, operator: str) -> Iterator[_Child]:
+    """Yield both sides of a comparison; of a BETWEEN, each end by itself."""
+    left = node.get("lexpr", {})
+    right = node.get("rexpr", {})
+    kind = str(node.get("kind", ""))
+    said = f"{kind} {operator}"
+    column = column_name(without_casts(left)) or column_name(without_casts(right))
+    yield _Child("", left, _Place("compared", f"{said} left", column))
+    if "BETWEEN" not in kind:
+        yield _Child("", right, _Place("compared", said, column))
+        return
+    ends = right.get("List", {}).get("items", ())
+    for number, end in enumerate(ends):
+        yield _Child("", end, _Place("compared", f"{said} {number}", column))
 
 
-def _column(node: Node) -> tuple[str, ...]:
-    while "TypeCast" in node:
-        node = node["TypeCast"].get("arg", {})
-    fields = node.get("ColumnRef", {}).get("fields", ())
-    found = []
-    for part in fields:
-        if "String" in part:
-            found.append(part["String"]["sval"])
-    return tuple(found)
-
-
-def _last_name(names: Any) -> str:
-    if names:
-        return str(names[-1]["String"]["sval"])
-    return ""
+def _arguments(node: Node) -> Iterator[_Child]:
+    function = last_name(node.get("funcname", ()))
+    argument = _Place("argument", function)
+    digits = _Place("neutral", function)
+    for number, item in enumerate(node.get("args", ())):
+        place = argument
+        if number == 1 and function in _DIGITS_ARGUMENTS:
+            place = digits
+        yield _Child("", item, place)
+    for name, child in children_of(node):
+        if name not in ("args", "funcname"):
+            yield _Child(name, child, _ANYWHERE)
 
 
 @dataclass(frozen=True)
@@ -263,16 +268,30 @@ class _Places:
     def constant(self, node: Node, place: _Place) -> Constant | None:
         kind, value = _kind_and_value(node)
         start = node.get("location", 0)
+        end = self._end_of(start)
+        if kind is None or end is None:
+            return None
+        return Constant(
+            kind,
+            value,
+            start=self._chars_before(start),
+            end=self._chars_before(end),
+            role=place.role,
+            operator=place.operator,
+            column=place.column,
+        )
+
+    def _end_of(self, start: int) -> int | None:
+        """Return the end of the token at `start`; a sign belongs to the number after it."""
         end = self.ends.get(start)
-        if end is not None and self.data[start:end] == b"-":  # the sign belongs to the number
-            later = [one for one in self.ends if one >= end]
-            end = self.ends.get(min(later, default=end))
         if end is None:
             return None
-        if kind is None:
-            return None
-        first, last = self._chars_before(start), self._chars_before(end)
-        return Constant(kind, value, first, last, place.role, place.operator, place.column)
+        token = self.data[start:end]
+        if token != b"-":
+            return end
+        later = [one for one in self.ends if one >= end]
+        number = min(later, default=end)
+        return self.ends.get(number)
 
     def _chars_before(self, place: int) -> int:
         before = self.data[:place]
@@ -285,9 +304,7 @@ def _kind_and_value(node: Node) -> tuple[Literal["integer", "decimal", "text"] |
     if "fval" in node:
         value = str(node["fval"]["fval"])
         is_whole = value.lstrip("-").isdigit()
-        if is_whole:
-            return "integer", value
-        return "decimal", value
+        return "integer" if is_whole else "decimal", value
     if "sval" in node:
         return "text", str(node["sval"].get("sval", ""))
     return None, ""
@@ -301,13 +318,13 @@ def _outline(sql: str) -> Any:
 
 def _without_values(value: Any) -> Any:
     if isinstance(value, list):
-        return [_without_values(item) for item in value]
+        return list(map(_without_values, value))
     if not isinstance(value, dict):
         return value
-    if "A_Const" in value:
-        kind, _ = _kind_and_value(value["A_Const"])
-        if kind is not None:
-            return kind
+    constant = value.get("A_Const", {})
+    kind, _ = _kind_and_value(constant)
+    if kind is not None:
+        return kind
     fields = {}
     for key, item in value.items():
         if key != "location":

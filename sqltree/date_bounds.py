@@ -9,12 +9,18 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
 
-from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
-from sqltree.parsing import Node, parse
-from sqltree.references import stored_table
+from sqltree.parsing import Node
+from sqltree.references import cte_names, stored_table
+from sqltree.tree_values import (
+    children_of,
+    column_name,
+    last_name,
+    operands_of,
+    parse_query,
+    string_constant,
+)
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _DAY = re.compile(r"\A\s*+(\d{4}-\d{2}-\d{2})(?:[ T]00:00(?::00(?:\.0+)?)?)?\s*")
@@ -23,6 +29,9 @@ _NOW = frozenset(("SVFOP_CURRENT_DATE", "SVFOP_CURRENT_TIMESTAMP", "SVFOP_LOCALT
 _INSTANTS = frozenset(("now", "transaction_timestamp", "statement_timestamp"))
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_DAYS = {"day": 1, "week": 7}
+_SIGNS = {"+": 1, "-": -1}
+_YEARS = frozenset((("extract", "year"), ("date_part", "year")))
 _TIMES = ("date", "timestamp")
 
 
@@ -37,35 +46,16 @@ class Days:
 
 def days_of(sql: str, catalog: Catalog, today: date) -> Days | None:
     """Return the days that the WHERE of `sql` restricts its rows to; None when that is not sure."""
-    select = _select_of(sql)
-    if select is None:
+    select = parse_query(sql, _MAX_CHARS)
+    if select is None or "whereClause" not in select:  # a UNION has none of its own
         return None
-    if "larg" in select:
-        return None
-    if "whereClause" not in select:
-        return None
-    ctes = select.get("withClause", {}).get("ctes", ())
-    named = {cte["CommonTableExpr"]["ctename"] for cte in ctes}
-    sources = tuple(_sources(select.get("fromClause", ()), catalog, named))
+    ctes = cte_names(select)
+    from_clause = select.get("fromClause", ())
+    sources = tuple(_sources(from_clause, catalog, ctes))
     try:
         return _Reading(sources, today).days(select["whereClause"])
     except (_Untold, ValueError, OverflowError):  # the latter: beyond the calendar
         return None
-
-
-def _select_of(sql: str) -> Node | None:
-    """Parse `sql`; None unless it is one query."""
-    if len(sql) > _MAX_CHARS:
-        return None
-    try:
-        statements = parse(sql)
-    except StatementRejected:
-        return None
-    if len(statements) != 1:
-        return None
-    if statements[0].kind != "SelectStmt":
-        return None
-    return statements[0].node
 
 
 class _Untold(Exception):
@@ -83,14 +73,16 @@ class _Source:
 def _sources(nodes: Sequence[Node], catalog: Catalog, ctes: Collection[str]) -> Iterator[_Source]:
     for wrapped in nodes:
         ((kind, node),) = wrapped.items()
-        name = node.get("alias", {}).get("aliasname") or node.get("relname", "")
         is_join = kind == "JoinExpr" and "alias" not in node
         if is_join:
             yield from _sources([node["larg"], node["rarg"]], catalog, ctes)
-        elif kind == "RangeVar":
-            yield _Source(name, stored_table(node, catalog, ctes))
-        else:
-            yield _Source(name, None)
+            continue
+        alias = node.get("alias", {})
+        name = alias.get("aliasname", node.get("relname", ""))
+        table = None
+        if kind == "RangeVar":
+            table = stored_table(node, catalog, ctes)
+        yield _Source(name, table)
 
 
 class _Reading:
@@ -107,14 +99,14 @@ class _Reading:
         """Return the days, if all conditions on times are about one column."""
         for condition in _conjuncts(where):
             references = _references(condition)
-            if any(map(self._is_time, references)):
+            is_of_time = any(map(self._is_time, references))
+            if is_of_time:
                 self._read(condition)
         if self._column is None:
             return None
         start = max(self._starts, default=None)
         end = min(self._ends, default=None)
-        is_open = start is None or end is None
-        if not is_open and min(self._ends) <= max(self._starts):
+        if start is not None and end is not None and end <= start:
             return None
         return Days(self._column, start, end)
 
@@ -125,23 +117,32 @@ class _Reading:
         if condition.get("NullTest", {}).get("nulltesttype") == "IS_NOT_NULL":
             return
         node = condition.get("A_Expr", {})
-        kind, operator = node.get("kind"), _texts(node.get("name", ()))[-1:]
-        left, right = node.get("lexpr", {}), node.get("rexpr", {})
+        kind = node.get("kind")
         if kind == "AEXPR_BETWEEN":
-            low, high = right.get("List", {}).get("items", ({}, {}))
-            column = self._time(left)
-            self._bound(column, ">=", self._day(low))
-            self._bound(column, "<=", self._day(high))
-            return
-        is_untold = kind != "AEXPR_OP" or operator[0] not in _TURNED
-        if is_untold:
+            self._read_between(node)
+        elif kind == "AEXPR_OP":
+            self._read_comparison(node)
+        else:
             raise _Untold
+
+    def _read_between(self, node: Node) -> None:
+        bounds = node.get("rexpr", {}).get("List", {})
+        low, high = bounds.get("items", ({}, {}))
+        column = self._time(node.get("lexpr", {}))
+        self._bound(column, ">=", self._day(low))
+        self._bound(column, "<=", self._day(high))
+
+    def _read_comparison(self, node: Node) -> None:
+        operator = last_name(node.get("name", ()))
+        if operator not in _TURNED:
+            raise _Untold
+        left, right = node.get("lexpr", {}), node.get("rexpr", {})
         if "ColumnRef" in right:
-            self._bound(self._time(right), _TURNED[operator[0]], self._day(left))
-        elif operator == ("=",) and "FuncCall" in left:
+            self._bound(self._time(right), _TURNED[operator], self._day(left))
+        elif operator == "=" and "FuncCall" in left:
             self._within(left["FuncCall"], right)
         else:
-            self._bound(self._time(left), operator[0], self._day(right))
+            self._bound(self._time(left), operator, self._day(right))
 
     def _bound(self, column: Column, operator: str, day: date) -> None:
         """Take one bound; of timestamps only those that hold for whole days are read."""
@@ -150,33 +151,43 @@ class _Reading:
             raise _Untold
         self._of(column)
         day_after = day + timedelta(days=1)
-        if operator in (">=", "="):
-            self._starts.append(day)
-        elif operator == ">":
-            self._starts.append(day_after)
-        if operator in ("<=", "="):
-            self._ends.append(day_after)
-        elif operator == "<":
-            self._ends.append(day)
+        match operator:
+            case ">=":
+                self._starts.append(day)
+            case ">":
+                self._starts.append(day_after)
+            case "<":
+                self._ends.append(day)
+            case "<=":
+                self._ends.append(day_after)
+            case "=":
+                self._starts.append(day)
+                self._ends.append(day_after)
 
     def _within(self, call: Node, value: Node) -> None:
         """Read `date_trunc('month', column) = …` or `extract(year FROM column) = 2026`."""
-        name, arguments = _texts(call.get("funcname", ()))[-1], call.get("args", ())
+        name = last_name(call.get("funcname", ()))
+        arguments = call.get("args", ())
         if len(arguments) != 2:
             raise _Untold
-        unit, column = _string(arguments[0]).lower(), self._time(arguments[1])
-        is_year = name in ("extract", "date_part") and unit == "year"
-        if is_year:
+        unit = string_constant(arguments[0]).lower()
+        column = self._time(arguments[1])
+        if (name, unit) in _YEARS:
             start = date(_whole(value), 1, 1)
         elif name == "date_trunc" and unit in _MONTHS:
-            start = self._day(value)
-            if start != _cut(start, unit):
-                raise _Untold
+            start = self._first_day(value, unit)
         else:
             raise _Untold
         self._of(column)
         self._starts.append(start)
         self._ends.append(_shifted(start, _MONTHS[unit]))
+
+    def _first_day(self, value: Node, unit: str) -> date:
+        """Return the day; raises `_Untold` unless it is the first of a month, quarter or year."""
+        day = self._day(value)
+        if day != _cut(day, unit):
+            raise _Untold
+        return day
 
     def _of(self, column: Column) -> None:
         if self._column not in (None, column):
@@ -188,36 +199,38 @@ class _Reading:
 
     def _time(self, node: Node) -> Column:
         column = self._column_of(node)
-        if column is None:
-            raise _Untold
-        if not column.type.startswith(_TIMES):
+        if column is None or not column.type.startswith(_TIMES):
             raise _Untold
         return column
 
     def _is_time(self, node: Node) -> bool:
         """Tell whether it is a column of time; raises `_Untold` if it may be one."""
         column = self._column_of(node)
-        if column is None:
-            return False
-        return column.type.startswith(_TIMES)
+        return column is not None and column.type.startswith(_TIMES)
 
     def _column_of(self, node: Node) -> Column | None:
-        parts = _texts(node.get("ColumnRef", {}).get("fields", ()))
+        parts = column_name(node)
         if not parts:
             return None
-        sources = self._sources
-        if len(parts) > 1:
-            sources = [one for one in sources if one.name == parts[-2]]
         found = []
-        for source in sources:
+        for table in self._tables(parts[:-1]):
+            column = table.column(parts[-1])
+            if column is not None:
+                found.append(column)
+        if len(found) != 1:
+            return None
+        return found[0]
+
+    def _tables(self, qualifier: Sequence[str]) -> list[Table]:
+        """Return the tables that a column with this qualifier may be of."""
+        tables = []
+        for source in self._sources:
+            if qualifier and source.name != qualifier[-1]:
+                continue
             if source.table is None:
                 raise _Untold  # it may be a time of a subquery or the like
-            for column in source.table.columns:
-                if column.name == parts[-1]:
-                    found.append(column)
-        if len(found) == 1:
-            return found[0]
-        return None
+            tables.append(source.table)
+        return tables
 
     # --------------------------------------------------------------------------
     # days
@@ -242,7 +255,7 @@ class _Reading:
         raise _Untold
 
     def _cast_day(self, cast: Node) -> date:
-        name = _texts(cast["typeName"].get("names", ()))[-1]
+        name = last_name(cast["typeName"].get("names", ()))
         if not name.startswith(_TIMES):
             raise _Untold
         argument = cast.get("arg", {})
@@ -251,91 +264,92 @@ class _Reading:
         return self._day(argument)
 
     def _cut_day(self, call: Node) -> date:
-        name = _texts(call.get("funcname", ()))[-1]
+        name = last_name(call.get("funcname", ()))
         arguments = call.get("args", ())
         is_other = name != "date_trunc" or len(arguments) != 2
         if is_other:
             raise _Untold
-        unit = _string(arguments[0]).lower()
+        unit = string_constant(arguments[0]).lower()
         if unit not in ("day", *_MONTHS):
             raise _Untold
         return _cut(self._instant(arguments[1]), unit)
 
     def _instant(self, node: Node) -> date:
         """Return a day, or that of the present moment."""
-        while "TypeCast" in node and "A_Const" not in node["TypeCast"].get("arg", {}):
-            node = node["TypeCast"].get("arg", {})
-        if node.get("SQLValueFunction", {}).get("op") in _NOW:
-            return self._today
-        called = _texts(node.get("FuncCall", {}).get("funcname", ()))
-        is_instant = called and called[-1] in _INSTANTS
-        if is_instant:
+        while "TypeCast" in node:
+            inner = node["TypeCast"].get("arg", {})
+            if "A_Const" in inner:  # the cast says how the constant is read
+                return self._day(node)
+            node = inner
+        keyword = node.get("SQLValueFunction", {})
+        function = node.get("FuncCall", {})
+        called = last_name(function.get("funcname", ()))
+        is_now = keyword.get("op") in _NOW or called in _INSTANTS
+        if is_now:
             return self._today
         if "A_Expr" in node:
             return self._moved_day(node["A_Expr"], of_instant=True)
         return self._day(node)
 
     def _moved_day(self, node: Node, *, of_instant: bool = False) -> date:
-        operator = _texts(node.get("name", ()))[-1:]
-        is_no_sum = node.get("kind") != "AEXPR_OP" or operator not in (("+",), ("-",))
-        if is_no_sum:
+        operator = last_name(node.get("name", ()))
+        operands = operands_of(node)
+        is_sum = node.get("kind") == "AEXPR_OP" and operator in _SIGNS
+        if not is_sum or len(operands) != 2:
             raise _Untold
-        if "lexpr" not in node:
-            raise _Untold
-        day = self._instant(node["lexpr"]) if of_instant else self._day(node["lexpr"])
-        sign = -1
-        if operator == ("+",):
-            sign = 1
-        right = node["rexpr"]
-        if "A_Const" in right:  # days
-            return day + timedelta(days=sign * _whole(right))
-        count, unit = _interval_of(right)
+        left, right = operands
+        day = self._instant(left) if of_instant else self._day(left)
+        count, unit = _moved_by(right)
+        signed_count = _SIGNS[operator] * count
         if unit in _MONTHS:
-            return _shifted(day, sign * count * _MONTHS[unit])
-        days = count
-        if unit == "week":
-            days = 7 * count
-        return day + timedelta(days=sign * days)
+            return _shifted(day, signed_count * _MONTHS[unit])
+        return day + timedelta(days=signed_count * _DAYS[unit])
 
 
 def _written_day(node: Node) -> date:
-    match = _DAY.fullmatch(_string(node))
+    match = _DAY.fullmatch(string_constant(node))
     if match is None:
         raise _Untold
     return date.fromisoformat(match[1])
 
 
-def _interval_of(node: Node) -> tuple[int, str]:
-    """Read `INTERVAL '3 months'`: the number, and the unit in the singular and in lower case."""
+def _moved_by(node: Node) -> tuple[int, str]:
+    """Read `INTERVAL '3 months'`: the number, and the unit in the singular and in lower case.
+
+    A plain number is one of days.
+    """
+    if "A_Const" in node:
+        return _whole(node), "day"
     cast = node.get("TypeCast", {})
-    if _texts(cast.get("typeName", {}).get("names", ()))[-1:] != ("interval",):
+    if last_name(cast.get("typeName", {}).get("names", ())) != "interval":
         raise _Untold
-    match = _INTERVAL.fullmatch(_string(cast.get("arg", {})))
+    match = _INTERVAL.fullmatch(string_constant(cast.get("arg", {})))
     if match is None:
         raise _Untold
     return int(match[1]), match[2].lower()
 
 
 def _conjuncts(node: Node) -> Iterator[Node]:
-    both = node.get("BoolExpr", {})
-    if both.get("boolop") != "AND_EXPR":
+    junction = node.get("BoolExpr", {})
+    if junction.get("boolop") != "AND_EXPR":
         yield node
         return
-    for part in both.get("args", ()):
+    for part in junction.get("args", ()):
         yield from _conjuncts(part)
 
 
-def _references(value: Any) -> Iterator[Node]:
+def _references(condition: Node) -> Iterator[Node]:
     """Yield references to columns, but for those in subqueries: they are of other rows."""
-    if isinstance(value, list):
-        for part in value:
-            yield from _references(part)
-    elif isinstance(value, dict):
-        if "ColumnRef" in value:
-            yield value
-        for name, part in value.items():
-            if name != "SubLink":
-                yield from _references(part)
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        if "ColumnRef" in node:
+            yield node
+        inner = []
+        for field, child in children_of(node):
+            if field != "SubLink":
+                inner.append(child)
+        pending.extend(reversed(inner))
 
 
 def _cut(day: date, unit: str) -> date:
@@ -348,22 +362,17 @@ def _cut(day: date, unit: str) -> date:
 
 def _shifted(day: date, months: int) -> date:
     """Add months as PostgreSQL does: a day that the month lacks becomes its last one."""
-    count = day.year * 12 + day.month - 1 + months
-    first = date(count // 12, count % 12 + 1, 1)
-    following = date((count + 1) // 12, (count + 1) % 12 + 1, 1)
-    return min(first + timedelta(days=day.day - 1), following - timedelta(days=1))
+    months_before = day.year * 12 + day.month - 1 + months
+    first = _first_of_month(months_before)
+    last = _first_of_month(months_before + 1) - timedelta(days=1)
+    same_day = first + timedelta(days=day.day - 1)
+    return min(same_day, last)
 
 
-def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    found = []
-    for node in nodes:
-        if "String" in node:
-            found.append(node["String"]["sval"])
-    return tuple(found)
-
-
-def _string(node: Node) -> str:
-    return str(node.get("A_Const", {}).get("sval", {}).get("sval", ""))
+def _first_of_month(months_before: int) -> date:
+    """Return the first day of the month before which so many months of the calendar lie."""
+    year, month = divmod(months_before, 12)
+    return date(year, month + 1, 1)
 
 
 def _whole(node: Node) -> int:

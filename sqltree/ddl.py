@@ -46,7 +46,8 @@ class UnreadStatement:
 
 
 def read_ddl(sql: str) -> tuple[list[TableText], list[UnreadStatement]]:
-    """The tables of a text of any length, in their order, and the statements that can't be read.
+    """Return the tables of a text of any length, in their order, and the statements that can't be
+    read.
 
     Statements about other things are left out. What is said of a table that the text doesn't make
     counts as well.
@@ -67,7 +68,7 @@ def read_ddl(sql: str) -> tuple[list[TableText], list[UnreadStatement]]:
 
 
 def _statements(sql: str) -> Iterator[tuple[int, str]]:
-    """Each statement, with the number of its first line."""
+    """Yield each statement with the number of its first line."""
     if "\0" in sql:
         raise InvalidSql(NOT_TEXT.en, detail_zh=NOT_TEXT.zh)
     sql = _COMMAND_OF_PSQL.sub("", sql)
@@ -84,7 +85,7 @@ def _statements(sql: str) -> Iterator[tuple[int, str]]:
 
 
 def _table_of(statement: ParsedStatement) -> str | None:
-    """The table that a statement makes, alters or comments on."""
+    """Return the table that a statement makes, alters or comments on."""
     node = statement.node
     if statement.kind == "CommentStmt":
         if node["objtype"] not in _COMMENTED:

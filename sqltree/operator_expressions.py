@@ -7,12 +7,12 @@ like any other.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from postgast import scan
 
 from common.errors import CituError, InvalidSql
-from sqltree.parsing import Node, nodes, parse
+from sqltree.parsing import COMMENTS, Node, nodes, parse, token_names
+from sqltree.tree_values import last_name, names_in
 
 _SELECT_KEYS = frozenset(
     ("targetList", "limitOption", "op")
@@ -21,7 +21,7 @@ _CALL_KEYS = frozenset(
     ("funcname", "args", "agg_star", "funcformat", "location")
 )  # of f(column) and f(*)
 _TARGET_KEYS = frozenset(("val", "location"))
-_COMMENTS = frozenset(("SQL_COMMENT", "C_COMMENT"))
+
 # Kinds of nodes that reach beyond the table's rows.
 _REFUSED = {
     "SubLink": "subqueries are not allowed",
@@ -56,7 +56,9 @@ class Expression:
     call: str | None = None
 
     def of(self, alias: str) -> str:
-        """The text with its columns qualified by `alias`, which is written as SQL takes it."""
+        """Return the text with its columns qualified by `alias`, which is written as SQL takes
+        it.
+        """
         text = self.text
         for place in reversed(self.places):
             text = f"{text[:place]}{alias}.{text[place:]}"
@@ -73,10 +75,12 @@ def expression(text: str) -> Expression:
             follows them in a statement would be lost.
     """
     text = text.strip()
-    alone, begin = _only_value(text, "", ""), len("SELECT ")
+    alone = _only_value(text, "", "")
+    begin = len("SELECT ")
     # As it stands in a statement: `ALL x`, `x;` and the like are no operands.
     _only_value(text, "(", ")")
-    if any(_token_name(token) in _COMMENTS for token in scan(text).tokens):
+    kinds = token_names(scan(text).tokens)
+    if not COMMENTS.isdisjoint(kinds):
         raise NotAnExpression("comments are not allowed in it")
     data = f"SELECT {text}".encode()
     columns: dict[int, str] = {}
@@ -86,9 +90,11 @@ def expression(text: str) -> Expression:
             raise NotAnExpression(_REFUSED[kind])
         if kind == "FuncCall" and "over" in node:
             raise NotAnExpression(_REFUSED["WindowDef"])
-        calls = calls or kind == "FuncCall"
+        if kind == "FuncCall":
+            calls = True
         if kind == "ColumnRef":
-            place = len(data[: node.get("location", 0)].decode("utf-8", "replace")) - begin
+            before = data[: node.get("location", 0)].decode("utf-8", "replace")
+            place = len(before) - begin
             columns[place] = _column_name(node)
     ordered = sorted(columns)
     names = tuple(dict.fromkeys(columns[place] for place in ordered))
@@ -99,15 +105,13 @@ def _plain_call(node: Node) -> str | None:
     call: Node = node.get("FuncCall", {})
     names = call.get("funcname", ())
     arguments = call.get("args", ())
-    if not call.keys() <= _CALL_KEYS:
+    is_plain = call.keys() <= _CALL_KEYS and len(names) == 1
+    if not is_plain or len(arguments) > 1:
         return None
-    if len(names) != 1:
-        return None
-    if len(arguments) > 1:
-        return None
-    if not all("ColumnRef" in argument for argument in arguments):
-        return None
-    return str(names[0]["String"]["sval"])
+    for argument in arguments:
+        if "ColumnRef" not in argument:
+            return None
+    return last_name(names)
 
 
 def _only_value(text: str, before: str, after: str) -> Node:
@@ -118,14 +122,14 @@ def _only_value(text: str, before: str, after: str) -> Node:
         raise NotAnExpression(f"it is no SQL expression ({error.detail})") from None
     except CituError as error:
         raise NotAnExpression(str(error).rstrip(".")) from None
-    is_no_query = len(statements) != 1 or statements[0].kind != "SelectStmt"
-    if is_no_query:
+    kinds = [statement.kind for statement in statements]
+    if kinds != ["SelectStmt"]:
         raise NotAnExpression("it is not one SQL expression")
     select = statements[0].node
     targets = select.get("targetList", ())
     is_union = select.get("op", "SETOP_NONE") != "SETOP_NONE"
-    is_more = len(targets) != 1 or is_union or not select.keys() <= _SELECT_KEYS
-    if is_more:
+    has_more = len(targets) != 1 or not select.keys() <= _SELECT_KEYS
+    if is_union or has_more:
         raise NotAnExpression("it is not one SQL expression")
     target: Node = targets[0].get("ResTarget", {})
     is_named = not target.keys() <= _TARGET_KEYS or "val" not in target
@@ -137,12 +141,8 @@ def _only_value(text: str, before: str, after: str) -> Node:
 
 def _column_name(node: Node) -> str:
     fields = node.get("fields", ())
-    is_qualified = len(fields) != 1 or "String" not in fields[0]
-    if is_qualified:
+    names = names_in(fields)
+    is_plain = len(names) == len(fields) == 1
+    if not is_plain:
         raise NotAnExpression("write its columns as plain names, without the table's")
-    return str(fields[0]["String"].get("sval", ""))
-
-
-def _token_name(token: Any) -> str:
-    names = token.DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    return str(names[token.token].name)
+    return names[0]

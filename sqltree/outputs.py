@@ -10,10 +10,17 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, get_args
 
-from common.errors import StatementRejected
 from common.values import Catalog, Column, PeriodUnit, Table
-from sqltree.parsing import Node, parse
+from sqltree.parsing import Node
 from sqltree.references import relation_parts, table_named
+from sqltree.tree_values import (
+    last_name,
+    names_in,
+    operands_of,
+    parse_query,
+    string_constant,
+    without_casts,
+)
 
 _MAX_CHARS = 8_000  # of a statement that is read; such a text takes milliseconds
 _MAX_DEPTH = 20  # of queries in queries
@@ -57,6 +64,7 @@ _BETWEEN = re.compile(r'"[^"]*"|[^A-Z0-9]')
 _DURATIONS = frozenset(
     ("age", "justify_days", "justify_hours", "justify_interval")
 )  # whose years are no dates
+_TIME_PARTS = frozenset(("date_trunc", "extract", "date_part"))
 _SIGNS = frozenset(("+", "-"))
 _FACTORS = frozenset(("*", "/"))
 _OF_ROWS = frozenset(("row_number", "rank", "dense_rank", "ntile"))
@@ -99,21 +107,20 @@ class OutputColumn:
 
 def outputs(sql: str, columns: Sequence[str], catalog: Catalog) -> tuple[OutputColumn, ...]:
     """Describe the columns of the result of `sql`, which PostgreSQL names `columns`."""
-    unknown = tuple(OutputColumn(name, is_computed=True) for name in columns)
-    if len(sql) > _MAX_CHARS:
-        return unknown
-    try:
-        statements = parse(sql)
-    except StatementRejected:
-        return unknown
-    if len(statements) != 1:
-        return unknown
-    if statements[0].kind != "SelectStmt":
-        return unknown
-    found = _Reader(catalog).select(statements[0].node, _Names())
+    query = parse_query(sql, _MAX_CHARS)
+    found: tuple[OutputColumn, ...] = ()
+    if query is not None:
+        found = _Reader(catalog).select(query, _Names())
     if len(found) != len(columns):
-        return unknown
-    return tuple(replace(one, name=name) for one, name in zip(found, columns, strict=True))
+        return tuple(map(_unknown, columns))
+    described = []
+    for column, name in zip(found, columns, strict=True):
+        described.append(replace(column, name=name))
+    return tuple(described)
+
+
+def _unknown(name: str = "") -> OutputColumn:
+    return OutputColumn(name, is_computed=True)
 
 
 @dataclass(frozen=True)
@@ -131,19 +138,16 @@ class _Names:
 
     def column(self, parts: Sequence[str]) -> OutputColumn | None:
         """Return the column that a reference leads to, if that is certain."""
-        if len(parts) == 1:
-            visible = self.all(())
-        elif len(parts) > 1:
-            visible = self.sources.get(parts[-2], ())
-        else:
+        if not parts:
             return None
+        *qualifier, name = parts
         found = []
-        for column in visible:
-            if column.name == parts[-1]:
+        for column in self.all(qualifier):
+            if column.name == name:
                 found.append(column)
-        if len(found) == 1:
-            return found[0]
-        return None
+        if len(found) != 1:
+            return None
+        return found[0]
 
     def all(self, parts: Sequence[str]) -> tuple[OutputColumn, ...]:
         """Return the columns of `*` or `name.*`."""
@@ -160,32 +164,40 @@ class _Reader:
         """Describe the columns of a SELECT; none when it can't be told."""
         if around.depth > _MAX_DEPTH:
             return ()
-        names = self._with_ctes(select, replace(around, depth=around.depth + 1, sources={}))
+        inner = replace(around, depth=around.depth + 1, sources={})
+        names = self._with_ctes(select, inner)
         if "larg" in select:  # a UNION has the columns of its first part
             return self.select(select["larg"], names)
-        names = replace(names, sources=dict(self._sources(select.get("fromClause", []), names)))
+        from_clause = select.get("fromClause", [])
+        sources = dict(self._sources(from_clause, names))
+        names = replace(names, sources=sources)
         found: list[OutputColumn] = []
         for target in select.get("targetList", []):
-            node = target.get("ResTarget", {})
-            value = node.get("val", {})
-            fields = value.get("ColumnRef", {}).get("fields", ())
-            is_star = fields and "A_Star" in fields[-1]
-            if is_star:
-                found += names.all(_texts(fields))
-                continue
-            described = self._described(value, names)
-            found.append(
-                replace(described, name=node.get("name", described.name), is_named="name" in node)
-            )
+            columns = self._targeted(target.get("ResTarget", {}), names)
+            found.extend(columns)
         return tuple(found)
+
+    def _targeted(self, target: Node, names: _Names) -> tuple[OutputColumn, ...]:
+        """Describe the columns that an entry of a SELECT's list gives: `*` gives several."""
+        value = target.get("val", {})
+        fields = value.get("ColumnRef", {}).get("fields", ())
+        is_star = bool(fields) and "A_Star" in fields[-1]
+        if is_star:
+            return names.all(names_in(fields))
+        described = self._described(value, names)
+        if "name" in target:
+            return (replace(described, name=target["name"], is_named=True),)
+        return (replace(described, is_named=False),)
 
     def _with_ctes(self, select: Node, names: _Names) -> _Names:
         for cte in select.get("withClause", {}).get("ctes", ()):
             node = cte["CommonTableExpr"]
             query = node.get("ctequery", {}).get("SelectStmt", {})
-            renamed = _texts(node.get("aliascolnames", ()))
-            columns = _renamed(self.select(query, names), renamed)
-            names = replace(names, ctes={**names.ctes, node["ctename"]: columns})
+            new_names = names_in(node.get("aliascolnames", ()))
+            selected = self.select(query, names)
+            columns = _renamed(selected, new_names)
+            ctes = {**names.ctes, node["ctename"]: columns}
+            names = replace(names, ctes=ctes)
         return names
 
     def _sources(
@@ -193,16 +205,20 @@ class _Reader:
     ) -> Iterator[tuple[str, tuple[OutputColumn, ...]]]:
         for wrapped in nodes:
             ((kind, node),) = wrapped.items()
-            alias = node.get("alias", {})
-            renamed = _texts(alias.get("colnames", ()))
+            if kind == "JoinExpr":
+                yield from self._sources([node["larg"], node["rarg"]], names)
+                continue
             if kind == "RangeVar":
                 columns = self._columns_of(node, names)
-                yield alias.get("aliasname") or node["relname"], _renamed(columns, renamed)
-            elif kind == "JoinExpr":
-                yield from self._sources([node["larg"], node["rarg"]], names)
             elif kind == "RangeSubselect":
-                columns = self.select(node.get("subquery", {}).get("SelectStmt", {}), names)
-                yield alias.get("aliasname", ""), _renamed(columns, renamed)
+                query = node.get("subquery", {}).get("SelectStmt", {})
+                columns = self.select(query, names)
+            else:
+                continue
+            alias = node.get("alias", {})
+            name = alias.get("aliasname", node.get("relname", ""))
+            new_names = names_in(alias.get("colnames", ()))
+            yield name, _renamed(columns, new_names)
 
     def _columns_of(self, node: Node, names: _Names) -> tuple[OutputColumn, ...]:
         parts = relation_parts(node)
@@ -213,14 +229,15 @@ class _Reader:
         if table is None:
             return ()
         columns = []
-        for one in table.columns:
-            columns.append(OutputColumn(one.name, table=table, column=one))
+        for stored in table.columns:
+            column = OutputColumn(stored.name, table=table, column=stored)
+            columns.append(column)
         return tuple(columns)
 
     def _described(self, value: Node, names: _Names) -> OutputColumn:
         """Describe what the expression gives, without its name in the result."""
         if not value:
-            return OutputColumn("", is_computed=True)
+            return _unknown()
         ((kind, node),) = value.items()
         match kind:
             case "TypeCast":
@@ -230,45 +247,54 @@ class _Reader:
             case "FuncCall":
                 return self._called(node, names)
             case "CoalesceExpr":
-                return self._described(next(iter(node.get("args", ())), {}), names)
+                first: Node = next(iter(node.get("args", ())), {})
+                return self._described(first, names)
             case "A_Expr":
                 return self._calculated(node, names)
             case "SubLink":
                 return self._subquery(node, names)
-        return OutputColumn("", is_computed=True)
+        return _unknown()
 
     def _subquery(self, node: Node, names: _Names) -> OutputColumn:
-        columns = self.select(node.get("subselect", {}).get("SelectStmt", {}), names)
+        query = node.get("subselect", {}).get("SelectStmt", {})
+        columns = self.select(query, names)
         if not columns:
-            return OutputColumn("", is_computed=True)
+            return _unknown()
         return replace(columns[0], is_total=False)
 
     def _called(self, node: Node, names: _Names) -> OutputColumn:
-        function = _texts(node.get("funcname", ()))[-1]
+        function = last_name(node.get("funcname", ()))
         arguments = node.get("args", [])
         if function in _OF_ROWS:
             return OutputColumn(function, is_rank=True)
-        if len(arguments) > 1:
-            if function in ("date_trunc", "extract", "date_part"):
-                return self._part_of_time(function, arguments, names)
-            if function == "to_char":
-                inner = self._described(arguments[0], names)
-                period = _written_period(_text(arguments[1]), inner.period)
-                return replace(inner, name=function, period=period)
         aggregate = _AGGREGATES.get(function)
         if aggregate is not None:
             return self._aggregated(aggregate, node, names)
-        is_passed = function in _PASSING and arguments
-        if is_passed:
-            return replace(self._described(arguments[0], names), name=function)
-        inners = [self._described(argument, names) for argument in arguments]
+        if len(arguments) > 1:
+            if function in _TIME_PARTS:
+                return self._part_of_time(function, arguments, names)
+            if function == "to_char":
+                return self._written_time(arguments, names)
+        inners = []
+        for argument in arguments:
+            inner = self._described(argument, names)
+            inners.append(inner)
+        if inners and function in _PASSING:
+            return replace(inners[0], name=function)
         return OutputColumn(function, function=_first_function(inners), is_computed=True)
+
+    def _written_time(self, arguments: Sequence[Node], names: _Names) -> OutputColumn:
+        """Describe a time that `to_char(time, form)` writes as text."""
+        inner = self._described(arguments[0], names)
+        form = string_constant(without_casts(arguments[1]))
+        period = _written_period(form, inner.period)
+        return replace(inner, name="to_char", period=period)
 
     def _part_of_time(
         self, function: str, arguments: Sequence[Node], names: _Names
     ) -> OutputColumn:
         inner = self._described(arguments[1], names)
-        unit = _text(arguments[0]).lower()
+        unit = string_constant(without_casts(arguments[0])).lower()
         if inner.name in _DURATIONS:
             return OutputColumn(function, function=inner.function, is_computed=True)
         if function == "date_trunc":
@@ -308,17 +334,11 @@ class _Reader:
     def _calculated(self, node: Node, names: _Names) -> OutputColumn:
         if node.get("kind") == "AEXPR_NULLIF":  # only keeps a division from failing
             return self._described(node.get("lexpr", {}), names)
-        operator = "".join(_texts(node.get("name", ()))[-1:])
+        operator = last_name(node.get("name", ()))
         sides = self._sides(node, names)
-        has_sign = len(sides) == 1 and operator in _SIGNS
-        if has_sign:
-            return replace(sides[0], is_total=False)
-        is_multiple = len(sides) == 1 and operator in _FACTORS
-        if is_multiple:
-            is_percent = operator == "*" and _has_hundred(node)
-            return _multiple(sides[0], is_percent=is_percent)
-        is_quotient = len(sides) == 2 and operator == "/"
-        if is_quotient:
+        if len(sides) == 1:
+            return _with_constant(node, operator, sides[0])
+        if len(sides) == 2 and operator == "/":
             return _quotient(*sides)
         if operator in _SIGNS:
             return _sum(sides)
@@ -326,15 +346,22 @@ class _Reader:
 
     def _sides(self, node: Node, names: _Names) -> list[OutputColumn]:
         """Describe the operands that aren't constants."""
-        operands = []
-        for side in ("lexpr", "rexpr"):
-            if side in node:
-                operands.append(node[side])
         found = []
-        for each in operands:
-            if not _is_constant(each):
-                found.append(self._described(each, names))
+        for operand in operands_of(node):
+            is_constant = "A_Const" in without_casts(operand)
+            if not is_constant:
+                found.append(self._described(operand, names))
         return found
+
+
+def _with_constant(node: Node, operator: str, column: OutputColumn) -> OutputColumn:
+    """Describe a column that an operator combines with a constant."""
+    if operator in _SIGNS:
+        return replace(column, is_total=False)
+    if operator in _FACTORS:
+        is_percent = operator == "*" and _has_hundred(node)
+        return _multiple(column, is_percent=is_percent)
+    return _mixture([column])
 
 
 def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
@@ -345,17 +372,18 @@ def _multiple(column: OutputColumn, *, is_percent: bool) -> OutputColumn:
 
 def _referred(node: Node, names: _Names) -> OutputColumn:
     """Return the column that the reference leads to."""
-    parts = _texts(node.get("fields", ()))
-    found = names.column(parts)
+    fields = node.get("fields", ())
+    found = names.column(names_in(fields))
     if found is None:
-        return OutputColumn(parts[-1] if parts else "", is_computed=True)
+        return _unknown(last_name(fields))
     return replace(found, is_named=False)
 
 
 def _quotient(left: OutputColumn, right: OutputColumn) -> OutputColumn:
-    is_of_counts = left.function == right.function == "count"
+    has_one_function = left.function == right.function
+    is_of_counts = has_one_function and left.function == "count"
     is_of_column = left.column is not None and left.column == right.column
-    is_share = is_of_counts or (is_of_column and left.function == right.function)
+    is_share = is_of_counts or (is_of_column and has_one_function)
     return OutputColumn(
         "",
         function=_first_function([left, right]),
@@ -367,20 +395,22 @@ def _quotient(left: OutputColumn, right: OutputColumn) -> OutputColumn:
 
 def _sum(sides: Sequence[OutputColumn]) -> OutputColumn:
     """Return a sum or a difference: one of values of a single column stays that column's."""
-    is_total = bool(sides) and all(side.is_total for side in sides)
+    totals = [side.is_total for side in sides]
+    is_total = bool(totals) and all(totals)
     sources = set()
     for side in sides:
-        if not side.table:
-            continue
-        if side.column:
+        if side.table is not None:
             sources.add((side.table.key, side.column))
     if len(sources) == 1:
-        return replace(sides[0], name="", is_computed=True, is_total=is_total)
-    return replace(_mixture(sides), is_total=is_total)
+        combined = replace(sides[0], name="", is_computed=True)
+    else:
+        combined = _mixture(sides)
+    return replace(combined, is_total=is_total)
 
 
 def _mixture(sides: Sequence[OutputColumn]) -> OutputColumn:
-    return OutputColumn("", function=_first_function(sides), is_computed=True)
+    function = _first_function(sides)
+    return OutputColumn("", function=function, is_computed=True)
 
 
 def _first_function(columns: Iterable[OutputColumn]) -> Aggregate | None:
@@ -432,14 +462,13 @@ def _tables_of(names: _Names) -> tuple[Table, ...]:
 
 def _table_of(columns: tuple[OutputColumn, ...]) -> Table | None:
     """Return the table whose rows these columns are; None for those of a subquery."""
-    table = None
-    if columns:
-        table = columns[0].table
+    if not columns:
+        return None
+    table = columns[0].table
     if table is None:
         return None
-    if len(columns) != len(table.columns):
-        return None
-    return table
+    is_whole = len(columns) == len(table.columns)
+    return table if is_whole else None
 
 
 def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[OutputColumn, ...]:
@@ -449,33 +478,13 @@ def _renamed(columns: tuple[OutputColumn, ...], names: Sequence[str]) -> tuple[O
     return (*renamed, *columns[len(renamed) :])
 
 
-def _texts(nodes: Sequence[Node]) -> tuple[str, ...]:
-    found = []
-    for node in nodes:
-        if "String" in node:
-            found.append(node["String"]["sval"])
-    return tuple(found)
-
-
-def _text(node: Node) -> str:
-    while "TypeCast" in node:
-        node = node["TypeCast"].get("arg", {})
-    return str(node.get("A_Const", {}).get("sval", {}).get("sval", ""))
-
-
-def _is_constant(node: Node) -> bool:
-    while "TypeCast" in node:
-        node = node["TypeCast"].get("arg", {})
-    return "A_Const" in node
-
-
 _HUNDRED = re.compile(r"100(\.0*)?")
 
 
 def _has_hundred(node: Node) -> bool:
     """Tell whether one side is the number 100."""
-    for side in ("lexpr", "rexpr"):
-        constant = node.get(side, {}).get("A_Const", {})
+    for operand in operands_of(node):
+        constant = operand.get("A_Const", {})
         whole = constant.get("ival", {}).get("ival", "")
         decimal = constant.get("fval", {}).get("fval", "")
         number = str(whole) or str(decimal)

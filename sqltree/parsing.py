@@ -110,16 +110,17 @@ class ParsedStatement:
 
     @property
     def text(self) -> str:
-        """The text up to the end of this statement, which must be the text's only one.
+        """Return the text up to the end of this statement, which must be the text's only one.
 
         Semicolons before it (`;SELECT 1`) become blanks, so that positions stay the same.
         """
         before = self.data[: self.start].replace(b";", b" ")
-        return (before + self.data[self.start : self.end]).decode("utf-8")
+        statement = self.data[self.start : self.end]
+        return (before + statement).decode("utf-8")
 
 
 def parse(sql: str) -> list[ParsedStatement]:
-    """The statements in `sql`, in order; empty when it holds only blanks and comments.
+    """Return the statements in `sql`, in order; empty when it holds only blanks and comments.
 
     Raises:
         InvalidSql: PostgreSQL's grammar refuses it.
@@ -132,7 +133,11 @@ def parse(sql: str) -> list[ParsedStatement]:
     if len(sql) > _SURELY_SHALLOW_CHARS:
         _refuse_deep(sql)
     tree = _decoded(_json_tree(data))
-    return [_statement(raw, data) for raw in tree.get("stmts", ())]
+    statements = []
+    for raw in tree.get("stmts", ()):
+        statement = _statement(raw, data)
+        statements.append(statement)
+    return statements
 
 
 def fingerprint(sql: str) -> str:
@@ -183,12 +188,14 @@ def token_names(tokens: Any) -> list[str]:
     """Return libpg_query's name of each token; empty for characters that no SQL has, as `{`."""
     if not tokens:
         return []
-    names = tokens[0].DESCRIPTOR.fields_by_name["token"].enum_type.values_by_number
-    found = []
+    field = tokens[0].DESCRIPTOR.fields_by_name["token"]
+    kinds = field.enum_type.values_by_number
+    names = []
     for token in tokens:
-        is_known = token.token in names
-        found.append(names[token.token].name if is_known else "")
-    return found
+        kind = kinds.get(token.token)
+        name = kind.name if kind is not None else ""
+        names.append(name)
+    return names
 
 
 @dataclass
@@ -234,7 +241,6 @@ class _DepthBound:
 
     def count(self, name: str) -> None:
         level = self.levels[-1]
-        ends_segment = name in _SEPARATORS or (level.is_case and name in _BRANCHES)
         if name in _OPENING:
             self.levels.append(_Level())
         elif name in _CLOSING:
@@ -242,12 +248,20 @@ class _DepthBound:
         elif name == "CASE":
             level.operators += _CASE_DEPTH
             self.levels.append(_Level(is_case=True))
-        elif name == "END_P" and level.is_case:
-            self.fold()
-        elif ends_segment:
+        elif name in _SEPARATORS:
             level.end_segment()
         elif name in _SET_OPERATIONS:
             level.chain += 1
+        elif level.is_case:
+            self.count_in_case(level, name)
+        else:
+            level.operators += 1
+
+    def count_in_case(self, level: _Level, name: str) -> None:
+        if name == "END_P":
+            self.fold()
+        elif name in _BRANCHES:
+            level.end_segment()
         else:
             level.operators += 1
 
@@ -338,11 +352,13 @@ def _decoded_flat(text: str) -> Node:
             stack.pop()
             names.pop()
             continue
-        value = _BEGUN[mark]() if mark in _BEGUN else json.loads(mark)
-        _put(stack[-1], names[-1], value)
-        if mark in _BEGUN:
-            stack.append(value)
-            names.append(None)
+        if mark not in _BEGUN:
+            _put(stack[-1], names[-1], json.loads(mark))
+            continue
+        begun = _BEGUN[mark]()
+        _put(stack[-1], names[-1], begun)
+        stack.append(begun)
+        names.append(None)
     tree: Node = outermost[0]
     return tree
 
@@ -356,12 +372,16 @@ def _put(container: Any, name: str | None, value: Any) -> None:
 
 def _statement(raw: Node, data: bytes) -> ParsedStatement:
     ((kind, node),) = raw["stmt"].items()
-    start, length = raw.get("stmt_location", 0), raw.get("stmt_len", 0)
-    return ParsedStatement(kind, node, data, start, start + length if length else len(data))
+    start = raw.get("stmt_location", 0)
+    end = len(data)
+    if "stmt_len" in raw:  # left out where the statement reaches to the end
+        end = start + raw["stmt_len"]
+    return ParsedStatement(kind, node, data, start, end)
 
 
 def _first_line(message: str) -> str:
     """Return the first line of PostgreSQL's message, cut: it may quote the rest of the text."""
-    if message:
-        return message.splitlines()[0][:_MAX_MESSAGE_CHARS]
-    return "syntax error"
+    if not message:
+        return "syntax error"
+    first, *_ = message.splitlines()
+    return first[:_MAX_MESSAGE_CHARS]

@@ -6,12 +6,11 @@ tables' names, literals stay, and what is nested deeply is cut.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
-from common.errors import StatementRejected
 from common.word_files import words
-from sqltree.parsing import parse
+from sqltree.parsing import Node
 from sqltree.references import relation_parts
+from sqltree.tree_values import children_of, column_name, last_name, operands_of, parse_one
 
 _MAX_DEPTH = 12
 _MAX_CHARS = 80  # of one text
@@ -19,6 +18,9 @@ _MAX_TEXTS = 50  # of one part
 _CUT = "…"
 _ORDERED = {"sortClause", "limitCount"}
 _SUBQUERY = "(SELECT …)"
+_DIRECTIONS = {"SORTBY_DESC": " DESC"}
+# The field of an expression whose parts are shown in its text; of other kinds it is "args".
+_SHOWN_FIELDS = {"List": "items", "SubLink": "testexpr", "TypeCast": "arg", "NullTest": "arg"}
 # Functions that make one figure of many rows. Others of the connected server count as plain
 # functions.
 _AGGREGATES = words(
@@ -27,12 +29,10 @@ _AGGREGATES = words(
     "percentile_cont percentile_disc mode json_agg jsonb_agg"
 )
 
-Node = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class QueryParts:
-    """Of a whole statement, subqueries included."""
+    """The parts of a whole statement, subqueries included."""
 
     tables: frozenset[str] = frozenset()
     joins: frozenset[str] = frozenset()
@@ -45,7 +45,7 @@ class QueryParts:
 
 @dataclass(frozen=True)
 class Difference:
-    """How two queries differ in one part: the texts that only one of them has."""
+    """The difference of two queries in one part: the texts that only one of them has."""
 
     part: str
     without: tuple[str, ...]
@@ -54,26 +54,25 @@ class Difference:
 
 def parts_of(sql: str) -> QueryParts:
     """Read the parts of `sql`; a text that is no query has none."""
-    try:
-        statements = parse(sql)
-    except StatementRejected:
+    statement = parse_one(sql)
+    if statement is None:
         return QueryParts()
-    if len(statements) != 1:
-        return QueryParts()
-    statement = statements[0]
     return _Reading({statement.kind: statement.node}).parts()
 
 
 def differences(wrong: str, right: str) -> tuple[Difference, ...]:
     """Compare two queries part by part, in the order of `QueryParts`."""
-    one, other = parts_of(wrong), parts_of(right)
+    wrong_parts = parts_of(wrong)
+    right_parts = parts_of(right)
     found = []
     for field in fields(QueryParts):
-        before, after = getattr(one, field.name), getattr(other, field.name)
-        if before != after:
-            found.append(
-                Difference(field.name, tuple(sorted(before - after)), tuple(sorted(after - before)))
-            )
+        before = getattr(wrong_parts, field.name)
+        after = getattr(right_parts, field.name)
+        if before == after:
+            continue
+        only_before = tuple(sorted(before - after))
+        only_after = tuple(sorted(after - before))
+        found.append(Difference(field.name, only_before, only_after))
     return tuple(found)
 
 
@@ -82,33 +81,29 @@ class _Reading:
 
     def __init__(self, tree: Node) -> None:
         self._nodes = list(_nodes(tree))
-        self._names: dict[str, str] = {}
+        self._tables_by_alias: dict[str, str] = {}
         for table in self._all("RangeVar"):
             if "alias" in table:
                 alias = table["alias"]["aliasname"]
-                self._names[alias] = table["relname"]
+                self._tables_by_alias[alias] = table["relname"]
 
     def parts(self) -> QueryParts:
         selects = self._all("SelectStmt")
-        links = []
+        joins = list(self._using())
         filters = []
         for condition in self._conditions(selects):
             if _links(condition):
-                links.append(self._link(condition))
+                joins.append(self._link(condition))
             else:
                 filters.append(self._said(condition))
-        orders = []
-        for select in selects:
-            is_ordered = "sortClause" in select or "limitCount" in select
-            if is_ordered:
-                orders.append(select)
+        tables = [".".join(relation_parts(node)) for node in self._all("RangeVar")]
         return QueryParts(
-            tables=frozenset(map(_table, self._all("RangeVar"))),
-            joins=_texts([*links, *self._using()]),
+            tables=frozenset(tables),
+            joins=_texts(joins),
             filters=_texts(filters),
             figures=_texts(self._figures()),
             groups=_texts(self._groups(selects)),
-            order=_texts(map(self._ordered, orders)),
+            order=_texts(self._orders(selects)),
             shown=_texts(self._shown(selects)),
         )
 
@@ -128,172 +123,153 @@ class _Reading:
 
     def _using(self) -> Iterator[str]:
         for join in self._all("JoinExpr"):
-            yield from map(_name, join.get("usingClause", ()))
+            yield from map(_field_name, join.get("usingClause", ()))
 
     def _figures(self) -> Iterator[str]:
         for call in self._all("FuncCall"):
-            if _called(call) in _AGGREGATES:
+            function = last_name(call["funcname"])
+            if function in _AGGREGATES:
                 yield self._said({"FuncCall": call})
 
     def _groups(self, selects: Iterable[Node]) -> Iterator[str]:
         for select in selects:
             for key in select.get("groupClause", ()):
-                yield self._said(_shown_at(key, select))
+                expression = _shown_at(key, select)
+                yield self._said(expression)
 
     def _shown(self, selects: Iterable[Node]) -> Iterator[str]:
         for select in selects:
-            for target in select.get("targetList", ()):
-                yield self._said(target["ResTarget"].get("val"))
+            for each in select.get("targetList", ()):
+                target = each["ResTarget"]
+                yield self._said(target.get("val"))
 
     def _link(self, condition: Node) -> str:
-        node = condition["A_Expr"]
-        return " = ".join(sorted((self._said(node["lexpr"]), self._said(node["rexpr"]))))
+        operands = operands_of(condition["A_Expr"])
+        sides = sorted(map(self._said, operands))
+        return " = ".join(sides)
 
-    def _ordered(self, select: Node) -> str:
-        keys = []
-        for each in select.get("sortClause", ()):
-            key = each["SortBy"]
-            keys.append(self._said(_shown_as(key["node"], select)) + _direction(key))
-        limit = ""
-        if "limitCount" in select:
-            limit = f" LIMIT {self._said(select['limitCount'])}"
-        return ", ".join(keys) + limit
+    def _orders(self, selects: Iterable[Node]) -> Iterator[str]:
+        """Yield `total DESC, name LIMIT 5` of each SELECT that has an order or a limit."""
+        for select in selects:
+            keys = []
+            for each in select.get("sortClause", ()):
+                key = each["SortBy"]
+                expression = _shown_as(key["node"], select)
+                direction = _DIRECTIONS.get(key.get("sortby_dir"), "")
+                keys.append(self._said(expression) + direction)
+            limit = ""
+            if "limitCount" in select:
+                count = self._said(select["limitCount"])
+                limit = f" LIMIT {count}"
+            order = ", ".join(keys) + limit
+            if order:
+                yield order
 
     def _said(self, node: Node | None, depth: int = 0) -> str:
-        if not node:
-            return _CUT
-        if depth > _MAX_DEPTH:
+        """Return the text of an expression."""
+        if not node or depth > _MAX_DEPTH:
             return _CUT
         kind, value = next(iter(node.items()))
         if kind == "ColumnRef":
             return self._column(value)
-        operands = [self._said(each, depth + 1) for each in _operands(kind, value)]
+        operands = []
+        for operand in _operands(kind, value):
+            text = self._said(operand, depth + 1)
+            operands.append(text)
         write = _WRITERS.get(kind)
         if write is None:
-            return f"{kind}({', '.join(operands)})"
+            listed = ", ".join(operands)
+            return f"{kind}({listed})"
         return write(value, operands)
 
     def _column(self, value: Node) -> str:
-        names = [_name(field) for field in value["fields"]]
+        names = [_field_name(field) for field in value["fields"]]
         if len(names) > 1:
-            names[0] = self._names.get(names[0], names[0])
+            names[0] = self._tables_by_alias.get(names[0], names[0])
         return ".".join(names)
 
 
 def _nodes(tree: Node) -> Iterator[tuple[str, Node]]:
     """Yield all nodes with their kinds, without recursion, because trees may be deep."""
-    pending: list[Any] = [tree]
+    pending = [("", tree)]
     while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending.extend(reversed(each))
-        elif isinstance(each, Mapping):
-            for kind, value in each.items():
-                if not kind[0].isupper():
-                    continue
-                if isinstance(value, Mapping):
-                    yield kind, value
-            pending.extend(reversed(list(each.values())))
+        kind, node = pending.pop()
+        if kind[:1].isupper():  # the names of fields are in lower case
+            yield kind, node
+        inner = list(children_of(node))
+        pending.extend(reversed(inner))
 
 
 def _conjuncts(condition: Node | None) -> Iterator[Node]:
-    pending = []
-    if condition:
-        pending = [condition]
+    """Yield the conditions that a chain of AND joins."""
+    if not condition:
+        return
+    pending = [condition]
     while pending:
         each = pending.pop()
-        inner = each.get("BoolExpr", {})
-        if inner.get("boolop") == "AND_EXPR":
-            pending.extend(reversed(inner["args"]))
+        junction = each.get("BoolExpr", {})
+        if junction.get("boolop") == "AND_EXPR":
+            pending.extend(reversed(junction["args"]))
         else:
             yield each
 
 
 def _shown_at(key: Node, select: Node) -> Node:
     """Return the expression that a key stands for: `GROUP BY 1` is by the first column shown."""
-    number = key.get("A_Const", {}).get("ival", {}).get("ival", 0)
+    constant = key.get("A_Const", {})
+    number = constant.get("ival", {}).get("ival", 0)
     shown = select.get("targetList", [])
     if not 0 < number <= len(shown):
         return key
-    found: Node = shown[number - 1]["ResTarget"].get("val")
+    target = shown[number - 1]["ResTarget"]
+    found: Node = target.get("val")
     return found
 
 
 def _shown_as(key: Node, select: Node) -> Node:
     """Return the expression that a key of ORDER BY stands for, also by the name it is shown by."""
-    names = [_name(field) for field in key.get("ColumnRef", {}).get("fields", ())]
-    if len(names) == 1:
-        for each in select.get("targetList", ()):
-            if each["ResTarget"].get("name") == names[0]:
-                found: Node = each["ResTarget"]["val"]
-                return found
+    names = column_name(key)
+    for each in select.get("targetList", ()):
+        target = each["ResTarget"]
+        if (target.get("name"),) == names:
+            found: Node = target["val"]
+            return found
     return _shown_at(key, select)
 
 
 def _links(condition: Node) -> bool:
     """Tell whether the condition equates columns of two tables."""
     node = condition.get("A_Expr", {})
-    if node.get("kind") != "AEXPR_OP":
+    is_equation = node.get("kind") == "AEXPR_OP" and _operator(node) == "="
+    if not is_equation:
         return False
-    if _operator(node) != "=":
-        return False
-    left = _reference(node.get("lexpr"))
-    right = _reference(node.get("rexpr"))
+    left = column_name(node.get("lexpr", {}))
+    right = column_name(node.get("rexpr", {}))
     are_qualified = len(left) > 1 and len(right) > 1
-    if not are_qualified:
-        return False
-    return left[0] != right[0]
+    return are_qualified and left[0] != right[0]
 
 
-def _reference(node: Node | None) -> list[str]:
-    """Return the parts of a column's name; empty for any other expression."""
-    if node is None:
-        return []
-    fields = node.get("ColumnRef", {}).get("fields", ())
-    return list(map(_name, fields))
-
-
-def _operands(kind: str, value: Any) -> list[Node]:
+def _operands(kind: str, value: Node) -> list[Node]:
     """Return the parts of an expression that its text shows."""
-    match kind:
-        case "A_Expr":
-            found = []
-            for side in ("lexpr", "rexpr"):
-                if side in value:
-                    found.append(value[side])
-            return found
-        case "List":
-            return list(value["items"])
-        case "SubLink":
-            if "testexpr" in value:
-                return [value["testexpr"]]
-            return []
-        case "TypeCast" | "NullTest":
-            return [value["arg"]]
-        case "A_Const" | "SelectStmt":
-            return []
-        case _:
-            return _arguments(value)
-
-
-def _arguments(value: Any) -> list[Node]:
-    if not isinstance(value, Mapping):
-        return []
-    found = []
-    for each in value.get("args", ()):
-        if isinstance(each, Mapping):
-            found.append(each)
-    return found
+    if kind == "A_Expr":
+        return operands_of(value)
+    shown_field = _SHOWN_FIELDS.get(kind, "args")
+    operands = []
+    for field, child in children_of(value):
+        if field == shown_field:
+            operands.append(child)
+    return operands
 
 
 def _call(value: Node, arguments: Sequence[str]) -> str:
+    function = last_name(value["funcname"])
     distinct = ""
     if value.get("agg_distinct"):
         distinct = "DISTINCT "
     listed = "*"
     if not value.get("agg_star"):
         listed = ", ".join(arguments)
-    return f"{_called(value)}({distinct}{listed})"
+    return f"{function}({distinct}{listed})"
 
 
 def _boolean(value: Node, operands: Sequence[str]) -> str:
@@ -301,60 +277,42 @@ def _boolean(value: Node, operands: Sequence[str]) -> str:
     if operator == "NOT_EXPR":
         return f"NOT {operands[0]}"
     word = operator.removesuffix("_EXPR")
-    return f"({f' {word} '.join(operands)})"
+    joined = f" {word} ".join(operands)
+    return f"({joined})"
 
 
 def _constant(value: Node) -> str:
     if value.get("isnull"):
         return "NULL"
-    for kind, held in value.items():
-        if isinstance(held, Mapping):
-            inner = held.get(kind, held.get("boolval", ""))
-            if kind == "sval":
-                return f"'{inner}'"
-            return str(inner) or "0"  # the tree leaves out what is zero
+    if "sval" in value:
+        return f"'{value['sval'].get('sval', '')}'"
+    for kind, held in children_of(value):
+        number = held.get(kind, "0")  # the tree leaves out what is zero
+        return str(number)
     return "0"
 
 
 def _operator(value: Node) -> str:
-    kind, name = value.get("kind", ""), _name(value["name"][-1])
-    if kind == "AEXPR_IN":
-        if name == "=":
-            return "IN"
-        return "NOT IN"
-    return name
+    kind = value.get("kind", "")
+    name = last_name(value["name"])
+    if kind != "AEXPR_IN":
+        return name
+    return "IN" if name == "=" else "NOT IN"
 
 
-def _direction(key: Node) -> str:
-    if key.get("sortby_dir") == "SORTBY_DESC":
-        return " DESC"
-    return ""
-
-
-def _called(call: Node) -> str:
-    return _name(call["funcname"][-1])
-
-
-def _table(node: Node) -> str:
-    return ".".join(relation_parts(node))
-
-
-def _name(field: Node) -> str:
-    if "String" in field:
-        return str(field["String"].get("sval", ""))
-    return "*"
+def _field_name(field: Node) -> str:
+    name = last_name([field])
+    return name or "*"
 
 
 def _texts(said: Iterable[str]) -> frozenset[str]:
-    shortened = set(map(_shortened, said))
-    first = sorted(shortened)[:_MAX_TEXTS]
+    texts = set()
+    for text in said:
+        if len(text) > _MAX_CHARS:
+            text = text[: _MAX_CHARS - 1] + _CUT
+        texts.add(text)
+    first = sorted(texts)[:_MAX_TEXTS]
     return frozenset(first)
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _MAX_CHARS:
-        return text
-    return text[: _MAX_CHARS - 1] + _CUT
 
 
 # Kind of node → its text, of the node and the texts of its operands.

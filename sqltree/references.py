@@ -13,6 +13,13 @@ from typing import Any
 from common.errors import StatementRejected
 from common.values import Catalog, Column, Table
 from sqltree.parsing import Node, parse
+from sqltree.tree_values import (
+    children_of,
+    column_name,
+    last_name,
+    string_constant,
+    without_casts,
+)
 
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _PATTERN = re.compile(r"(%?)([^%_\\]+)(%?)")
@@ -25,6 +32,8 @@ _EQUALS, _IN, _ANY = ("AEXPR_OP", "="), ("AEXPR_IN", "="), ("AEXPR_OP_ANY", "=")
 _LIKE, _ILIKE = ("AEXPR_LIKE", "~~"), ("AEXPR_ILIKE", "~~*")
 _COMPARING = frozenset((_EQUALS, _IN, _ANY, _LIKE, _ILIKE))
 
+# What holds a SELECT: a wrapper, or a UNION with its two sides.
+_SELECT_FIELDS = frozenset(("SelectStmt", "larg", "rarg"))
 # Clauses whose conditions rows must meet. Conditions of a CASE, or under NOT, don't count.
 _FILTERS = frozenset(("whereClause", "quals", "agg_filter"))
 
@@ -55,15 +64,17 @@ class ColumnComparison:
         """Tell whether a row with `value` meets the condition."""
         text = self.text
         if self.folds_case:
-            text, value = text.casefold(), value.casefold()
-        is_within = self.before and self.after
-        if is_within:
-            return text in value
-        if self.before:
-            return value.endswith(text)
-        if self.after:
-            return value.startswith(text)
-        return value == text
+            text = text.casefold()
+            value = value.casefold()
+        match (self.before, self.after):
+            case ("%", "%"):
+                return text in value
+            case ("%", _):
+                return value.endswith(text)
+            case (_, "%"):
+                return value.startswith(text)
+            case _:
+                return value == text
 
 
 @dataclass(frozen=True)
@@ -93,10 +104,11 @@ def references(sql: str, catalog: Catalog) -> ColumnReferences:
     reader = _Reader(sql, catalog)
     for statement in statements:
         reader.read({statement.kind: statement.node})
+    comparisons = sorted(reader.comparisons, key=lambda found: found.start)
     return ColumnReferences(
-        reader.sources,
-        frozenset(reader.labels),
-        tuple(sorted(reader.comparisons, key=lambda found: found.start)),
+        sources=reader.sources,
+        labels=frozenset(reader.labels),
+        comparisons=tuple(comparisons),
     )
 
 
@@ -116,6 +128,16 @@ def stored_table(node: Node, catalog: Catalog, ctes: Collection[str]) -> Table |
     if "colnames" in node.get("alias", {}):
         return None
     return table_named(parts, catalog)
+
+
+def cte_names(select: Node) -> set[str]:
+    """Return the names of the CTEs that stand before a SELECT."""
+    names = set()
+    with_clause = select.get("withClause", {})
+    for cte in with_clause.get("ctes", ()):
+        name = cte["CommonTableExpr"]["ctename"]
+        names.add(name)
+    return names
 
 
 def table_named(parts: tuple[str, ...], catalog: Catalog) -> Table | None:
@@ -151,9 +173,10 @@ class _Scope:
             found = _columns_named(name[-1], tables)
             if len(found) == 1:
                 return found[0]
-            is_ended = bool(found) or None in tables or len(name) > 1
-            is_other = tables and is_ended
-            if is_other:
+            is_ambiguous = len(found) > 1
+            may_be_unread = None in tables
+            is_qualified = len(name) > 1 and bool(tables)
+            if is_ambiguous or may_be_unread or is_qualified:
                 return None
             scope = scope.outer
         return None
@@ -170,29 +193,21 @@ class _Scope:
 def _columns_named(name: str, tables: Iterable[Table | None]) -> list[tuple[Table, Column]]:
     found = []
     for table in tables:
-        column = None
-        if table:
-            column = table.column(name)
-        if not table:
+        if table is None:
             continue
-        if column:
+        column = table.column(name)
+        if column is not None:
             found.append((table, column))
     return found
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in the tree a node stands: its scope, and whether rows must meet its condition."""
+    """The place of a node in the tree: its scope, and whether rows must meet its condition."""
 
     scope: _Scope
     is_filter: bool = False
     is_negated: bool = False
-
-    @property
-    def must_hold(self) -> bool:
-        if not self.is_filter:
-            return False
-        return not self.is_negated
 
 
 class _Reader:
@@ -200,7 +215,7 @@ class _Reader:
         self._sql = sql
         self._data = sql.encode("utf-8")
         self._catalog = catalog
-        self._pending: list[tuple[Any, _Place]] = []
+        self._pending: list[tuple[Node, _Place]] = []
         self.sources: dict[str, Table | None] = {}
         self.labels: set[str] = set()
         self.comparisons: list[ColumnComparison] = []
@@ -208,44 +223,34 @@ class _Reader:
     def read(self, root: Node) -> None:
         self._pending.append((root, _Place(_Scope())))
         while self._pending:
-            value, place = self._pending.pop()
-            if isinstance(value, list):
-                for item in value:
-                    self._pending.append((item, place))
-            elif isinstance(value, dict):
-                for key, child in value.items():
-                    self._enter(key, child, place)
+            node, place = self._pending.pop()
+            for key, child in children_of(node):
+                self._enter(key, child, place)
 
-    def _enter(self, key: str, child: Any, place: _Place) -> None:
-        if isinstance(child, dict):
-            self._enter_node(key, child, place)
-        elif isinstance(child, list):
-            self._pending.append((child, _inside(key, {}, place)))
-
-    def _enter_node(self, key: str, node: Node, place: _Place) -> None:
-        is_part_of_union = key in ("larg", "rarg") and "op" in node
-        is_query = key == "SelectStmt" or is_part_of_union
-        if is_query:
+    def _enter(self, key: str, node: Node, place: _Place) -> None:
+        if key in _SELECT_FIELDS and "op" in node:
             self._enter_select(node, place)
             return
-        is_compared = key == "A_Expr" and place.must_hold
-        if is_compared:
-            self.comparisons.extend(self._compared(node, place.scope))
+        must_hold = place.is_filter and not place.is_negated
+        if key == "A_Expr" and must_hold:
+            compared = self._compared(node, place.scope)
+            self.comparisons.extend(compared)
         elif key == "ResTarget" and "name" in node:
             self.labels.add(node["name"])
-        self._pending.append((node, _inside(key, node, place)))
+        inside = _inside(key, node, place)
+        self._pending.append((node, inside))
 
     def _enter_select(self, select: Node, place: _Place) -> None:
-        ctes = place.scope.ctes | {
-            cte["CommonTableExpr"]["ctename"]
-            for cte in select.get("withClause", {}).get("ctes", ())
-        }
-        sources = dict(self._sources(select.get("fromClause", []), ctes))
+        ctes = place.scope.ctes.union(cte_names(select))
+        from_clause = select.get("fromClause", [])
+        sources = dict(self._sources(from_clause, ctes))
         self.sources.update(sources)
-        inner = _Place(_Scope(place.scope, ctes, sources), is_negated=place.is_negated)
-        subtracted = _Place(inner.scope, is_negated=True)
-        for key, child in select.items():
-            is_subtracted = key == "rarg" and select.get("op") == "SETOP_EXCEPT"
+        scope = _Scope(place.scope, ctes, sources)
+        inner = _Place(scope, is_negated=place.is_negated)
+        subtracted = _Place(scope, is_negated=True)
+        is_difference = select.get("op") == "SETOP_EXCEPT"
+        for key, child in children_of(select):
+            is_subtracted = is_difference and key == "rarg"
             self._enter(key, child, subtracted if is_subtracted else inner)
 
     def _sources(
@@ -254,51 +259,52 @@ class _Reader:
         pending = list(nodes)
         while pending:
             ((kind, node),) = pending.pop().items()
-            alias = node.get("alias", {}).get("aliasname")
+            alias = node.get("alias", {})
             if kind == "RangeVar":
-                yield alias or node["relname"], stored_table(node, self._catalog, ctes)
-            elif kind == "JoinExpr" and alias is None:
-                pending += [node["larg"], node["rarg"]]
+                name = alias.get("aliasname", node["relname"])
+                yield name, stored_table(node, self._catalog, ctes)
             elif kind == "RangeTableSample":
                 pending.append(node["relation"])
-            elif alias is not None:
-                yield alias, None
+            elif alias:
+                yield alias["aliasname"], None
+            elif kind == "JoinExpr":
+                pending.append(node["larg"])
+                pending.append(node["rarg"])
 
     def _compared(self, node: Node, scope: _Scope) -> Iterator[ColumnComparison]:
-        operator = (node.get("kind"), _operator(node))
+        operator = (node.get("kind"), last_name(node.get("name", ())))
         if operator not in _COMPARING:
             return
-        left, right = _bare(node.get("lexpr", {})), _bare(node.get("rexpr", {}))
+        left = without_casts(node.get("lexpr", {}))
+        right = without_casts(node.get("rexpr", {}))
         is_turned = operator == _EQUALS and "ColumnRef" not in left
         if is_turned:
             left, right = right, left
-        fields = left.get("ColumnRef", {}).get("fields", ())
-        names = []
-        for part in fields:
-            if "String" in part:
-                names.append(part["String"]["sval"])
-        name = tuple(names)
-        found = None
-        if name:
-            found = scope.column(name)
+        name = column_name(left)
+        if not name:
+            return
+        found = scope.column(name)
         if found is None:
             return
+        table, column = found
         for item in _items(right):
-            literal = self._literal(_bare(item))
+            literal = self._literal(without_casts(item))
             if literal is not None:
-                yield from _comparison(operator, *found, literal)
+                yield from _comparison(operator, table, column, literal)
 
     def _literal(self, node: Node) -> "_Literal | None":
         """Return the string constant that the node is, if it is one that is written plainly."""
-        constant = node.get("A_Const", {})
-        value = constant.get("sval", {}).get("sval")
+        value = string_constant(node)
         if not value:
             return None
-        start = len(self._data[: constant.get("location", 0)].decode("utf-8", "replace"))
+        location = node["A_Const"].get("location", 0)
+        text_before = self._data[:location].decode("utf-8", "replace")
+        start = len(text_before)
         written = _LITERAL.match(self._sql, start)
         if written is None:
             return None
-        if written.group()[1:-1].replace("''", "'") != value:
+        written_value = written.group()[1:-1].replace("''", "'")
+        if written_value != value:
             return None
         return _Literal(value, start, written.end())
 
@@ -348,23 +354,8 @@ def _inside(key: str, node: Node, place: _Place) -> _Place:
         return replace(place, is_filter=True)
     if key == "CaseExpr":
         return replace(place, is_filter=False)
-    is_not = key == "BoolExpr" and node.get("boolop") == "NOT_EXPR"
-    is_all = key == "SubLink" and node.get("subLinkType") == "ALL_SUBLINK"
-    is_negating = is_not or is_all
-    if is_negating:
+    if (key, node.get("boolop")) == ("BoolExpr", "NOT_EXPR"):
+        return replace(place, is_negated=True)
+    if (key, node.get("subLinkType")) == ("SubLink", "ALL_SUBLINK"):
         return replace(place, is_negated=True)
     return place
-
-
-def _operator(node: Node) -> str:
-    names = node.get("name", ())
-    if not names:
-        return ""
-    return str(names[-1]["String"]["sval"])
-
-
-def _bare(node: Node) -> Node:
-    """Return the node without casts around it."""
-    while "TypeCast" in node:
-        node = node["TypeCast"].get("arg", {})
-    return node

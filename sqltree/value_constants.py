@@ -57,23 +57,21 @@ def holds_values(sql: str, said: str = "") -> bool:
 
 def _may_be_stored(constant: Constant) -> bool:
     if constant.kind == "text":
-        if constant.role == "interval":
-            return False
-        return not _is_unit(constant)
+        is_interval = constant.role == "interval"
+        return not is_interval and not _is_unit(constant)
     if constant.role in _OTHER_ROLES:
         return False
     number = Decimal(constant.value)
     if number in _NO_NUMBERS:
         return False
-    if constant.role != "factor":
-        return True
-    return not _converts(number)
+    is_factor = constant.role == "factor"
+    return not is_factor or not _converts(number)
 
 
 def _is_unit(text: Constant) -> bool:
-    if text.operator not in _UNIT_FUNCTIONS:
-        return False
-    return _UNITS.fullmatch(text.value) is not None
+    is_argument = text.operator in _UNIT_FUNCTIONS
+    is_named_so = _UNITS.fullmatch(text.value) is not None
+    return is_argument and is_named_so
 
 
 def _converts(number: Decimal) -> bool:
@@ -81,23 +79,24 @@ def _converts(number: Decimal) -> bool:
 
     `id / 900001 = 1` asks for one row.
     """
-    is_power_of_ten = abs(number).normalize().as_tuple().digits == (1,)
-    if is_power_of_ten:
-        return True
-    return abs(number) in _CONVERSIONS
+    factor = abs(number)
+    digits = factor.normalize().as_tuple().digits
+    is_power_of_ten = digits == (1,)
+    return is_power_of_ten or factor in _CONVERSIONS
 
 
 def _is_annotated(sql: str, said: str) -> bool:
     """Tell whether it has a comment, or a name that is neither plain nor the catalogue's."""
     data = sql.encode("utf-8")
     tokens = scan(sql).tokens
-    for token, kind in zip(tokens, token_names(tokens), strict=True):
-        if kind in COMMENTS:
-            return True
-        text = data[token.start : token.end].decode("utf-8", "replace")
+    kinds = token_names(tokens)
+    if not COMMENTS.isdisjoint(kinds):
+        return True
+    for token, kind in zip(tokens, kinds, strict=True):
         if kind not in _NAMES:
             continue
-        if not _is_plain(text, said):
+        name = data[token.start : token.end].decode("utf-8", "replace")
+        if not _is_plain(name, said):
             return True
     return False
 

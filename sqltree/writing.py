@@ -76,13 +76,16 @@ def _is_same(text: str, select: Node) -> bool:
 
 def is_equal(one: Any, other: Any) -> bool:
     """Tell whether the trees are equal but for places."""
-    if isinstance(one, dict) and isinstance(other, dict):
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
         keys = (one.keys() | other.keys()) - _PLACES
-        return all(is_equal(one.get(key), other.get(key)) for key in keys)
-    if isinstance(one, list) and isinstance(other, list):
-        if len(one) != len(other):
-            return False
-        return all(map(is_equal, one, other))
+        ours = [one.get(key) for key in keys]
+        theirs = [other.get(key) for key in keys]
+        return all(map(is_equal, ours, theirs))
+    if isinstance(one, list):
+        has_one_length = len(one) == len(other)
+        return has_one_length and all(map(is_equal, one, other))
     return bool(one == other)
 
 
@@ -113,9 +116,10 @@ def _fill(message: Any, node: Node, subscripted: list[Node]) -> None:
             child.SetInParent()
             _fill(child, value, subscripted)
         else:
+            number_or_text = value
             if field.enum_type is not None:
-                value = field.enum_type.values_by_name[value].number
-            setattr(message, field.name, value)
+                number_or_text = field.enum_type.values_by_name[value].number
+            setattr(message, field.name, number_or_text)
 
 
 @cache

@@ -198,7 +198,7 @@ class EventFrame:
 
 @dataclass(frozen=True)
 class RunEnd:
-    """How a run ended; its last frame holds the terminal event. `turn`: what it adds to its
+    """The end of a run; its last frame holds the terminal event. `turn`: what it adds to its
     conversation.
     """
 
@@ -278,7 +278,9 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class IdempotencyRecord:
-    """Who holds an Idempotency-Key: the run, and the fingerprint of the request that began it."""
+    """The holder of an Idempotency-Key: the run, and the fingerprint of the request that began
+    it.
+    """
 
     run_id: str
     fingerprint: str
@@ -362,8 +364,8 @@ class Runs(Protocol):
         """
 
     async def abandoned(self) -> tuple[RunRecord, ...]:
-        """Running runs of all users whose leases have run out; those that work on an answer, or
-        have a request in their head, can be taken over.
+        """Return running runs of all users whose leases have run out; those that work on an answer,
+        or have a request in their head, can be taken over.
         """
 
     async def end_abandoned(
@@ -418,7 +420,7 @@ class Artefacts(Protocol):
 
 @dataclass(frozen=True)
 class Retention:
-    """How much is kept, and for how long.
+    """The limits of what is kept: how much, and for how long.
 
     Attributes:
         conversation_ttl_s: seconds after its last turn until a conversation is forgotten.

@@ -60,7 +60,7 @@ class LearnedItems:
 
 @dataclass(frozen=True)
 class Visible:
-    """All that one user may be shown about one datasource.
+    """Everything that one user may be shown about one datasource.
 
     Attributes:
         shared: the same object for all users of a process as long as nothing changes.
@@ -123,7 +123,7 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class LearnedFilter:
-    """Which things a list shows.
+    """The kinds of entries that a list shows.
 
     Attributes:
         seen_by: the user who looks: their own and what is shared; None: a reviewer, who sees

@@ -409,7 +409,7 @@ def _additions(items: Mapping[str, Item], there: Mapping[bytes, KeptRecord]) -> 
 def _changes(
     changed: Mapping[str, Item | None], there: Mapping[bytes, KeptRecord]
 ) -> list[RecordChange]:
-    """Return the changes that make each item as it is to be, if it still is as it was found.
+    """Return the changes to the items; each is written only if nobody changed it meanwhile.
 
     Documents keep their order.
     """

@@ -62,7 +62,7 @@ def title_of(turn: Turn) -> str:
 
 
 def head_to_text(head: RunHead) -> str:
-    """Return the head as it is kept."""
+    """Return the head as JSON, for the store."""
     return to_text(vars(head))
 
 
@@ -72,7 +72,7 @@ def head_from_text(text: str | bytes) -> RunHead:
 
 
 def waiting_to_text(waiting: Waiting) -> str:
-    """Return the question as it is kept."""
+    """Return the question as JSON, for the store."""
     return to_text(
         {
             "interrupt_id": waiting.interrupt_id,

@@ -45,7 +45,7 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class RecordLimits:
-    """How many records the changed record sets may hold, by their keys.
+    """The most records that the changed record sets may hold, by their keys.
 
     Attributes:
         most: changes that would put more into the set are refused as `full`.

@@ -239,7 +239,7 @@ def _key(thread_id: str) -> str:
 
 
 def _names(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Thread, namespace, and the checkpoint when one is named."""
+    """Return thread, namespace, and the checkpoint when one is named."""
     configurable = config["configurable"]
     return (
         str(configurable["thread_id"]),

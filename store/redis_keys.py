@@ -47,7 +47,9 @@ def artefact(run_key: str) -> str:
 
 
 def artefacts(user_key: str) -> str:
-    """Sorted set: the keys of a user's runs with artefacts by the microsecond they were kept."""
+    """Sorted set: the keys of a user's runs with artefacts by the microsecond they were
+    kept.
+    """
     return f"citu:artefacts:{user_key}"
 
 

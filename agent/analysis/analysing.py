@@ -32,10 +32,9 @@ from common.text import Lang, Text
 from common.values import ANALYSIS_KINDS, AnalysisKind, PeriodUnit
 from knowledge.results.result_columns import result_columns
 
-What = AnalysisKind
 WHATS = ANALYSIS_KINDS
-_OVER_TIME: tuple[What, ...] = ("change", "forecast")
-_BY_DEFAULT: tuple[What, ...] = ("describe", "shares", "change", "outliers")
+_OVER_TIME: tuple[AnalysisKind, ...] = ("change", "forecast")
+_BY_DEFAULT: tuple[AnalysisKind, ...] = ("describe", "shares", "change", "outliers")
 
 _NO_MEASURE = Text(
     "结果中没有可以分析的数值列。", "The result has no column of figures to analyse."
@@ -84,7 +83,7 @@ class AnalysisRequest:
     """
 
     lang: Lang
-    what: tuple[What, ...] | None = None
+    what: tuple[AnalysisKind, ...] | None = None
     measure: str | None = None
     by: str | None = None
     horizon: int | None = None
@@ -98,9 +97,10 @@ class Analyst:
         # One at a time: a forecast keeps a core busy, and a thread can't be stopped from outside.
         self._forecasts = ThreadPoolExecutor(1, thread_name_prefix="forecast")
 
-    async def analyse(self, sql: str, wish: AnalysisRequest, database: Database) -> dict[str, Any]:
-        """What can be said of the rows of `sql`: columns, findings, a forecast where one was wanted
-        and can be given, warnings.
+    async def analyse(
+        self, sql: str, request: AnalysisRequest, database: Database
+    ) -> dict[str, Any]:
+        """Analyse the rows of `sql`: columns, findings, warnings, a forecast if one was asked for.
 
         Raises:
             InvalidRequest: the rows have no such measure or group.
@@ -109,25 +109,26 @@ class Analyst:
         statement = (await database.inspect(sql)).statement
         await database.explain(sql)
         result = await database.run(sql)
-        columns = result_columns(sql, result, await database.catalog(), wish.lang)
-        subject = subject_of(columns, result, wish.measure, wish.by)
-        work = _Work(wish, subject, AnalysedRows(statement, len(columns)), database)
+        columns = result_columns(sql, result, await database.catalog(), request.lang)
+        subject = subject_of(columns, result, request.measure, request.by)
+        work = _Work(request, subject, AnalysedRows(statement, len(columns)), database)
         await work.do(self._forecasts)
-        return {
+        notices = dict.fromkeys([*request.notices, *work.notices])
+        body: dict[str, Any] = {
             "columns": described_columns(columns, result),
             "findings": [finding.body() for finding in work.findings],
-            **({"forecast": work.forecast} if work.forecast else {}),
-            "warnings": [
-                notice.to(wish.lang) for notice in dict.fromkeys([*wish.notices, *work.notices])
-            ],
         }
+        if work.forecast:
+            body["forecast"] = work.forecast
+        body["warnings"] = [notice.to(request.lang) for notice in notices]
+        return body
 
 
 @dataclass
 class _Work:
     """One analysis; gathers what it finds."""
 
-    wish: AnalysisRequest
+    request: AnalysisRequest
     subject: Subject
     rows: AnalysedRows
     database: Database
@@ -136,23 +137,24 @@ class _Work:
     forecast: dict[str, Any] | None = None
 
     async def do(self, forecasts: ThreadPoolExecutor) -> None:
-        """Finds what is wanted, in the order of `WHATS`."""
+        """Find what is asked for: descriptions, shares, changes and forecast, outliers."""
         if not self.subject.measures:
             self.notices.append(_NO_MEASURE)
             return
-        whats = self.wish.what or _BY_DEFAULT
-        if "describe" in whats:
+        kinds = self.request.what or _BY_DEFAULT
+        if "describe" in kinds:
             await self._describe()
-        if "shares" in whats:
+        if "shares" in kinds:
             await self._share()
-        if "change" in whats or "forecast" in whats:
-            await self._follow(forecasts, whats)
-        if "outliers" in whats:
+        if "change" in kinds or "forecast" in kinds:
+            await self._follow(forecasts, kinds)
+        if "outliers" in kinds:
             await self._find_outliers()
 
-    def _miss(self, what: What, notice: Text) -> None:
-        """Says why something can't be told, to those who asked for it."""
-        if self.wish.what is not None and what in self.wish.what:
+    def _miss(self, kind: AnalysisKind, notice: Text) -> None:
+        """Add why a kind can't be told, if the request names that kind."""
+        named = self.request.what
+        if named is not None and kind in named:
             self.notices.append(notice)
 
     async def _fetch(self, sql: str, most: int) -> list[list[Any]]:
@@ -167,7 +169,7 @@ class _Work:
         return found
 
     async def _describe(self) -> None:
-        measures, lang = self.subject.measures, self.wish.lang
+        measures, lang = self.subject.measures, self.request.lang
         pairs = list(combinations(measures, 2))
         sql = analysis_sql.described(self.rows, measures, pairs)
         rows, *cells = (await self._fetch(sql, 1))[0]
@@ -191,7 +193,7 @@ class _Work:
                 continue
             sql = analysis_sql.shares(self.rows, measure, group)
             found = sharing.shared(
-                measure, group, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang
+                measure, group, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
             if isinstance(found, Text):
                 self._miss("shares", found)
@@ -203,7 +205,7 @@ class _Work:
         for measure in self.subject.measures:
             sql = analysis_sql.outliers(self.rows, measure, names)
             found = describing.outlying(
-                measure, names, await self._fetch(sql, MOST_NAMED), sql, self.wish.lang
+                measure, names, await self._fetch(sql, MOST_NAMED), sql, self.request.lang
             )
             if isinstance(found, Text):
                 self._miss("outliers", found)
@@ -213,32 +215,35 @@ class _Work:
     # --------------------------------------------------------------------------
     # over time
 
-    async def _follow(self, forecasts: ThreadPoolExecutor, whats: Sequence[What]) -> None:
+    async def _follow(self, forecasts: ThreadPoolExecutor, kinds: Sequence[AnalysisKind]) -> None:
+        """Follow each measure over time; the first one is forecast."""
         if not self.subject.times:
-            for what in _OVER_TIME:
-                self._miss(what, _NO_TIME)
+            self._miss_over_time(_NO_TIME)
             return
         time = self.subject.times[0]
-        unit = await self._unit(time) if time.is_timestamp else None
+        unit = None
+        if time.is_timestamp:
+            unit = await self._unit(time)
         for number, measure in enumerate(self.subject.measures):
             sql = analysis_sql.series(self.rows, measure, time, unit)
             series = await self._series(measure, time, unit, sql)
             if isinstance(series, Text):
-                for what in _OVER_TIME:
-                    self._miss(what, series)
+                self._miss_over_time(series)
                 continue
             if series.gaps:
                 self.notices.append(filled(_HOLES, gaps=series.gaps, name=measure.label))
-            if "change" in whats:
-                self.findings += series_changes.changes(measure, series, sql, self.wish.lang)
+            if "change" in kinds:
+                self.findings += series_changes.changes(measure, series, sql, self.request.lang)
                 await self._contribute(measure, time, unit, series)
-            if "forecast" in whats and number == 0:
+            if "forecast" in kinds and number == 0:
                 await self._predict(measure, series, forecasts)
 
+    def _miss_over_time(self, notice: Text) -> None:
+        for kind in _OVER_TIME:
+            self._miss(kind, notice)
+
     async def _unit(self, time: SubjectColumn) -> PeriodUnit | None:
-        """The unit that the times are counted by; None when there are too many periods, or no
-        times.
-        """
+        """Return the unit to count the times by; None without times or with too many periods."""
         rows = await self._fetch(analysis_sql.grain(self.rows, time), 1)
         count, first, last, *aligned = rows[0]
         if not count:
@@ -255,26 +260,27 @@ class _Work:
         self, measure: SubjectColumn, time: SubjectColumn, unit: PeriodUnit | None, sql: str
     ) -> Series | Text:
         """Return the measure's figures over time; a notice when they make no series."""
-        none = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
+        no_series = filled(_NO_SERIES, name=time.label, most=MOST_PERIODS)
         if time.is_timestamp and unit is None:
-            return none
+            return no_series
         found = await self._fetch(sql, MOST_PERIODS + 1)
-        unit = unit or written_unit([row[0] for row in found])
+        unit = unit or _written_unit(found)
         if unit is None or len(found) > MOST_PERIODS:
-            return none
-        if any(rows > 1 for _, rows, *_ in found) and not measure.adds_up:
+            return no_series
+        if _has_rows_to_add(found) and not measure.adds_up:
             return filled(_NOT_ADDED_OVER_TIME, name=measure.label)
         points = _points(found, unit)
         if not points:
-            return none
+            return no_series
         series = series_of(unit, points, datetime.fromisoformat(found[0][-1]))
-        is_sparse = time.column.period is None and series.gaps > len(series.points)
-        return filled(_SPARSE, name=time.label) if is_sparse else series
+        if _is_sparse(series, time):
+            return filled(_SPARSE, name=time.label)
+        return series
 
     async def _contribute(
         self, measure: SubjectColumn, time: SubjectColumn, unit: PeriodUnit | None, series: Series
     ) -> None:
-        """Where the last change lies, if the result says who had a part in it."""
+        """Add which groups made the last change, if the result has groups."""
         step = series_changes.last_step(series)
         if step is None or not self.subject.groups or not measure.adds_up:
             return
@@ -290,15 +296,17 @@ class _Work:
             before=before,
         )
         rows = await self._fetch(sql, MOST_NAMED)
-        found = series_changes.contributed(measure, group, step, series, rows, sql, self.wish.lang)
+        found = series_changes.contributed(
+            measure, group, step, series, rows, sql, self.request.lang
+        )
         self.findings += [found] if found else []
 
     async def _predict(
         self, measure: SubjectColumn, series: Series, forecasts: ThreadPoolExecutor
     ) -> None:
-        horizon, notices = predicting.horizon_of(series, self.wish.horizon)
+        horizon, notices = predicting.horizon_of(series, self.request.horizon)
         work = asyncio.get_running_loop().run_in_executor(
-            forecasts, predicting.predicted, measure, series, horizon, self.wish.lang
+            forecasts, predicting.predicted, measure, series, horizon, self.request.lang
         )
         try:
             self.forecast, finding = await work
@@ -307,6 +315,22 @@ class _Work:
             return
         self.notices += notices
         self.findings.append(finding)
+
+
+def _written_unit(found: Sequence[Sequence[Any]]) -> PeriodUnit | None:
+    times = [row[0] for row in found]
+    return written_unit(times)
+
+
+def _has_rows_to_add(found: Sequence[Sequence[Any]]) -> bool:
+    """Tell whether a period has several rows, whose figures its point would be the sum of."""
+    return any(rows > 1 for _, rows, *_ in found)
+
+
+def _is_sparse(series: Series, time: SubjectColumn) -> bool:
+    """Tell whether more periods are missing than there are, though the query cuts none out."""
+    is_cut_to_periods = time.column.period is not None
+    return not is_cut_to_periods and series.gaps > len(series.points)
 
 
 def _points(rows: Sequence[Sequence[Any]], unit: PeriodUnit) -> list[Point]:

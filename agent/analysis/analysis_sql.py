@@ -48,7 +48,7 @@ class AnalysedRows:
     columns: int
 
     def figures(self, *measures: SubjectColumn) -> str:
-        """A FROM item with all columns and the figures of these measures."""
+        """Return a FROM item with all columns and the figures of these measures."""
         names = ", ".join(f"c{number}" for number in range(1, self.columns + 1))
         listed = "".join(f", {_figure(measure)}" for measure in measures)
         return f"(SELECT r.*{listed} FROM (\n{self.statement}\n) AS r ({names})) AS f"
@@ -64,8 +64,8 @@ def described(
     measures: Sequence[SubjectColumn],
     pairs: Sequence[tuple[SubjectColumn, SubjectColumn]],
 ) -> str:
-    """One row: the number of rows; per measure its facts in the order of `describing.FACTS`; per
-    pair n and r.
+    """Return one row: the number of rows; per measure its facts in the order of `describing.FACTS`;
+    per pair n and r.
 
     r is NULL where a figure is too great for it: that of the others would be another.
     """
@@ -89,7 +89,7 @@ def _correlated(one: str, other: str) -> list[str]:
 
 
 def shares(rows: AnalysedRows, measure: SubjectColumn, group: SubjectColumn) -> str:
-    """The groups with the greatest figures, each with what is known of all groups.
+    """Return the groups with the greatest figures, each with what is known of all groups.
 
     Rows: name, figure, place; then of all groups how many, their sum, their least figure, how many
     reach `PARETO` of the sum, and the sum of their squared shares.
@@ -112,8 +112,8 @@ def shares(rows: AnalysedRows, measure: SubjectColumn, group: SubjectColumn) -> 
 
 
 def grain(rows: AnalysedRows, time: SubjectColumn) -> str:
-    """One row: how many times there are, the first and the last, and per unit whether all are
-    beginnings of one.
+    """Return one row: how many times there are, the first and the last, and per unit whether all
+    are beginnings of one.
     """
     aligned = ", ".join(f"bool_and(t = date_trunc('{unit}', t))" for unit in ALIGNED)
     return (
@@ -124,7 +124,7 @@ def grain(rows: AnalysedRows, time: SubjectColumn) -> str:
 
 
 def period(time: SubjectColumn, unit: PeriodUnit | None) -> str:
-    """The period that a row belongs to."""
+    """Return the period that a row belongs to."""
     if time.is_timestamp:
         return f"date_trunc('{unit}', c{time.number}::timestamp)"
     return f"c{time.number}::text"
@@ -151,8 +151,8 @@ def contributions(
     last: str,
     before: str,
 ) -> str:
-    """A row per group, those that changed most first: name, figure in the last period, and in the
-    one before.
+    """Return a row per group, those that changed most first: name, figure in the last period, and
+    in the one before.
 
     Args:
         period: an expression for a row's period.
@@ -172,8 +172,8 @@ def contributions(
 
 
 def outliers(rows: AnalysedRows, measure: SubjectColumn, names: Sequence[SubjectColumn]) -> str:
-    """The figures that lie outside the fences, the farthest first; one row without a figure when
-    there are none.
+    """Return the figures that lie outside the fences, the farthest first; one row without a figure
+    when there are none.
 
     Rows: the figure, its names; then of all figures how many, the quartiles, and how many lie
     outside.

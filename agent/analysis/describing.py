@@ -58,7 +58,7 @@ def facts_of(cells: Sequence[Any]) -> dict[str, Any]:
 def describe(
     measure: SubjectColumn, rows: int, facts: dict[str, Any], sql: str, lang: Lang
 ) -> Finding:
-    """The measure's figures in one view."""
+    """Return the measure's figures in one view."""
     told = {
         name: facts[name]
         for name in FACTS
@@ -130,7 +130,9 @@ def outlying(
     sql: str,
     lang: Lang,
 ) -> Finding | Text:
-    """The figures far from the others, by the rows' names; a notice when the rule can't tell."""
+    """Return the figures far from the others, by the rows' names; a notice when the rule can't
+    tell.
+    """
     *_, count, q1, q3, outside = rows[0]
     if count < _LEAST_SPREAD:
         return filled(_TOO_FEW, name=measure.label, n=count, least=_LEAST_SPREAD)

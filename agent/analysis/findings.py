@@ -49,7 +49,7 @@ class Finding:
     sql: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """As the HTTP contract has it."""
+        """Return the finding as the HTTP contract has it."""
         text = self.text[:1].upper() + self.text[1:]
         body = {
             "kind": self.kind,
@@ -61,7 +61,7 @@ class Finding:
 
 
 def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
-    """A figure for a sentence: digits in groups, two decimals, its unit behind it."""
+    """Return a figure for a sentence: digits in groups, two decimals, its unit behind it."""
     if value is None:
         return _NONE.to(lang)
     text = _grouped(Decimal(str(value)))
@@ -71,12 +71,12 @@ def figure(value: Number | None, unit: str | None, lang: Lang) -> str:
 
 
 def filled(text: Text, **values: object) -> Text:
-    """`text` with values in the places of its names, in both languages."""
+    """Return `text` with values in the places of its names, in both languages."""
     return Text(text.zh.format(**values), text.en.format(**values))
 
 
 def percent(share: Number) -> str:
-    """A quotient as percent, with one decimal."""
+    """Return a quotient as percent, with one decimal."""
     return f"{Decimal(str(share)) * 100:,.1f}%"
 
 

@@ -63,7 +63,7 @@ _TRENDS = {"straight": Text("趋势", "trend"), "damped": Text("阻尼趋势", "
 
 
 class CannotForecast(Exception):
-    """There is no forecast worth giving; `text` says why."""
+    """No forecast is worth giving; `text` says why."""
 
     def __init__(self, text: Text) -> None:
         super().__init__(text.en)
@@ -83,7 +83,7 @@ class Model:
 
     @property
     def name(self) -> Text:
-        """Return its name among statisticians."""
+        """Return the method's name among statisticians."""
         sign = {"straight": "A", "damped": "Ad", None: "N"}[self.trend]
         form = f"ETS(A,{sign},{'A' if self.season else 'N'})"
         parts = [Text("水平", "level")]
@@ -99,7 +99,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Backtest:
-    """How wrong the way of forecasting was on the past, from origins that know only what came
+    """Errors of the way of forecasting on the past, from origins that know only what came
     before.
 
     Attributes:
@@ -141,7 +141,7 @@ def is_installed() -> bool:
 
 
 def forecast(values: Sequence[float], season: int, horizon: int, *, limit_s: float) -> Forecast:
-    """The next `horizon` figures of a series without gaps.
+    """Return the next `horizon` figures of a series without gaps.
 
     Args:
         season: periods of a season that the series may have; 1: it has none.
@@ -199,13 +199,13 @@ class _Forecaster:
         return Forecast(model, steps, backtest, is_clipped)
 
     def _origins(self, model: Model) -> list[int]:
-        """How many figures are known at each origin of the back-test."""
+        """Return how many figures are known at each origin of the back-test."""
         count = len(self._values)
         least = max(_LEAST_TRAINING, _SEASONS * model.season)
         return list(range(max(least, count - _ORIGINS), count))
 
     def _chosen(self) -> Model:
-        """The model of the least AICc, among those that the back-test can fit."""
+        """Return the model of the least AICc, among those that the back-test can fit."""
         candidates = [Model(None), Model("straight"), Model("damped")]
         if self._season and len(self._values) >= _SEASONS * self._season + _LEAST_ORIGINS:
             candidates += [Model(one.trend, self._season) for one in candidates]
@@ -218,7 +218,7 @@ class _Forecaster:
         return min(scored, key=lambda one: one[0])[1] if scored else candidates[0]
 
     def _fit(self, model: Model, training: Sequence[float]) -> Any:
-        """The fitted model; None when it can't be fitted to so little."""
+        """Return the fitted model; None when it can't be fitted to so little."""
         import numpy as np
         import pandas as pd
         from statsmodels.tsa.exponential_smoothing.ets import ETSModel
@@ -296,8 +296,8 @@ class _Forecaster:
 
 
 def _aicc(likelihood: float, model: Model, count: int) -> float:
-    """Akaike's criterion for small samples; infinite for a model with too many parameters for
-    `count` figures.
+    """Return Akaike's criterion for small samples; infinite for a model with too many parameters
+    for `count` figures.
 
     The first level, trend and season count as parameters however they are found, so that no model
     has them for nothing.
@@ -324,7 +324,7 @@ class _Errors:
         self._parts: list[float | None] = []
 
     def add(self, said: Sequence[float], truth: Sequence[float]) -> None:
-        """Adds forecasts of single periods."""
+        """Add forecasts of single periods."""
         for one, true in zip(said, truth, strict=True):
             error = abs(one - true) if abs(one - true) >= _NOISE else 0.0
             self._errors.append(error)
@@ -332,7 +332,7 @@ class _Errors:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self._errors)
 
     @property
@@ -342,6 +342,6 @@ class _Errors:
 
     @property
     def mape(self) -> float | None:
-        """Their mean in percent of the truth; None where one of these is zero."""
+        """Return the mean error in percent of the truth; None where one of these is zero."""
         parts = [part for part in self._parts if part is not None]
         return 100 * sum(parts) / len(parts) if len(parts) == len(self._parts) else None

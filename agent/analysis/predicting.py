@@ -48,7 +48,7 @@ _METHOD = Text(
 
 
 def horizon_of(series: Series, wanted: int | None) -> tuple[int, list[Text]]:
-    """How many periods are forecast, and a notice where that is fewer than wanted."""
+    """Return how many periods are forecast, and a notice where that is fewer than wanted."""
     most = max(1, min(MOST_HORIZON, len(series.points) // 2))
     horizon = min(wanted or _HORIZONS[series.unit], most)
     notices = [] if wanted is None or wanted == horizon else [filled(_SHORTENED, horizon=horizon)]
@@ -58,7 +58,7 @@ def horizon_of(series: Series, wanted: int | None) -> tuple[int, list[Text]]:
 def predicted(
     measure: SubjectColumn, series: Series, horizon: int, lang: Lang
 ) -> tuple[dict[str, Any], Finding]:
-    """The forecast and the sentence about it. Blocks for seconds.
+    """Return the forecast and the sentence about it. Blocks for seconds.
 
     Raises:
         CannotForecast: there is none worth giving.

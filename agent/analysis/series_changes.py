@@ -35,14 +35,14 @@ _MORE, _LESS, _SAME = Text("增加", "more"), Text("减少", "less"), Text("持�
 
 
 def changes(measure: SubjectColumn, series: Series, sql: str, lang: Lang) -> list[Finding]:
-    """The findings of a series by itself."""
+    """Return the findings of a series by itself."""
     method = _METHOD.to(lang).format(unit=UNIT_NAMES[series.unit].to(lang))
     teller = _Teller(measure, series, method, sql, lang)
     return [*teller.unfinished(), *teller.latest(), *teller.extremes(), *teller.rise()]
 
 
 def last_step(series: Series) -> tuple[Point, Point] | None:
-    """The last period that is over and the one directly before it."""
+    """Return the last period that is over and the one directly before it."""
     steps = neighbours(series.points[-2:], series.unit)
     return steps[0] if steps else None
 
@@ -72,7 +72,7 @@ class _Teller:
         )
 
     def unfinished(self) -> Iterator[Finding]:
-        """The periods that are not over yet."""
+        """Yield the periods that are not over yet."""
         if not self._series.unfinished:
             return
         first = self._series.unfinished[0]
@@ -91,7 +91,9 @@ class _Teller:
         )
 
     def latest(self) -> Iterator[Finding]:
-        """The last period against the one before it, and against the same one a year before."""
+        """Yield the last period against the one before it, and against the same one a year
+        before.
+        """
         step = last_step(self._series)
         if step is not None:
             yield self._compared("change", step[1], step[0])
@@ -136,7 +138,7 @@ class _Teller:
         return f"{how.zh} {amount}", f"{amount} {how.en} than"
 
     def extremes(self) -> Iterator[Finding]:
-        """The best and the worst period."""
+        """Yield the best and the worst period."""
         points = self._series.points
         if len(points) < 2:
             return
@@ -169,8 +171,8 @@ class _Teller:
         yield self._finding("extremes", text, figures)
 
     def rise(self) -> Iterator[Finding]:
-        """The longest run of periods that each had more than the one before; the latest of equally
-        long ones.
+        """Yield the longest run of periods that each had more than the one before; the latest of
+        equally long ones.
         """
         runs = _rises(self._series)
         if not runs:
@@ -195,14 +197,14 @@ class _Teller:
 
 
 def change_of(before: Decimal, last: Decimal) -> Decimal | None:
-    """The change as a part of what was before; None where that is not above zero, because then it
-    means nothing.
+    """Return the change as a part of what was before; None where that is not above zero, because
+    then it means nothing.
     """
     return (last - before) / before if before > 0 else None
 
 
 def _rises(series: Series) -> list[tuple[Point, Point, int]]:
-    """The first and last point of each run of rises, and how many there are in it."""
+    """Return the first and last point of each run of rises, and how many there are in it."""
     steps = neighbours(series.points, series.unit)
     rising: list[tuple[bool, int, tuple[Point, Point]]] = []
     run = 0
@@ -224,8 +226,8 @@ def contributed(
     sql: str,
     lang: Lang,
 ) -> Finding | None:
-    """Which groups make the last change, from the rows of `statements.contributions`; None when
-    nothing changed.
+    """Return which groups make the last change, from the rows of `statements.contributions`; None
+    when nothing changed.
     """
     before, last = step
     change = last.value - before.value

@@ -35,7 +35,9 @@ def shared(
     sql: str,
     lang: Lang,
 ) -> list[Finding] | Text:
-    """Findings from the rows of `statements.shares`; a notice when the parts make no whole."""
+    """Return findings from the rows of `statements.shares`; a notice when the parts make no
+    whole.
+    """
     if not rows:
         return []
     _, _, _, groups, total, least, enough, concentration = rows[0]

@@ -35,7 +35,7 @@ class SubjectColumn:
 
     @property
     def label(self) -> str:
-        """Return what people call it."""
+        """Return the column's name for people."""
         return self.column.label
 
     @property
@@ -72,7 +72,7 @@ class Subject:
 def subject_of(
     columns: Sequence[ResultColumn], result: QueryResult, measure: str | None, by: str | None
 ) -> Subject:
-    """Return what of the result is analysed.
+    """Choose the columns of the result to analyse.
 
     Args:
         measure: name or label of the one measure that is asked about.
@@ -121,7 +121,7 @@ def _is_key(column: SubjectColumn) -> bool:
 
 
 def described_columns(columns: Sequence[ResultColumn], result: QueryResult) -> list[dict[str, Any]]:
-    """The columns as the HTTP contract has them."""
+    """Return the columns as the HTTP contract has them."""
     return [
         {
             "name": column.output.name,

@@ -43,8 +43,8 @@ def can_draw() -> bool:
 def drawn(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
 ) -> bytes:
-    """The chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as drawing
-    takes.
+    """Return the chart `{type, x, y, series, title, unit}` as a PNG file. Blocks for as long as
+    drawing takes.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -70,7 +70,7 @@ def drawn(
 def figure_of(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
 ) -> Any:
-    """The chart as a figure of matplotlib.
+    """Return the chart as a figure of matplotlib.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -92,7 +92,7 @@ def figure_of(
 def _one_figure(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult, lang: Lang
 ) -> str:
-    """The figure as sentences have it; as a floating-point number it could lose digits."""
+    """Return the figure as sentences have it; as a floating-point number it could lose digits."""
     return next(
         written(value, column, lang)
         for column, value in zip(columns, result.rows[0], strict=True)
@@ -118,8 +118,8 @@ _Values = Mapping[str, list[Any]]
 def _values(
     chart: Mapping[str, Any], columns: Iterable[ResultColumn], result: QueryResult
 ) -> _Values:
-    """The values of the charted columns by their names; figures as numbers, everything else as
-    text.
+    """Return the values of the charted columns by their names; figures as numbers, everything else
+    as text.
 
     The text is whole, because values are told apart by it.
     """
@@ -146,13 +146,13 @@ def _text(value: Any) -> str:
 
 
 def _label(text: str) -> str:
-    """The text as it is drawn: the beginning of a long one, so that others have room."""
+    """Return the text as it is drawn: the beginning of a long one, so that others have room."""
     return text if len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
 
 
 def _pie(axes: Any, chart: Mapping[str, Any], values: _Values) -> None:
-    """Slices for the figures that there are, as shares: matplotlib's own numbers of slices end at
-    3e38.
+    """Draw slices for the figures that there are, as shares: matplotlib's own numbers of slices end
+    at 3e38.
     """
     known = [
         (_label(x), y)
@@ -194,7 +194,9 @@ _DRAWINGS = {"pie": _pie, "scatter": _scatter, "bar": _bars, "line": _lines}
 
 
 def _sets(chart: Mapping[str, Any], values: _Values) -> tuple[list[str], dict[str, list[float]]]:
-    """The places along the axis, and for each value of `series` a figure for each of them."""
+    """Return the places along the axis, and for each value of `series` a figure for each of
+    them.
+    """
     xs, names = (
         values[chart["x"]],
         values.get(chart["series"] or "") or [""] * len(values[chart["x"]]),
@@ -220,8 +222,8 @@ def _dress(axes: Any, places: list[str] | None = None) -> None:
 
 
 def _name(axes: Any, drawings: list[Any], names: Iterable[str]) -> None:
-    """The legend of several series; their names are given to it, because of drawings it leaves out
-    names like `_a`.
+    """Draw the legend of several series; their names are given to it, because of drawings it leaves
+    out names like `_a`.
     """
     if len(drawings) > 1:
         axes.legend(drawings, list(map(_label, names)))

@@ -53,7 +53,7 @@ class KnownFigures:
 def doubtful_figures(
     text: str, result: QueryResult, question: str = "", sql: str = ""
 ) -> list[str]:
-    """The figures in `text`, as written, that are neither in the rows nor in the question.
+    """Return the figures in `text`, as written, that are neither in the rows nor in the question.
 
     The number of rows, ranks among the rows, and values that the SQL compares with are not
     doubtful. Rounded figures and figures with units (`1.2万`, `35%`) are compared at the precision

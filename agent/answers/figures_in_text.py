@@ -174,7 +174,7 @@ def _stated_in_english(match: re.Match[str]) -> Stated | None:
 
 
 def _english(numeral: str) -> int:
-    """The value of a numeral in English words."""
+    """Return the value of a numeral in English words."""
     total = section = 0
     for word in re.findall(r"[a-z]+", numeral.lower()):
         number = _ENGLISH.get(word, 0)

@@ -12,7 +12,7 @@ from knowledge.results.written_values import format_of
 
 
 def shown_result(sql: str, result: QueryResult, catalog: Catalog, lang: Lang) -> dict[str, Any]:
-    """`query_result`, and `chart` when one shows it better than a table."""
+    """Return `query_result`, and `chart` when one shows it better than a table."""
     columns = result_columns(sql, result, catalog, lang)
     body = {
         "columns": list(result.columns),

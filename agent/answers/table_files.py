@@ -31,10 +31,10 @@ class TableFile(Protocol):
         """Return the bytes before the first row."""
 
     def rows(self, rows: Sequence[Row]) -> bytes:
-        """Further rows; may be empty while the file is not complete."""
+        """Return further rows; may be empty while the file is not complete."""
 
     def end(self, *, is_limited: bool) -> Iterator[bytes]:
-        """The rest. `is_limited`: whether there are more rows than were written."""
+        """Return the rest of the file; `is_limited`: there are more rows than were written."""
 
 
 # ------------------------------------------------------------------------------
@@ -52,7 +52,11 @@ class CsvFile:
 
     media_type = "text/csv; charset=utf-8"
 
-    def __init__(self, columns: Sequence[str], column_types: Sequence[str]) -> None:  # noqa: ARG002 - as the others
+    def __init__(
+        self,
+        columns: Sequence[str],
+        column_types: Sequence[str],  # noqa: ARG002 - as the others
+    ) -> None:
         self._columns = columns
 
     def begin(self) -> bytes:
@@ -170,7 +174,11 @@ class XlsxFile:
         self._sheet.write("".join(map(self._row, rows)).encode())
         return self._written.taken()
 
-    def end(self, *, is_limited: bool) -> Iterator[bytes]:  # noqa: ARG002 - a table of cells has no place for it
+    def end(
+        self,
+        *,
+        is_limited: bool,  # noqa: ARG002 - a table of cells has no place for it
+    ) -> Iterator[bytes]:
         self._sheet.write(f"{_ROWS_END}{self._tail}".encode())
         self._sheet.close()
         self._zip.close()
@@ -219,7 +227,9 @@ class _Outlet(io.RawIOBase):
 
 
 def _empty_book(columns: Sequence[str], column_types: Sequence[str]) -> dict[str, str]:
-    """Parts of a workbook by name: a header, and a second row that shows the styles of dates."""
+    """Return parts of a workbook by name: a header, and a second row that shows the styles of
+    dates.
+    """
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
         sheet = book.add_worksheet()
@@ -252,7 +262,7 @@ def _is_number_of_excel(value: Any) -> bool:
 
 
 def _day_of_excel(text: str) -> float | None:
-    """The day or time as Excel's number of days, if Excel has it and shows all of it."""
+    """Return the day or time as Excel's number of days, if Excel has it and shows all of it."""
     try:
         day = datetime.fromisoformat(text)
     except ValueError:  # before Christ, infinity, after 9999

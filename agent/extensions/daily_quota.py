@@ -21,7 +21,7 @@ class DailyQuota:
         self._limits = limits
 
     async def before_question(self, question: Question) -> None:
-        """Counts the question. Raises `RateLimited` for one that is too many."""
+        """Count the question. Raises `RateLimited` for one that is too many."""
         actor = replace(question.actor, user_id=question.owner)
         await asyncio.to_thread(
             self._limits.count, actor, None
@@ -40,7 +40,7 @@ class DailyQuota:
 
 
 def daily_quota(provided: Provided) -> DailyQuota | None:
-    """The extension, unless `QUESTIONS_PER_DAY` is 0."""
+    """Return the extension, unless `QUESTIONS_PER_DAY` is 0."""
     settings: Any = provided.settings
     if not settings.questions_per_day:
         return None

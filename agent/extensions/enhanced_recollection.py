@@ -22,7 +22,7 @@ class EnhancedRecollection:
         self._actor = actor
 
     async def recalled(self, inquiry: Inquiry) -> Experience:
-        """Return what may help; the documents of enhancers come before others."""
+        """Return what may help with the question; the documents of enhancers come before others."""
         added: list[Document] = []
         for enhancer in self._enhancers:
             added += await enhancer(inquiry.question, self._actor)

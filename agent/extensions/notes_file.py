@@ -44,7 +44,11 @@ class NotesFile:
         }
         self._index = TextIndex({key: frozenset(found) for key, found in words.items()})
 
-    async def __call__(self, question: str, actor: Actor) -> Sequence[Document]:  # noqa: ARG002 - the point's
+    async def __call__(
+        self,
+        question: str,
+        actor: Actor,  # noqa: ARG002 - the point's
+    ) -> Sequence[Document]:
         """Return the sections that share words with the question, those that share most first."""
         try:
             found = self._path.stat()
@@ -56,6 +60,6 @@ class NotesFile:
 
 
 def notes_file(provided: Provided) -> NotesFile | None:
-    """The extension, if `NOTES_FILE` names a file."""
+    """Return the extension, if `NOTES_FILE` names a file."""
     path: str = provided.settings.notes_file
     return NotesFile(Path(path).expanduser()) if path else None

@@ -82,7 +82,7 @@ class WorkflowHandler(Protocol):
 
 @dataclass(frozen=True)
 class EndedRun:
-    """How a question ended.
+    """The end of a question.
 
     Attributes:
         error_type: of one that ended in an error; else None.
@@ -104,18 +104,18 @@ class LifecycleHook(Protocol):
     """
 
     async def before_question(self, question: Question) -> None:
-        """Before anything is done for the question."""
+        """Act before anything is done for the question."""
 
     async def after_question(self, question: Question, ended: EndedRun) -> None:
-        """When its last event is about to be shown; the answer waits for it."""
+        """Act when the last event is about to be shown; the answer waits for it."""
 
     async def before_tool(
         self, question: Question, name: str, arguments: Mapping[str, Any]
     ) -> None:
-        """Before a tool runs, with valid arguments."""
+        """Act before a tool runs, with valid arguments."""
 
     async def after_tool(self, question: Question, name: str, error_type: str | None) -> None:
-        """After it ran or failed; `error_type` of a failure, else None."""
+        """Act after a tool ran or failed; `error_type` of a failure, else None."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ AskModel = Callable[[ModelRequest], Awaitable[Completion]]
 
 @runtime_checkable
 class LlmMiddleware(Protocol):
-    """Stands between Citu and the model: may change, repeat or answer requests."""
+    """A layer between Citu and the model, which may change, repeat or answer requests."""
 
     async def __call__(self, request: ModelRequest, ask: AskModel) -> Completion:
         """Return the reply to `request`; `ask` passes a request on."""
@@ -145,7 +145,7 @@ class ConversationFilter(Protocol):
     """Decides what a question remembers of its conversation."""
 
     def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        """Return those of `turns` that are remembered, oldest first, as they are or shortened."""
+        """Return the turns that are remembered, oldest first, as they are or shortened."""
 
 
 @runtime_checkable
@@ -182,7 +182,11 @@ class ObservabilityProvider(Protocol):
 class Unobserved:
     """`ObservabilityProvider` that measures nothing."""
 
-    def span(self, name: str, attributes: Mapping[str, Any]) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
+    def span(
+        self,
+        name: str,  # noqa: ARG002 - the port's
+        attributes: Mapping[str, Any],  # noqa: ARG002 - the port's
+    ) -> AbstractContextManager[None]:
         return _NOTHING
 
     def metric(self, name: str, value: float, attributes: Mapping[str, Any]) -> None:

@@ -81,7 +81,7 @@ def _digest(request: ModelRequest) -> bytes:
 
 
 def response_cache(provided: Provided) -> ResponseCache | None:
-    """The extension, unless `LLM_CACHE_SIZE` is 0."""
+    """Return the extension, unless `LLM_CACHE_SIZE` is 0."""
     settings: Any = provided.settings
     return (
         ResponseCache(settings.llm_cache_size, settings.llm_cache_ttl_s)

@@ -81,7 +81,7 @@ class SecondModel:
 
 
 def second_model(provided: Provided) -> SecondModel | None:
-    """The extension, if `SECOND_MODEL` names a model."""
+    """Return the extension, if `SECOND_MODEL` names a model."""
     settings: Any = provided.settings
     if not settings.second_model:
         return None

@@ -8,7 +8,9 @@ from common.logs import request_id
 
 
 def trace_of(question: Question) -> Mapping[str, str]:  # noqa: ARG001 - the point's signature
-    """`ToolContextEnricher`: the id of the request, which callers may choose (`X-Request-ID`)."""
+    """Return the id of the request, which callers may choose
+    (`X-Request-ID`).
+    """
     return {"trace_id": request_id.get()}
 
 

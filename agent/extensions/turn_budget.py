@@ -19,7 +19,11 @@ class TurnBudget:
         self._turns = turns
         self._tokens = tokens
 
-    def __call__(self, question: Question, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:  # noqa: ARG002 - the point's
+    def __call__(
+        self,
+        question: Question,  # noqa: ARG002 - the point's
+        turns: tuple[Turn, ...],
+    ) -> tuple[Turn, ...]:
         kept = turns[-self._turns :]
         if not self._tokens:
             return kept
@@ -36,5 +40,5 @@ def _size(turn: Turn) -> int:
 
 
 def turn_budget(provided: Provided) -> TurnBudget:
-    """The extension, with the bounds of `HISTORY_TURNS` and `HISTORY_TOKENS`."""
+    """Return the extension, with the bounds of `HISTORY_TURNS` and `HISTORY_TOKENS`."""
     return TurnBudget(provided.settings.history_turns, provided.settings.history_tokens)

@@ -26,7 +26,7 @@ _VERSION_CHARS = 16
 
 @dataclass(frozen=True)
 class StepDescription:
-    """How a step is described to the user at one moment."""
+    """The description of a step for the user at one moment."""
 
     details: Text
     sub_status: Text
@@ -115,7 +115,7 @@ class Flow(Protocol):
 
     @property
     def graph(self) -> CompiledStateGraph[Any, Any, Any, Any]:
-        """The compiled graph; only one with a checkpointer can call `ask_user`."""
+        """Return the compiled graph; only one with a checkpointer can call `ask_user`."""
 
     def start(self, question: Question) -> Mapping[str, Any]:
         """Return the graph's input."""

@@ -19,11 +19,21 @@ class _Steps(Runnable[Any, Any]):
     def __init__(self, *steps: Runnable[Any, Any]) -> None:
         self._steps = steps
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002
+    def invoke(
+        self,
+        input: Any,  # noqa: A002, ARG002
+        config: RunnableConfig | None = None,  # noqa: ARG002
+        **kwargs: Any,  # noqa: ARG002
+    ) -> Any:
         """Raise: nodes are asynchronous."""
         raise NotImplementedError
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002, ARG002
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002
+        config: RunnableConfig | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> Any:
         """Run them, each with what the one before gave."""
         for step in self._steps:
             input = await step.ainvoke(input, config)  # noqa: A001

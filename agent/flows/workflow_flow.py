@@ -39,7 +39,7 @@ class WorkflowContext:
 
 
 class _Failed:
-    """Stands for a handler whose `claims` failed; ends the question in that error."""
+    """The handler of questions for which `claims` failed; it ends them in that error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -47,7 +47,10 @@ class _Failed:
     def claims(self, question: Question) -> bool:  # noqa: ARG002 - the point's signature
         return True
 
-    async def answer(self, question: Question) -> Mapping[str, Any]:  # noqa: ARG002 - the point's signature
+    async def answer(
+        self,
+        question: Question,  # noqa: ARG002 - the point's signature
+    ) -> Mapping[str, Any]:
         raise self._error
 
 
@@ -105,7 +108,7 @@ class WorkflowFlow:
     def graph(
         self,
     ) -> CompiledStateGraph[WorkflowState, WorkflowContext, WorkflowState, WorkflowState]:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return _graph()
 
     def claims(self, question: Question) -> bool:
@@ -165,7 +168,12 @@ class WorkflowFlow:
             }
         )
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn | None:  # noqa: ARG002
+    def turn(
+        self,
+        question: Question,
+        state: Mapping[str, Any],  # noqa: ARG002
+        answer: FlowAnswer,
+    ) -> Turn | None:
         """Return a turn for an answer with rows, so that the next question can be about them.
 
         The question only names what was run, so `understood` stays empty.

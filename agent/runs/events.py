@@ -45,17 +45,17 @@ class Event:
 
     @property
     def is_terminal(self) -> bool:
-        """True when it ends the run."""
+        """Tell whether it ends the run."""
         return self.type in ("completed", "error")
 
     @property
     def is_last(self) -> bool:
-        """True when no event follows for now: the run has ended, or waits for the user."""
+        """Tell whether no event follows for now: the run has ended, or waits for the user."""
         return self.is_terminal or self.type == "question"
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """The `data` of the HTTP contract."""
+        """Return the `data` of the HTTP contract."""
         return {"type": self.type, **self.content()}
 
     def envelope(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Event:
 
     @cached_property
     def rendered(self) -> bytes:
-        """`envelope` in JSON, UTF-8."""
+        """Return `envelope` in JSON, UTF-8."""
         return to_bytes(self.envelope())
 
     def sync_rendered(self) -> bytes:

@@ -116,18 +116,18 @@ class LiveRun:
 
     @property
     def record(self) -> RunRecord:
-        """The run as far as its events are shown."""
+        """Return the run as far as its events are shown."""
         state: RunState = _state_of(self._last) if self._last else "running"
         return RunRecord(self.head, state, self._shown)
 
     @property
     def last_frame(self) -> EventFrame | None:
-        """The frame of the last event; None until it is shown."""
+        """Return the frame of the last event; None until it is shown."""
         return self._frames[-1] if self.is_over else None
 
     @property
     def is_over(self) -> bool:
-        """True when its last event is shown: it has ended, or waits for the user."""
+        """Tell whether its last event is shown: it has ended, or waits for the user."""
         return self._last is not None
 
     def cancel(self) -> None:

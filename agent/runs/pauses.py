@@ -35,11 +35,13 @@ class Pause:
 
     @property
     def interrupt_id(self) -> str:
-        """The id that clients use; its number tells apart questions with the same LangGraph id."""
+        """Return the id that clients use; its number tells apart questions with the same LangGraph
+        id.
+        """
         return f"{self.graph_interrupt}-{self.answers + 1}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod
@@ -70,7 +72,7 @@ class GivenAnswer:
     actor: Actor
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod
@@ -93,13 +95,13 @@ class Resumption:
 
     @property
     def question(self) -> Question:
-        """What was asked, with the rights of who answered."""
+        """Return the question, with the rights of the user who answered the question back."""
         return self.pause.question
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a run was begun with: another worker goes on from it until the run asks its user.
+    """The question that a run was begun with: from it another worker goes on with the run.
 
     Attributes:
         question: names its flow.
@@ -110,7 +112,7 @@ class Beginning:
     graph_version: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the store keeps it."""
+        """Return a JSON value, for the store."""
         return asdict(self)
 
     @classmethod

@@ -317,12 +317,12 @@ class _Run:
 
     @property
     def flow_name(self) -> str:
-        """The flow that answers."""
+        """Return the flow that answers."""
         return self._flow.name
 
     @property
     def milliseconds(self) -> float:
-        """Since the question, or the user's answer, came."""
+        """Return the milliseconds since the question, or the user's answer, came."""
         return _milliseconds_since(self._started)
 
     async def _steps_done(self) -> None:

@@ -31,7 +31,7 @@ class WantedAnalysis:
 
     run_id: str
     actor: Actor
-    wish: AnalysisRequest
+    request: AnalysisRequest
     conversation_id: str | None = None
 
 
@@ -39,7 +39,7 @@ class AnalysisService:
     """Analyses answers of one datasource.
 
     Args:
-        open_database: gives the asked database for an occasion; its statements are audited.
+        open_database: gives the datasource for an occasion; its statements are audited.
         request_timeout_s: seconds for one analysis.
     """
 
@@ -57,8 +57,8 @@ class AnalysisService:
         self._request_timeout_s = request_timeout_s
 
     async def analyze(self, wanted: WantedAnalysis) -> dict[str, Any]:
-        """The body of the answer: columns, findings, a forecast where one was wanted and can be
-        given, warnings.
+        """Return the body of the answer: columns, findings, a forecast where one was wanted and can
+        be given, warnings.
 
         Raises:
             InvalidRequest: the result has no such measure or group.
@@ -90,7 +90,7 @@ class AnalysisService:
         try:
             return {
                 "run_id": wanted.run_id,
-                **await self._analyst.analyse(answered.sql, wanted.wish, database),
+                **await self._analyst.analyse(answered.sql, wanted.request, database),
             }
         except InvalidSql as error:
             raise with_suggestions(error, answered.sql, await database.catalog()) from error

@@ -22,7 +22,7 @@ class ArtefactService:
         self._artefacts = artefacts
 
     async def archive(self, user_id: str, run_id: str) -> Archive:
-        """Return what the run made last.
+        """Return the latest archive that the run made.
 
         Raises:
             NotFound: the user has no artefact of such a run, or it is no longer kept.
@@ -34,7 +34,7 @@ class ArtefactService:
         return Archive(kept.data)
 
     async def file(self, user_id: str, run_id: str, path: str) -> ArchivedFile:
-        """Return one of its files.
+        """Return one file of the archive.
 
         Raises:
             NotFound, StoreUnavailable: as `archive`; also for a path that is not in its list.

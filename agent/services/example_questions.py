@@ -17,13 +17,13 @@ Examples = Callable[[Lang, Actor], Awaitable[tuple[str, ...]]]
 
 
 async def demo_examples(lang: Lang, _actor: Actor) -> tuple[str, ...]:
-    """The examples for the embedded demo database."""
+    """Return the examples for the embedded demo database."""
     return tuple(question.to(lang) for question in DEMO_QUESTIONS)
 
 
 def examples_of(database_of: Callable[[Actor], Database]) -> Examples:
-    """Up to three examples for the database that `database_of` gives; none when the rules find
-    nothing to ask.
+    """Return up to three examples for the database that `database_of` gives; none when the rules
+    find nothing to ask.
     """
 
     async def examples(lang: Lang, actor: Actor) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ _CANNOT_DRAW = Text(
 
 @dataclass(frozen=True)
 class WantedRows:
-    """Whose rows are wanted.
+    """A request for the rows of an answer.
 
     Attributes:
         conversation_id: of the run's conversation; see `Answers.find`.
@@ -53,7 +53,7 @@ class WantedRows:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the user saw: the rows of this SQL, and the chart of them if there was one and it is
+    """The answer that the user saw: the SQL of its rows, and their chart if there was one and it is
     still kept.
     """
 
@@ -66,7 +66,7 @@ class ExportService:
     """Opens the rows of answers.
 
     Args:
-        open_database: gives the asked database for an occasion; its statements are audited.
+        open_database: gives the datasource for an occasion; its statements are audited.
         max_rows: most rows of one export.
     """
 
@@ -82,7 +82,7 @@ class ExportService:
         self.max_rows = max_rows
 
     async def open(self, wanted: WantedRows) -> RowStream:
-        """The answer's rows as they are now; the caller closes the stream.
+        """Return the answer's rows as they are now; the caller closes the stream.
 
         Raises:
             NotFound: the user has no such answer or call, it is no longer kept, or it has no SQL.
@@ -96,7 +96,7 @@ class ExportService:
         )
 
     async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
-        """The answer's chart as a PNG file, of as many rows as an answer has.
+        """Return the answer's chart as a PNG file, of as many rows as an answer has.
 
         Raises:
             InvalidRequest: charts can't be drawn here.
@@ -134,7 +134,7 @@ class ExportService:
     async def _of_answer(
         self, wanted: WantedRows, shown: _Shown, act: Callable[[Database, str], Awaitable[T]]
     ) -> T:
-        """Return what `act` makes of the answer's SQL, in the database as the caller may see it."""
+        """Run `act` with the answer's SQL and the database as the caller may see it."""
         database = self._open_database(
             Occasion(
                 "export",
@@ -158,8 +158,8 @@ def _chart(
     result: QueryResult,
     lang: Lang,
 ) -> Chart | None:
-    """The chart that the user saw, which may be one that was asked for; where today's rows don't
-    fit it, theirs.
+    """Return the chart that the user saw, which may be one that was asked for; where today's rows
+    don't fit it, theirs.
     """
     if shown is not None:
         with suppress(InvalidRequest):

@@ -41,7 +41,7 @@ class LineageService:
     async def lineage(
         self, table: str, column: str | None, direction: Direction, depth: int, actor: Actor
     ) -> LineagePart:
-        """Return what is upstream or downstream of a table or column.
+        """Return the views and tables upstream or downstream of a table or column.
 
         Raises:
             NotFound: there is none of that name for the actor.
@@ -56,7 +56,11 @@ class LineageService:
     async def impact(
         self, table: str, column: str | None, actor: Actor, lang: Lang
     ) -> dict[str, Any]:
-        """Return what breaks without the table or column; raises what `lineage` raises."""
+        """Return what depends on the table or column, and would break without it.
+
+        Raises:
+            NotFound, InvalidRequest: as `lineage`.
+        """
         catalog = await self._opened(actor).catalog()
         found = _place(table, column, catalog)
         views = await self._views(actor)

@@ -90,7 +90,7 @@ def _row_problems(asked: AskedDatabases) -> list[RowProblems]:
 
 
 def _problems(found: Collection[Collection[object] | None]) -> dict[str, Any]:
-    """Return the state of what an operator has set up, by what is wrong with it.
+    """Return `ok` or `degraded` with the number of problems of what the operator set up.
 
     Args:
         found: the problems of each database; None: nothing is set up there.

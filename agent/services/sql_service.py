@@ -73,7 +73,8 @@ class SqlService:
         self._request_timeout_s = request_timeout_s
 
     async def validate(self, given: GivenSql) -> dict[str, Any]:
-        """The verdict on `given`, also when it is refused; plans the statement and never runs it.
+        """Return the verdict on `given`, also when it is refused; plans the statement and never
+        runs it.
 
         Raises:
             DatabaseUnavailable, QueryTimeout: it could not be judged.
@@ -90,7 +91,7 @@ class SqlService:
         return _verdict(given, refusal, plan, await _used(given.sql, database))
 
     async def run(self, given: GivenSql) -> dict[str, Any]:
-        """Runs `given`; the answer's body with its rows.
+        """Run `given`, and return the answer's body with its rows.
 
         Raises:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for the agent's own SQL.

@@ -19,24 +19,24 @@ class Skills(Protocol):
     """Who answers: `offline`, or the model's name."""
 
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
-        """Whether the question is about the connected database."""
+        """Tell whether the question is about the connected database."""
 
     async def write_sql(self, inquiry: Inquiry) -> SkillResult[Draft]:
-        """A statement that answers the question, or the reason there is none.
+        """Return a statement that answers the question, or the reason there is none.
 
         Raises:
             ForbiddenStatement: the question asks for a write.
         """
 
     async def repair_sql(self, inquiry: Inquiry, sql: str, error: InvalidSql) -> SkillResult[Draft]:
-        """Tries once to mend `sql` after PostgreSQL refused it with `error`."""
+        """Try once to mend `sql` after PostgreSQL refused it with `error`."""
 
     async def summarize(
         self, inquiry: Inquiry, sql: str, result: QueryResult, emit: Emit | None = None
     ) -> SkillResult[str]:
-        """Puts `result` into words, from nothing else. It states no number except those of the rows
+        """Put `result` into words, from nothing else. It states no number except those of the rows
         and their count.
         """
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
-        """An answer to a question that is not about the data."""
+        """Return an answer to a question that is not about the data."""

@@ -86,27 +86,27 @@ class FallbackSkills:
                 _log.warning("the model failed, going on by rules: %s", failure.text.en)
                 self._failure, self.name, failed_calls = failure, self._backup.name, 1
         try:
-            thought = await think(self._backup)
+            outcome = await think(self._backup)
         except LlmUnavailable:
             raise self._failure from None
-        return self._marked(thought, failed_calls, lang)
+        return self._marked(outcome, failed_calls, lang)
 
-    def _marked(self, thought: SkillResult[T], failed_calls: int, lang: Lang) -> SkillResult[T]:
-        """Adds the cost of the failed call to `thought`, and the warning unless it was given
+    def _marked(self, outcome: SkillResult[T], failed_calls: int, lang: Lang) -> SkillResult[T]:
+        """Add the cost of the failed call to `outcome`, and the warning unless it was given
         before.
         """
         warning = () if self._has_warned else (_FALLEN_BACK.to(lang),)
         self._has_warned = True
         return replace(
-            thought,
-            usage=thought.usage + Usage(failed_calls),
-            warnings=(*warning, *thought.warnings),
+            outcome,
+            usage=outcome.usage + Usage(failed_calls),
+            warnings=(*warning, *outcome.warnings),
         )
 
-    def _written(self, thought: SkillResult[Draft]) -> SkillResult[Draft]:
-        if self._failure is not None and isinstance(thought.value, NoSql):
+    def _written(self, outcome: SkillResult[Draft]) -> SkillResult[Draft]:
+        if self._failure is not None and isinstance(outcome.value, NoSql):
             raise self._failure
-        return thought
+        return outcome
 
 
 class _Pieces:
@@ -117,7 +117,7 @@ class _Pieces:
         self._speaker: Skills | None = None
 
     def emit_for(self, speaker: Skills) -> Emit | None:
-        """The `Emit` for the pieces of `speaker`."""
+        """Return the `Emit` for the pieces of `speaker`."""
         if self._emit is None:
             return None
         return lambda piece: self._pass_on(speaker, piece)

@@ -33,7 +33,7 @@ _SO_FAR = Text("到目前为止查询到：", "Found so far: ")
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """How a question to a flow with tools ended.
+    """The end of a question to a flow with tools.
 
     Attributes:
         text: what the user reads.

@@ -43,7 +43,7 @@ class AnswerText:
         self._pass_on(self._visible.feed(piece))
 
     def on_the_way(self, reply: Completion) -> str:
-        """Return what the user has read of the answer, now that the reply has called tools."""
+        """Return the text that was shown so far, when the reply turns out to call tools."""
         text = visible_text(reply.text, "")
         if weight(text) <= _HELD and not self._is_open:
             return self._before
@@ -51,7 +51,7 @@ class AnswerText:
         return self._joined(text)
 
     def answer(self, reply: Completion, lang: Lang) -> str:
-        """Return the whole answer, now that the reply has called nothing."""
+        """Return the whole answer of a reply that called no tools."""
         text = visible_text(reply.text, reply.reasoning)
         if not text and reply.is_withheld:
             text = WITHHELD.to(lang)

@@ -21,8 +21,8 @@ class DrawChart(Arguments):
 
 
 def chart_tool() -> Tool[DrawChart]:
-    """The tool. It gives the charted rows again: an answer that shows the latest rows shows this
-    chart of them.
+    """Return the tool. It gives the charted rows again: an answer that shows the latest rows shows
+    this chart of them.
     """
 
     async def run(context: ToolContext, arguments: DrawChart) -> ToolResult:

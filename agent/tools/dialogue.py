@@ -23,26 +23,28 @@ class Dialogue:
         told: what the user has read of the answer.
     """
 
-    opening: FirstPrompt
+    first_prompt: FirstPrompt
     transcript: Transcript
     told: str = ""
 
     @classmethod
-    def begin(cls, opening: FirstPrompt) -> "Dialogue":
-        """Nothing but the opening."""
-        return cls(opening, Transcript(opening.messages))
+    def begin(cls, first_prompt: FirstPrompt) -> "Dialogue":
+        """Return a dialogue that holds nothing but the first prompt."""
+        return cls(first_prompt, Transcript(first_prompt.messages))
 
     def with_exchange(self, exchange: Exchange) -> "Dialogue":
-        """With one exchange more."""
+        """Return the dialogue with one exchange more."""
         return replace(self, transcript=self.transcript.with_exchange(exchange))
 
     def shortened(self) -> "Dialogue | None":
-        """The same with about half of what it tells; None: it was shortened before."""
-        if self.opening.shortened is None:
+        """Return the dialogue with about half of its text; None: it was shortened before."""
+        if self.first_prompt.shortened is None:
             return None
-        opening = self.opening.shortened()
+        first_prompt = self.first_prompt.shortened()
         return replace(
-            self, opening=opening, transcript=self.transcript.shortened(opening.messages)
+            self,
+            first_prompt=first_prompt,
+            transcript=self.transcript.shortened(first_prompt.messages),
         )
 
 
@@ -59,7 +61,7 @@ class ModelReply:
 async def reply_to(
     dialogue: Dialogue, session: ToolSession, offer: ToolOffer | None, write: Write
 ) -> ModelReply:
-    """The model's reply; its text is shown while it is written, as far as it is the answer.
+    """Return the model's reply; its text is shown while it is written, as far as it is the answer.
 
     A dialogue that the model finds too long is sent once more, shortened, once per question.
 

@@ -23,7 +23,7 @@ class ExportRows(Arguments):
 
 
 def export_tool(*, max_rows: int) -> Tool[ExportRows]:
-    """The tool.
+    """Return the tool.
 
     Args:
         max_rows: most rows of one file.
@@ -56,7 +56,7 @@ def export_tool(*, max_rows: int) -> Tool[ExportRows]:
 
 
 def _link(call_id: str, kind: Format, question: Question) -> str:
-    """Where the file is fetched; without API keys the address says whose run it is."""
+    """Return where the file is fetched; without API keys the address says whose run it is."""
     parameters = {"format": kind, "call_id": call_id}
     if question.actor.user_id:
         parameters["user_id"] = question.actor.user_id

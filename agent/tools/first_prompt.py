@@ -35,7 +35,7 @@ class FirstPrompt:
 
 
 class FirstPrompts:
-    """Writes openings.
+    """Writes first prompts.
 
     Args:
         parts: writes what is known of a question.
@@ -47,8 +47,8 @@ class FirstPrompts:
         self._today = today
 
     async def write(self, inquiry: Inquiry, flow: str) -> FirstPrompt:
-        """The opening for a question to the flow of that name; `prompts/steps_of_<flow>.md` says
-        how it works.
+        """Return the first prompt for a question to the flow of that name;
+        `prompts/steps_of_<flow>.md` says how it works.
         """
         schema = await self._parts.schema(inquiry)
         parts_within = await self._parts.within(inquiry, "tools")
@@ -60,7 +60,5 @@ class FirstPrompts:
             messages = prompt("answer_with_tools", inquiry.lang, steps=steps, **parts, **said)
             return FirstPrompt(tuple(messages), parts, schema.fits(budget.schema))
 
-        opening = within(self._parts.budget)
-        return replace(
-            opening, shortened=lambda: within(shorter(self._parts.budget, opening.parts))
-        )
+        whole = within(self._parts.budget)
+        return replace(whole, shortened=lambda: within(shorter(self._parts.budget, whole.parts)))

@@ -89,7 +89,7 @@ class Memory:
 
 
 def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
-    """The tool."""
+    """Build the tool, which finds questions answered before, and what people wrote."""
 
     async def run(context: ToolContext, arguments: SearchMemory) -> ToolResult:
         question = context.question
@@ -121,7 +121,7 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
 
 
 def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
-    """The tool; there is none where nothing is learnt."""
+    """Return the tool; there is none where nothing is learnt."""
 
     async def run(context: ToolContext, arguments: SaveMemory) -> ToolResult:
         if not context.question.is_credible:

@@ -73,7 +73,7 @@ class _PreparedCall:
 
 @dataclass
 class _Outcome:
-    """How a tool's run has ended; until it has, as one that broke."""
+    """The end of a tool's run; until it is known, that of one that broke."""
 
     error_type: str | None = InternalError.error_type
 

@@ -37,7 +37,7 @@ class RunSql(Arguments):
 
 
 def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
-    """The tool.
+    """Return the tool.
 
     Args:
         samples: whether a model may be told stored values that it did not select.
@@ -63,7 +63,7 @@ def run_sql_tool(*, samples: bool) -> Tool[RunSql]:
 async def queried(
     tool: str, sql: str, context: ToolContext, *, samples: bool, is_planned: bool = False
 ) -> ToolResult:
-    """The rows of `sql` as the call's result, or what is wrong with it.
+    """Return the rows of `sql` as the call's result, or what is wrong with it.
 
     Args:
         tool: name of the tool that runs it.
@@ -94,8 +94,8 @@ async def queried(
 
 
 async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResult:
-    """The result of a call whose SQL PostgreSQL refused: what, where, and which names may have been
-    meant.
+    """Return the result of a call whose SQL PostgreSQL refused: what, where, and which names may
+    have been meant.
     """
     catalog = await database.catalog()
     told = f"{error.error_type}: {error_text(error, sql, catalog)}"
@@ -103,7 +103,7 @@ async def not_valid(error: InvalidSql, sql: str, database: Database) -> ToolResu
 
 
 def result_text(result: QueryResult) -> str:
-    """The rows as a model is shown them: how many, of which types, and the first of them."""
+    """Return the rows as a model is shown them: how many, of which types, and the first of them."""
     rows, shown = rows_text(result, most_rows=_MOST_ROWS, most_chars=_MOST_CHARS)
     count, listed = extent(result, shown)
     lines = [

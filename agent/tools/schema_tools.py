@@ -89,13 +89,13 @@ class SchemaReader:
         return schema
 
     async def described(self, catalog: Catalog) -> SchemaText:
-        """The description of the catalogue."""
+        """Return the description of the catalogue."""
         return await self._described.ready(catalog)
 
     async def found(
         self, words: str, most: int, catalog: Catalog, question: Question | None = None
     ) -> list[Table]:
-        """The tables that have to do with the words, the most relevant first.
+        """Return the tables that have to do with the words, the most relevant first.
 
         Args:
             question: examples that its actor may see count too; None: none do.
@@ -201,7 +201,7 @@ def _told_of(table: Table, schema: SchemaText, *, samples: bool) -> str:
 
 
 def _named(columns: Sequence[Column]) -> Iterator[str]:
-    """The columns for whose lines there is no room, with their types alone."""
+    """Yield the columns for whose lines there is no room, with their types alone."""
     if columns:
         named = list(
             within(_BUDGET, (f"{identifier(column.name)} {column.type}" for column in columns))
@@ -227,7 +227,7 @@ def _referring(table: Table, schema: SchemaText) -> Iterator[str]:
 
 
 def _many_values(table: Table) -> Iterator[str]:
-    """The known values of columns that have more than a line of the description shows."""
+    """Yield the known values of columns that have more than a line of the description shows."""
     for column in table.columns:
         if (
             column.is_complete

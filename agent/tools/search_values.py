@@ -79,7 +79,7 @@ class _Scope:
 
 
 def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[SearchValues]:
-    """The tool; there is none where models may see no stored values."""
+    """Return the tool; there is none where models may see no stored values."""
 
     async def run(context: ToolContext, arguments: SearchValues) -> ToolResult:
         catalog = await context.database.catalog()
@@ -112,7 +112,7 @@ def search_values_tool(search: ValueSearch, reader: SchemaReader) -> Tool[Search
 
 
 async def _scope(arguments: SearchValues, catalog: Catalog, reader: SchemaReader) -> _Scope:
-    """The columns to search.
+    """Return the columns to search.
 
     Raises:
         NotFound, InvalidRequest: there is no such table or column, or several tables.
@@ -172,7 +172,7 @@ def _places(scope: _Scope) -> Iterator[Place]:
 
 
 def _known(words: str, scope: _Scope) -> Iterator[_Hit]:
-    """Yield what the catalogue knows; of personal columns nothing."""
+    """Yield the values that the catalogue holds; none of personal columns."""
     for table, column in scope.columns:
         if privacy_of(table, column) is not Privacy.OPEN:
             continue
@@ -195,7 +195,7 @@ def _values_for(words: str, table: Table, column: Column) -> Sequence[tuple[str,
 async def _looked_up(
     words: str, places: Sequence[Place], search: ValueSearch, catalog: Catalog, database: Database
 ) -> list[_Hit]:
-    """Return what is found in columns of which not all values are known."""
+    """Look for the words in columns of which the catalogue does not hold all values."""
     stretch = _stretch(words)
     if not places or not stretch.atoms:
         return []

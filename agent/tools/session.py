@@ -85,7 +85,7 @@ class ToolSession:
 
     @property
     def usage(self) -> Usage:
-        """Return what the model cost so far."""
+        """Return the calls and tokens of the model so far."""
         return self.spent.usage
 
     @property

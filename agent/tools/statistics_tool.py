@@ -8,13 +8,14 @@ from typing import Any
 import simplejson
 from pydantic import Field
 
-from agent.analysis.analysing import AnalysisRequest, Analyst, What
+from agent.analysis.analysing import AnalysisRequest, Analyst
 from agent.analysis.analysis_limits import MOST_HORIZON
 from agent.tools.found_rows import CALL_ID, rows_of
 from agent.tools.run_sql import not_valid
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
 from common.errors import InvalidSql
 from common.text import Text
+from common.values import AnalysisKind
 from knowledge.language.safe_text import one_line
 
 _MOST_CHARS = 6_000  # of one result
@@ -25,7 +26,7 @@ class Analyse(Arguments):
     """The arguments of `statistics`."""
 
     call_id: str = Field(description=CALL_ID)
-    what: What = Field(
+    what: AnalysisKind = Field(
         description="describe: totals, mean, quartiles; shares: by group; change: over time, "
         "and where it comes "
         "from; outliers; forecast: the next periods."
@@ -43,16 +44,16 @@ class Analyse(Arguments):
 
 
 def statistics_tool(analyst: Analyst) -> Tool[Analyse]:
-    """The tool."""
+    """Build the tool, which analyses all rows of an earlier call."""
 
     async def run(context: ToolContext, arguments: Analyse) -> ToolResult:
         sql = rows_of(arguments.call_id, context).sql
         lang = context.question.answer_lang
-        wish = AnalysisRequest(
+        request = AnalysisRequest(
             lang, (arguments.what,), arguments.measure, arguments.by, arguments.horizon
         )
         try:
-            analysis = await analyst.analyse(sql, wish, context.database)
+            analysis = await analyst.analyse(sql, request, context.database)
         except InvalidSql as error:
             return await not_valid(error, sql, context.database)
         count = len(analysis["findings"])

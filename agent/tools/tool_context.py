@@ -38,7 +38,7 @@ class ToolAgentContext:
         database: as the actor may see it, for the catalogue and for judging statements; audited.
         skills: writes SQL with the model.
         rules: puts rows into words when the model can't.
-        openings: write how the conversation with the model begins.
+        first_prompts: write how the conversation with the model begins.
         recall: gives the earlier turns of the conversation.
         experience: gives what has been learnt for the question.
         look_up: finds stored values that the question names.
@@ -50,7 +50,7 @@ class ToolAgentContext:
     database: Database
     skills: Skills
     rules: Skills
-    openings: FirstPrompts
+    first_prompts: FirstPrompts
     recall: Recall = nothing_before
     experience: Recollection = NOTHING_LEARNT
     look_up: LookUp = nothing_stored
@@ -66,7 +66,8 @@ class Begun:
 
 
 async def begun(context: ToolAgentContext) -> Begun:
-    """The question with the catalogue, the earlier turns and the stored values that it names.
+    """Return the question with the catalogue, the earlier turns and the stored values that it
+    names.
 
     Raises:
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
@@ -86,8 +87,8 @@ async def begun(context: ToolAgentContext) -> Begun:
 
 
 async def remembered(inquiry: Inquiry, context: ToolAgentContext) -> Inquiry:
-    """The question with what has been learnt that may help; counts a use of each example, which the
-    model is shown.
+    """Return the question with what has been learnt that may help; counts a use of each example,
+    which the model is shown.
     """
     experience = await context.experience.recalled(inquiry)
     context.experience.used(experience.examples)
@@ -103,7 +104,9 @@ def _ignored(question: Question) -> tuple[str, ...]:
 
 
 async def _history(context: ToolAgentContext) -> tuple[tuple[Turn, ...], tuple[str, ...]]:
-    """The earlier turns, or a warning when the store fails: the question is still answered then."""
+    """Return the earlier turns, or a warning when the store fails: the question is still answered
+    then.
+    """
     try:
         return await context.recall(), ()
     except StoreUnavailable:

@@ -73,7 +73,7 @@ TOOL_NAMES = (
 
 
 def build_tools(services: ToolServices) -> tuple[Tool[Any], ...]:
-    """The tools of this service.
+    """Return the tools of this service.
 
     Raises:
         InvalidToolGroups: the operator names a tool that there is not.

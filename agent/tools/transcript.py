@@ -42,7 +42,7 @@ class Exchange:
             )
 
     def shortened(self) -> "Exchange":
-        """Return the same with long results cut."""
+        """Return the exchange with long results cut."""
         return replace(self, results=tuple(map(_shortened, self.results)))
 
     @cached_property  # they are sent again with each later exchange
@@ -76,28 +76,28 @@ class Transcript:
     """The conversation with a model in one question.
 
     Attributes:
-        opening: system message, earlier turns, the question.
+        first_messages: system message, earlier turns, the question.
         exchanges: since then.
     """
 
-    opening: tuple[Message, ...]
+    first_messages: tuple[Message, ...]
     exchanges: tuple[Exchange, ...] = ()
 
     def with_exchange(self, exchange: Exchange) -> "Transcript":
         return replace(self, exchanges=(*self.exchanges, exchange))
 
-    def shortened(self, opening: Sequence[Message]) -> "Transcript":
-        """Return the same behind another opening, with long results cut.
+    def shortened(self, first_messages: Sequence[Message]) -> "Transcript":
+        """Return the transcript behind other first messages, with long results cut.
 
         It is for a model that found the conversation too long.
         """
         shortened = [exchange.shortened() for exchange in self.exchanges]
-        return Transcript(tuple(opening), tuple(shortened))
+        return Transcript(tuple(first_messages), tuple(shortened))
 
     @property
     def messages(self) -> Sequence[AnyMessage]:
         """Return the messages in the order in which they are sent."""
-        messages: list[AnyMessage] = list(self.opening)
+        messages: list[AnyMessage] = list(self.first_messages)
         for exchange in self.exchanges:
             messages += exchange.messages
         return messages

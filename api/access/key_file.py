@@ -178,11 +178,16 @@ class KeyFile:
         revoked: list[ApiKey] = []
 
         def without(keys: tuple[ApiKey, ...]) -> tuple[ApiKey, ...]:
-            revoked.extend(key for key in keys if key.key_id == key_id)
+            kept: list[ApiKey] = []
+            for key in keys:
+                if key.key_id == key_id:
+                    revoked.append(key)
+                else:
+                    kept.append(key)
             if not revoked:
                 problem = f"there is no key {key_id!r} in {self.path}: 'list' shows their ids"
                 raise InvalidKeyRequest(problem)
-            return tuple(key for key in keys if key.key_id != key_id)
+            return tuple(kept)
 
         self._change(without)
         return revoked[0]
@@ -234,18 +239,24 @@ class KeyFile:
 
 
 def _check(user_id: str, groups: tuple[str, ...], name: str, expires_in_days: float | None) -> None:
-    for what, text in (("the user", user_id), ("the name", name or "-")):
-        if not text.strip() or len(text) > _MAX_NAME_CHARS or _UNPRINTABLE.search(text):
-            raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
+    _check_text("the user", user_id)
+    if name:
+        _check_text("the name", name)
     for group in groups:
         if not _GROUP.fullmatch(group):
-            raise InvalidKeyRequest(
-                f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -"
-            )
-    if expires_in_days is not None and not 0 < expires_in_days <= _MAX_DAYS:
-        raise InvalidKeyRequest(
-            f"the days until it expires must be more than 0 and at most {_MAX_DAYS}"
-        )
+            problem = f"the group {group!r} must be 1 to 64 letters, digits, _ . : or -"
+            raise InvalidKeyRequest(problem)
+    if expires_in_days is None:
+        return
+    if not 0 < expires_in_days <= _MAX_DAYS:
+        problem = f"the days until it expires must be more than 0 and at most {_MAX_DAYS}"
+        raise InvalidKeyRequest(problem)
+
+
+def _check_text(what: str, text: str) -> None:
+    has_length = bool(text.strip()) and len(text) <= _MAX_NAME_CHARS
+    if not has_length or _UNPRINTABLE.search(text):
+        raise InvalidKeyRequest(f"{what} must be 1 to {_MAX_NAME_CHARS} printable characters")
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

@@ -214,7 +214,7 @@ class AskedUserModel(ReplyModel):
 
 
 class UserQuestionModel(ReplyModel):
-    """What a waiting run asks; only there while it waits"""
+    """The question of a waiting run; only there while it waits"""
 
     interrupt_id: str
     kind: str

@@ -21,7 +21,7 @@ class ConversationListModel(ClosedReplyModel):
 
 
 class TurnFailureModel(ClosedReplyModel):
-    """Why the turn ended in an error. No later question goes on from such a turn"""
+    """The error that the turn ended in. No later question goes on from such a turn"""
 
     error_type: str = Field(
         description="As in the error, like the others; `cancelled` when it was stopped"

@@ -124,7 +124,7 @@ class ArtefactModel(ReplyModel):
 
 
 class ClarificationModel(ReplyModel):
-    """What was asked, and the answer"""
+    """A question back, and the user's answer to it"""
 
     id: str
     kind: str

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from api.models.model_base import ReplyModel
 from etl.lineage.impact import DependentKind
-from etl.schemas.context import LineageKind, LineageOrigin
+from etl.schemas.knowledge_context import LineageKind, LineageOrigin
 
 
 class LineageEdgeModel(ReplyModel):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from agent.analysis.analysing import WHATS, What
+from agent.analysis.analysing import WHATS
 from agent.analysis.analysis_limits import MOST_HORIZON
 from agent.answers.table_files import FORMATS
 from agent.flows.ask.routing import ROUTING_MODES
@@ -30,6 +30,7 @@ from api.fields import (
 from common.errors import InvalidRequest
 from common.learning import MAX_SENTENCE_CHARS, MAX_SQL_CHARS, Rating, Trust
 from common.text import Lang, Text
+from common.values import AnalysisKind
 from etl.lineage.lineage_graph import Direction
 from store import State
 
@@ -121,11 +122,11 @@ def _chat_name(field: str, value: object) -> str:
     return "" if value == "" else short_text(field, value)
 
 
-def _kinds_of_analysis(field: str, value: object) -> tuple[What, ...]:
+def _kinds_of_analysis(field: str, value: object) -> tuple[AnalysisKind, ...]:
     if not isinstance(value, list) or not value:
         zh, en = "、".join(WHATS), ", ".join(WHATS)
         raise wrong(field, f"非空列表，元素为 {zh}", f"a list, not empty, of {en}")
-    return tuple(cast(What, choice(*WHATS)(field, one)) for one in value)
+    return tuple(cast(AnalysisKind, choice(*WHATS)(field, one)) for one in value)
 
 
 def _horizon(field: str, value: object) -> int:
@@ -213,7 +214,7 @@ class RequestFields(BaseModel):
 
 
 class AskingFields(RequestFields):
-    """What every request to an agent may say beside what it asks."""
+    """The fields that every request to an agent may have beside its question."""
 
     user_id: ShortText | None = None
     conversation_id: Identifier | None = Field(
@@ -396,7 +397,7 @@ class AnalyzeBody(RequestFields):
     user_id: ShortText | None = None
     what: (
         Annotated[
-            tuple[What, ...],
+            tuple[AnalysisKind, ...],
             Checked(
                 _kinds_of_analysis,
                 {"type": "array", "minItems": 1, "items": {"enum": list(WHATS)}},
@@ -420,7 +421,7 @@ class AnalyzeBody(RequestFields):
 
 
 class ReaderQuery(RequestFields):
-    """Whose things are asked for, and the language of messages."""
+    """The user whose data are asked for, and the language of messages."""
 
     user_id: ShortText | None = Field(
         None,

@@ -8,14 +8,14 @@ from api.models.model_base import ReplyModel, Sometimes
 
 
 class MeaningNamesModel(ReplyModel):
-    """What people call it, by language: the display name first, its synonyms after it"""
+    """The names that people use, by language: the display name first, its synonyms after it"""
 
     zh: list[str]
     en: list[str]
 
 
 class MeaningTextModel(ReplyModel):
-    """By language"""
+    """The same text in each language"""
 
     zh: str
     en: str
@@ -29,7 +29,7 @@ class TableReferenceModel(ReplyModel):
 
 
 class TableMeaningModel(ReplyModel):
-    """What the semantic file says of it; null: nothing"""
+    """The entry of the semantic file; null: there is none"""
 
     names: MeaningNamesModel
     description: MeaningTextModel | None
@@ -126,7 +126,7 @@ class ColumnMeaningValueModel(ReplyModel):
 
 
 class ColumnMeaningModel(ReplyModel):
-    """What the semantic file says of it; null: nothing"""
+    """The entry of the semantic file; null: there is none"""
 
     names: MeaningNamesModel
     description: MeaningTextModel | None

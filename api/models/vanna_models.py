@@ -38,7 +38,7 @@ class ChatChunkSimpleModel(ReplyModel):
 
 
 class ChatChunkErrorModel(ReplyModel):
-    """With the text that shows an error"""
+    """The error that the chunk's text shows"""
 
     error_type: Sometimes[str] = None
     error: Sometimes[str] = None

@@ -79,7 +79,7 @@ class LiveSocket(asyncio.Protocol):
     # transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, now that the socket is on the loop."""
+        """Begin once the socket is on the loop."""
         self._transport = cast(
             asyncio.Transport, transport
         )  # uvloop's own classes are like it, but are no subclasses
@@ -302,7 +302,7 @@ class LiveSocket(asyncio.Protocol):
     def _after(
         self, name: str, seconds: float, do: Callable[..., None], *arguments: object
     ) -> None:
-        """Do it later; there is one timer of a name."""
+        """Call it later; a new timer replaces one of the same name."""
         self._cease(name)
         self._timers[name] = self._loop.call_later(seconds, do, *arguments)
 

@@ -18,7 +18,7 @@ Count = Callable[[Actor, str | None], None]
 
 @dataclass(frozen=True)
 class ChatCaller:
-    """Who sends messages.
+    """The caller who sends messages.
 
     Attributes:
         actor: on whose behalf.
@@ -34,7 +34,7 @@ class ChatCaller:
     count: Callable[[], None]
 
 
-def speaker_of_request(user_id: str | None, count: Count) -> ChatCaller:
+def chat_caller_of_request(user_id: str | None, count: Count) -> ChatCaller:
     """Return the sender of the request, whose message names the user `user_id`."""
     return ChatCaller(
         actor=acting_as(user_id),

@@ -1,14 +1,12 @@
 """Answers Vanna's clients with chunks: begins or joins a run, greets, takes feedback.
 
-Whoever speaks with a client (by HTTP, by a socket) checks the request by `parse_chat`, takes a
-slot for it, and then:
+The HTTP endpoint and the WebSocket check a request by `parse_chat`, take a slot for it, and then:
 
-    reply = await talk.open(request, speaker)            # raises the CituError that refuses the
-                                                         request
-    async for chunk in reply.chunks(on_end=slot.leave): # closing it early means that the client
-        has left send(to_json(chunk))
+    reply = await chat_service.open(request, caller)  # raises the CituError that refuses it
+    async for chunk in reply.chunks(on_end=slot.leave):
+        send(to_json(chunk))
 
-Both are used on the event loop.
+Closing the chunks early means that the client has left. Both are used on the event loop.
 """
 
 import asyncio
@@ -85,7 +83,7 @@ class ChatService:
         self._feedback = feedback
 
     async def open(
-        self, asked: ChatRequest, speaker: ChatCaller, *, streams: bool = True
+        self, asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool = True
     ) -> ChatReply:
         """Settle what answers the request.
 
@@ -97,16 +95,16 @@ class ChatService:
             IdempotencyKeyReused: the client has given another question the same `request_id`.
         """
         if asked.said == "question":
-            return await self._questioned(asked, speaker, streams=streams)
-        await asyncio.to_thread(speaker.count)
+            return await self._questioned(asked, chat_caller, streams=streams)
+        await asyncio.to_thread(chat_caller.count)
         if asked.said == "greeting":
-            return _at_once(asked, speaker.lang, self._greeted(asked, speaker))
+            return _at_once(asked, chat_caller.lang, self._greeted(asked, chat_caller))
         if isinstance(asked.said, ChatRating):
-            return _at_once(asked, speaker.lang, self._rated(asked, asked.said, speaker))
+            return _at_once(asked, chat_caller.lang, self._rated(asked, asked.said, chat_caller))
         said = asked.said
         return ChatReply(
             lambda on_end: _visibly(
-                asked, speaker.lang, self._resumed(asked, said, speaker, on_end)
+                asked, chat_caller.lang, self._resumed(asked, said, chat_caller, on_end)
             )
         )
 
@@ -114,21 +112,21 @@ class ChatService:
     # questions
 
     async def _questioned(
-        self, asked: ChatRequest, speaker: ChatCaller, *, streams: bool
+        self, asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool
     ) -> ChatReply:
-        run = _asked_run(asked, speaker, streams=streams)
+        run = _asked_run(asked, chat_caller, streams=streams)
         earlier = await run.earlier(self._service)
         if earlier is not None:
-            return _at_once(asked, speaker.lang, self._followed(asked, earlier))
+            return _at_once(asked, chat_caller.lang, self._followed(asked, earlier))
         try:
-            await asyncio.to_thread(speaker.count)
+            await asyncio.to_thread(chat_caller.count)
         except BaseException:
             await run.give_up(self._service)
             raise
         is_watched = streams or run.key is not None
         return ChatReply(
             lambda on_end: _visibly(
-                asked, speaker.lang, self._begun(asked, run, on_end, is_watched)
+                asked, chat_caller.lang, self._begun(asked, run, on_end, is_watched)
             )
         )
 
@@ -169,12 +167,16 @@ class ChatService:
         return _translated(self._service.follow(head.user_id, head.run_id, after), translation)
 
     async def _resumed(
-        self, asked: ChatRequest, said: ChatAnswer, speaker: ChatCaller, on_end: Callable[[], None]
+        self,
+        asked: ChatRequest,
+        said: ChatAnswer,
+        chat_caller: ChatCaller,
+        on_end: Callable[[], None],
     ) -> Chunks:
         """Give the user's answer to the run that waits for it, and go on with that run."""
         try:
-            view = await self._service.look(speaker.actor.owner, said.run_id)
-            after = await self._answered(view, said, speaker.actor, on_end)
+            view = await self._service.look(chat_caller.actor.owner, said.run_id)
+            after = await self._answered(view, said, chat_caller.actor, on_end)
         except BaseException:
             on_end()
             raise
@@ -202,43 +204,45 @@ class ChatService:
     # --------------------------------------------------------------------------
     # other messages
 
-    async def _greeted(self, asked: ChatRequest, speaker: ChatCaller) -> Chunks:
+    async def _greeted(self, asked: ChatRequest, chat_caller: ChatCaller) -> Chunks:
         try:
-            asked_database = self._databases.of(None, speaker.actor)
-            examples = await asked_database.examples(speaker.lang, speaker.actor)
+            asked_database = self._databases.of(None, chat_caller.actor)
+            examples = await asked_database.examples(chat_caller.lang, chat_caller.actor)
         except CituError:  # the database can't be read now; the first question will say so
             examples = ()
-        greeting = _GREETING.to(speaker.lang)
+        greeting = _GREETING.to(chat_caller.lang)
         if examples:
-            greeting += "\n" + _FOR_EXAMPLE.to(speaker.lang)
+            greeting += "\n" + _FOR_EXAMPLE.to(chat_caller.lang)
         chunks = greeting_chunks(
-            _envelope(asked), asked.kept_request_id, greeting, examples, speaker.lang
+            _envelope(asked), asked.kept_request_id, greeting, examples, chat_caller.lang
         )
         for chunk in chunks:
             yield chunk
 
-    async def _rated(self, asked: ChatRequest, rated: ChatRating, speaker: ChatCaller) -> Chunks:
+    async def _rated(
+        self, asked: ChatRequest, rated: ChatRating, chat_caller: ChatCaller
+    ) -> Chunks:
         given = GivenFeedback(
             run_id=rated.run_id,
             rating="satisfied" if rated.is_good else "unsatisfied",
-            actor=speaker.actor,
-            lang=speaker.lang,
+            actor=chat_caller.actor,
+            lang=chat_caller.lang,
             conversation_id=asked.kept_conversation_id,
-            is_credible=speaker.is_credible,
+            is_credible=chat_caller.is_credible,
         )
         warnings: list[str] = (await self._feedback.take(given))["warnings"]
-        said = [_THANKS.to(speaker.lang), *warnings]
-        for chunk in said_chunks(_envelope(asked), asked.kept_request_id, said, speaker.lang):
+        said = [_THANKS.to(chat_caller.lang), *warnings]
+        for chunk in said_chunks(_envelope(asked), asked.kept_request_id, said, chat_caller.lang):
             yield chunk
 
 
-def _asked_run(asked: ChatRequest, speaker: ChatCaller, *, streams: bool) -> AskedRun:
+def _asked_run(asked: ChatRequest, chat_caller: ChatCaller, *, streams: bool) -> AskedRun:
     question = Question(
         question=asked.message,
         conversation_id=asked.kept_conversation_id,
         continues=asked.continues,
-        actor=speaker.actor,
-        is_credible=speaker.is_credible,
+        actor=chat_caller.actor,
+        is_credible=chat_caller.is_credible,
         stream_tokens=streams,
     )
     fingerprint = fingerprint_of([asked.message, asked.conversation_id])

@@ -38,7 +38,7 @@ _PATH = f"/api/vanna/v2/{_NAME}"
 
 
 def chat_socket_blueprint(
-    talk: ChatService,
+    chat_service: ChatService,
     slots: QuestionSlots,
     admission: Admission,
     sockets: Sockets,
@@ -53,7 +53,7 @@ def chat_socket_blueprint(
 
     def chat_websocket() -> Response:
         lang = language_of_body({}, request.headers.get("Accept-Language"))
-        chat = _Chat(talk, slots, admission, admission.visitor(), lang, max_question_chars)
+        chat = _Chat(chat_service, slots, admission, admission.visitor(), lang, max_question_chars)
         return sockets.open(request, chat.answer)
 
     for is_socket in (True, False):  # a request for none is told that one is needed
@@ -67,7 +67,7 @@ def chat_socket_blueprint(
 class _Chat:
     """The messages of one visitor over one socket."""
 
-    talk: ChatService
+    chat_service: ChatService
     slots: QuestionSlots
     admission: Admission
     visitor: Visitor
@@ -100,7 +100,7 @@ class _Chat:
         """Raise what refuses the request, before the first chunk."""
         caller = await asyncio.to_thread(self.admission.caller_of, self.visitor)
         is_credible = caller.user_id is not None or self.visitor.is_operator
-        speaker = ChatCaller(
+        chat_caller = ChatCaller(
             actor=acting_for(caller, asked.user_id, is_credible=is_credible),
             is_credible=is_credible,
             lang=self.lang,
@@ -109,7 +109,7 @@ class _Chat:
         caller_id.set(caller_id_of(caller, self.visitor.address))
         slot = await self.slots.take_for_message()
         try:
-            reply = await self.talk.open(asked, speaker)
+            reply = await self.chat_service.open(asked, chat_caller)
             slot.hold()
             async with aclosing(reply.chunks(slot.leave)) as chunks:
                 async for chunk in chunks:

@@ -52,25 +52,6 @@ class ChatPart:
     lifecycle: Lifecycle = "create"
     plain: str = ""
 
-    def rich(self, moment: str) -> dict[str, Any]:
-        """Return it as clients read it; `moment` is ISO 8601."""
-        return {
-            "id": self.name,
-            "type": self.kind,
-            "lifecycle": self.lifecycle,
-            "children": [],
-            "timestamp": moment,
-            "visible": True,
-            "interactive": self.kind == "button_group",
-            "data": dict(self.data),
-        }
-
-    def simple(self) -> dict[str, Any] | None:
-        """Return the component for clients that show text alone."""
-        if not self.plain:
-            return None
-        return {"type": "text", "semantic_type": None, "metadata": {}, "text": self.plain}
-
 
 @dataclass(frozen=True)
 class Button:
@@ -82,7 +63,9 @@ class Button:
 
 
 def text(name: str, content: str, lifecycle: Lifecycle = "create") -> ChatPart:
-    """Text, shown as it is: never as Markdown, which the web component would turn into HTML."""
+    """Return text, shown as it is: never as Markdown, which the web component would turn into
+    HTML.
+    """
     return ChatPart(
         "text",
         name,
@@ -192,4 +175,6 @@ def _tracker(data: Mapping[str, Any]) -> ChatPart:
 
 def _label(label: str) -> str:
     shown = harmless(label)
-    return shown if len(shown) <= _MAX_LABEL_CHARS else shown[: _MAX_LABEL_CHARS - 1] + "…"
+    if len(shown) <= _MAX_LABEL_CHARS:
+        return shown
+    return shown[: _MAX_LABEL_CHARS - 1] + "…"

@@ -8,11 +8,11 @@ from api.requests import json_of
 from api.responses import error_reply, request_language
 from api.slots import QuestionSlots
 from api.streaming import event_stream
-from api.vanna.chat_callers import Count, speaker_of_request
+from api.vanna.chat_callers import Count, chat_caller_of_request
 from api.vanna.chat_requests import names_of, parse_chat
 from api.vanna.chat_service import ChatService
 from api.vanna.chunks import Chunk, ChunkEnvelope, Translation
-from api.waiting import WAIT_S, feed_of, from_store
+from api.waiting import WAIT_S, from_store, queue_of
 from common import sse
 from common.envelope import to_bytes
 from common.errors import InvalidRequest
@@ -22,7 +22,7 @@ _DONE = sse.data(b"[DONE]")
 
 
 def vanna_blueprint(
-    talk: ChatService,
+    chat_service: ChatService,
     slots: QuestionSlots,
     count: Count,
     *,
@@ -39,8 +39,8 @@ def vanna_blueprint(
     @blueprint.post("/chat_sse")
     def chat_sse() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
-        reply = from_store(talk.open(asked, speaker))
+        chat_caller, slot = chat_caller_of_request(asked.user_id, count), slots.take()
+        reply = from_store(chat_service.open(asked, chat_caller))
         slot.hold()
         return event_stream(
             reply.chunks(slot.leave), _written, ping_interval_s=ping_interval_s, closing=_DONE
@@ -49,11 +49,11 @@ def vanna_blueprint(
     @blueprint.post("/chat_poll")
     def chat_poll() -> Response:
         asked = parse_chat(json_of(request), max_question_chars)
-        speaker, slot = speaker_of_request(asked.user_id, count), slots.take()
-        reply = from_store(talk.open(asked, speaker, streams=False))
+        chat_caller, slot = chat_caller_of_request(asked.user_id, count), slots.take()
+        reply = from_store(chat_service.open(asked, chat_caller, streams=False))
         slot.hold()
-        feed, chunks = feed_of(reply.chunks(slot.leave), request.environ), []
-        while (chunk := feed.take(WAIT_S)) is not None:
+        queue, chunks = queue_of(reply.chunks(slot.leave), request.environ), []
+        while (chunk := queue.take(WAIT_S)) is not None:
             if not isinstance(chunk, NoItem):
                 chunks.append(chunk)
         body = _whole(chunks, asked.conversation_id, asked.request_id)

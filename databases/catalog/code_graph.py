@@ -335,7 +335,7 @@ async def read_code_graph(connection: Connection) -> CodeGraph:
 async def _edges_from(
     functions: list[CodeNode], connection: Connection
 ) -> Mapping[CodeNode, list[CodeEdge]]:
-    """Return all that runs them, and what runs that in turn."""
+    """Return everything that runs one of them, directly or through others."""
     edges: dict[CodeNode, list[CodeEdge]] = {}
     seen = set(functions)
     level = functions

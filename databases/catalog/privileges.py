@@ -83,7 +83,7 @@ def dangers_of(connection: extensions.connection) -> tuple[Text, ...]:
 
 
 def unfit(dangers: tuple[Text, ...]) -> Text:
-    """Why a role with `dangers` is not used when a read-only one is required."""
+    """Return why a role with `dangers` is not used when a read-only one is required."""
     zh = "；".join(danger.zh for danger in dangers)
     en = "; ".join(danger.en for danger in dangers)
     return Text(

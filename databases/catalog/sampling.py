@@ -245,8 +245,12 @@ class Sampler:
 
         Years BC and infinity are left out, because as texts they are not in order.
         """
-        given = [moment for moment in moments if moment is not None]
-        days = sorted(moment[:10] for moment in given if _DAY(moment) and "BC" not in moment)
+        days = []
+        for moment in filter(None, moments):
+            is_day = _DAY(moment) and "BC" not in moment
+            if is_day:
+                days.append(moment[:10])
+        days.sort()
         if days:
             self._periods[key] = (days[0], days[-1])
 

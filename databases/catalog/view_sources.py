@@ -46,7 +46,7 @@ class ViewSources:
     sources: tuple[tuple[Key, tuple[str, ...]], ...]
 
     def among(self, catalog: Catalog) -> "ViewSources":
-        """Return the same with those sources and columns alone that the catalogue has."""
+        """Return the view with only the sources and columns that the catalogue has."""
         sources = []
         for key, columns in self.sources:
             table = catalog.by_key.get(key)

@@ -102,7 +102,7 @@ def revenue_lines(
 
 
 def _sales(draw: random.Random, expected: float, per_order: float) -> str:
-    """Amount and number of orders of one shop and payment type."""
+    """Return amount and number of orders of one shop and payment type."""
     chance = draw.random()
     if chance < _UNREPORTED:
         return f"{_NULL}\t0"

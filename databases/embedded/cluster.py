@@ -93,12 +93,12 @@ def _check_version(cluster: Path, major: str) -> None:
 
 def telling_line(lines: list[str]) -> str:
     """Return the line of a program's output that says what went wrong."""
-    written = [line.strip() for line in lines if line.strip()]
-    telling = [line for line in written if _TELLING.search(line)]
-    for found in (telling, written):
-        if found:
-            return found[-1].rstrip(".")
-    return "it said nothing"
+    written = list(filter(None, map(str.strip, lines)))
+    if not written:
+        return "it said nothing"
+    telling = list(filter(_TELLING.search, written))
+    last = (telling or written)[-1]
+    return last.rstrip(".")
 
 
 def dies_with_parent(death_signal: signal.Signals) -> Callable[[], None] | None:

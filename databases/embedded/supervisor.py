@@ -278,7 +278,9 @@ def _report(message: str) -> None:
 
 
 def _child() -> Callable[[], None]:
-    """Return what the server runs before its program: it bounds the memory of its processes."""
+    """Return a function that the forked server runs first: it bounds the memory of its
+    processes.
+    """
     tie_to_parent = dies_with_parent(signal.SIGINT)
 
     def arrange() -> None:

@@ -67,7 +67,12 @@ def _unquoted(detail: str, sql: str) -> str:
     is_of_statement = all(quoted in sql for quoted in _QUOTED.findall(detail))
     if _is_cut(detail) or not is_of_statement:
         detail = _TO_THE_LAST_QUOTE.sub(_HIDDEN_VALUE, detail)
-    return _NUMBER.sub(lambda number: number[0] if number[0] in sql else "…", detail)
+
+    def shown(number: re.Match[str]) -> str:
+        is_given = number[0] in sql
+        return number[0] if is_given else "…"
+
+    return _NUMBER.sub(shown, detail)
 
 
 def _is_cut(detail: str) -> bool:
@@ -113,9 +118,8 @@ def _is_hidden(name: str, sql: str, catalog: Catalog, facts: ServerFacts) -> boo
     """Tell whether the server has that name, and neither the statement nor the catalogue does."""
     if _is_said(name, sql) or _is_in(name, catalog):
         return False
-    if name in facts.column_names:
-        return True
-    return any(name == relation for _, relation in facts.relations)
+    relations = {relation for _, relation in facts.relations}
+    return name in facts.column_names or name in relations
 
 
 def _is_said(name: str, sql: str) -> bool:

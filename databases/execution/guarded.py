@@ -178,7 +178,9 @@ class GuardedDatabase(ExecutingDatabase):
         return self._shown
 
     async def _learned(self) -> Knowledge:
-        """Let the guard judge by what is known now; return it with the catalogue narrowed."""
+        """Give the guard the facts of the database as they are now; return them, the catalogue
+        narrowed.
+        """
         known = await self._inner.knowledge()
         self._guard.learn(known.facts)
         if known is not self._whole:
@@ -231,7 +233,7 @@ class GuardedDatabase(ExecutingDatabase):
         self._guard.check(sql)
 
     async def inspect(self, sql: str) -> Inspection:
-        """Return what `sql` uses; raises what `check` raises."""
+        """Return the tables, columns and functions of `sql`; raise what `check` raises."""
         if len(sql) <= QUICK_CHARS or self._guard.remembered(sql):
             return self._guard.inspect(sql)
         return await asyncio.get_running_loop().run_in_executor(
@@ -303,7 +305,7 @@ class GuardedDatabase(ExecutingDatabase):
         return DiscreetRows(rows, lambda: self._discreet(rows.page, proven))
 
     async def _discreet(self, act: Callable[[], Awaitable[T]], proven: Proven) -> T:
-        """Return what `act` returns; its errors lose what these actors may not see.
+        """Run `act`; take out of its errors what these actors may not see.
 
         They also lose positions in what was sent, if it is not what was given.
         """

@@ -7,7 +7,6 @@ statement timeout.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 from common.errors import CostExceeded
@@ -125,7 +124,12 @@ def _hint(plan: PlanEstimate, catalog: Catalog) -> Text:
 
 def _date_column(name: str, catalog: Catalog) -> str | None:
     """Return the table's first date column, or else its first time stamp."""
-    columns = list(chain.from_iterable(table.columns for table in catalog.by_name[name]))
-    dates = [column.name for column in columns if column.type.startswith("date")]
-    times = [column.name for column in columns if column.type.startswith("timestamp")]
+    dates = []
+    times = []
+    for table in catalog.by_name[name]:
+        for column in table.columns:
+            if column.type.startswith("date"):
+                dates.append(column.name)
+            elif column.type.startswith("timestamp"):
+                times.append(column.name)
     return next(iter(dates + times), None)

@@ -1,4 +1,4 @@
-"""Runs statements on the asked database: each in a READ ONLY transaction that is rolled back,
+"""Runs statements on the datasource: each in a READ ONLY transaction that is rolled back,
 bounded in time, rows and bytes, and stopped in the server when the caller leaves.
 
 The guard has proven each statement to be one query. As a second defence the statement runs as a

@@ -127,7 +127,9 @@ def cut_query(sql: str, columns: int, caps: Caps) -> str:
 
 
 def _cell_limits(columns: int, caps: Caps) -> tuple[int, int]:
-    """Most bytes of a cell that stays whole, and how many characters of a longer one are kept."""
+    """Return most bytes of a cell that stays whole, and how many characters of a longer one are
+    kept.
+    """
     share = max(1, (caps.bytes - _ROW_BYTES) // max(1, columns) - _CELL_BYTES - _FRAME_BYTES)
     return share, max(1, share // _CHARACTER_BYTES)
 

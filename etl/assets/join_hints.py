@@ -7,7 +7,7 @@ from common.values import Catalog, Table
 from etl.assets.table_layers import short_name
 from etl.binding.join_links import JOIN_LINKS, JoinLink, is_unique, likely_links
 from etl.lineage.view_joins import ViewJoin
-from etl.schemas.context import Cardinality, HintOrigin, JoinHint
+from etl.schemas.knowledge_context import Cardinality, HintOrigin, JoinHint
 
 _DECLARED = 1.0
 _IN_VIEW = 0.9

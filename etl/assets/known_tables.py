@@ -6,7 +6,7 @@ from common.values import Catalog, Column, Table
 from etl.assets.join_hints import join_hints
 from etl.assets.quality_rules import quality_rules
 from etl.assets.table_layers import layer_of, short_name
-from etl.schemas.context import (
+from etl.schemas.knowledge_context import (
     BusinessContext,
     ColumnInfo,
     JoinHint,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from common.values import Catalog, Column, Table
 from etl.assets.table_layers import short_name
 from etl.meaning.value_kinds import kind_of_type
-from etl.schemas.context import QualityRule
+from etl.schemas.knowledge_context import QualityRule
 from knowledge.values.personal_data import open_values
 
 _LEAST_VALUES, _MOST_VALUES = 2, 20  # of a text column, for which statistics suggest a rule

@@ -12,7 +12,7 @@ from common.text import Text
 from common.values import Catalog, Table
 from etl.lineage.lineage_graph import part_of
 from etl.lineage.view_lineage import qualified
-from etl.schemas.context import TableLineage
+from etl.schemas.knowledge_context import TableLineage
 
 DependentKind = Literal["view", "matview", "foreign_key", "metric", "report", "artefact"]
 _ALL_VIEWS = 50  # edges from the table; views over views over views end somewhere

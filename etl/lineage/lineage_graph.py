@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from etl.schemas.context import TableLineage
+from etl.schemas.knowledge_context import TableLineage
 
 Direction = Literal["upstream", "downstream", "both"]
 MOST_EDGES = 2_000

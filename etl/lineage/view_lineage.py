@@ -9,7 +9,7 @@ from sqlglot.lineage import Node, lineage
 
 from common.values import Catalog, Table
 from databases.catalog.view_sources import ViewSources
-from etl.schemas.context import TableLineage
+from etl.schemas.knowledge_context import TableLineage
 from guard.facts import Key
 
 _NOTED = 1.0  # what the server notes of a table is so

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.query_scopes import read_places
-from etl.schemas.context import TableLineage
+from etl.schemas.knowledge_context import TableLineage
 
 Origin = tuple[str, str]
 """A model or `schema.table`, and its column."""

@@ -22,7 +22,7 @@ _MOST_KEPT = 8  # pairs of catalogues
 
 
 def _personal_columns(catalog: Catalog) -> frozenset[str]:
-    """The names of columns with personal data or names of persons, in lower case."""
+    """Return the names of columns with personal data or names of persons, in lower case."""
     names = set()
     for table in catalog.tables:
         for column in table.columns:

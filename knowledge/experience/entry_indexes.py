@@ -76,7 +76,7 @@ class EntryIndex:
         return len(self.examples) + len(self.lessons) + len(self.documents)
 
     def _index(self, texts: Iterable[tuple[str, str]]) -> TextIndex:
-        """The index of entries by id and text."""
+        """Return the index of entries by id and text."""
         words = {}
         for entry, text in texts:
             text = text[:_MOST_CHARS]

@@ -89,7 +89,7 @@ class ExperienceService:
 
     Args:
         topic: what was answered; what was learnt of others has no part in anything.
-        database_of: gives the asked database as an actor may see it, not audited.
+        database_of: gives the datasource as an actor may see it, not audited.
         definitions: gives the catalogue of everybody; default: that of nobody's own rights.
         check: raises `StoreUnavailable` when the store is known to be down.
         reuses: whether examples' SQL may be used again without being written anew.
@@ -184,7 +184,9 @@ class ExperienceService:
     # reading
 
     async def _indexes_of(self, actor: Actor) -> _UserIndexes:
-        """The user's indexes, read once for all who wait; that goes on when they have left."""
+        """Return the user's indexes, read once for all who wait; that goes on when they have
+        left.
+        """
         self._check()
         user = actor.owner
         reading = self._reading.get(user)
@@ -274,7 +276,7 @@ class ExperienceView:
         return await self._usable(examples)
 
     async def _usable(self, examples: Iterable[Example]) -> tuple[Example, ...]:
-        """The first of the examples that are proven and may be shown to a model.
+        """Return the first of the examples that are proven and may be shown to a model.
 
         Candidates stand behind the others.
         """
@@ -319,7 +321,7 @@ class ExperienceView:
         return tuple(found)
 
     async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
-        """The first of the lessons that may be shown to a model, each hint once."""
+        """Return the first of the lessons that may be shown to a model, each hint once."""
         chosen: dict[str, Lesson] = {}
         for lesson in lessons:
             if len(chosen) == _MOST_LESSONS:
@@ -354,7 +356,7 @@ class ExperienceView:
         return tuple(found.values())
 
     def _most_trusted(self, asked: Phrasing) -> list[tuple[Example, ExampleShape]]:
-        """Examples of questions with these words, by trust, then the newest first."""
+        """Return examples of questions with these words, by trust, then the newest first."""
         own = self.indexes.own
         shared = self.indexes.shared
         shapes = dict[str, ExampleShape]()
@@ -384,7 +386,9 @@ _RANKS = ("certified", "reviewed", "personal", "candidate")
 
 
 def _rank(example: Example, user: str) -> int:
-    """The place of an example in the order of trust; the user's own corrections come first."""
+    """Return the place of an example in the order of trust; the user's own corrections come
+    first.
+    """
     if example.author == user and example.source == "correction":
         return -1
     return _RANKS.index(example.trust)

@@ -62,7 +62,7 @@ class HiddenRows:
 
     @cached_property
     def _catalog_text(self) -> str:
-        """The names and comments of the catalogue in lower case, one a line."""
+        """Return the names and comments of the catalogue in lower case, one a line."""
         texts: list[str | None] = []
         for table in self.catalog.tables:
             texts += _texts(table)

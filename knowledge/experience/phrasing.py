@@ -84,7 +84,7 @@ def phrasing_of(question: str) -> Phrasing:
 
 
 def _periods(said: str) -> list[Piece]:
-    """Days and months that are written in digits; they don't overlap."""
+    """Return days and months that are written in digits; they don't overlap."""
     found: list[Piece] = []
     for form in _PERIODS:
         for match in form.finditer(said):
@@ -97,7 +97,7 @@ def _periods(said: str) -> list[Piece]:
 
 
 def _period(match: re.Match[str]) -> Piece | None:
-    """The month or day that was found; None if the calendar does not have it."""
+    """Return the month or day that was found; None if the calendar does not have it."""
     parts = match.groupdict()
     day = parts.get("day")
     try:
@@ -116,7 +116,7 @@ def _overlap(one: Piece, other: Piece) -> bool:
 
 
 def _plain(said: str, begin: int, end: int) -> Iterator[Piece]:
-    """The pieces of a stretch without periods."""
+    """Yield the pieces of a stretch without periods."""
     stretch = said[begin:end]
     atoms = [atom for atom in atoms_of(stretch) if not _says_nothing(atom, stretch)]
     is_all_capitals = stretch.upper() == stretch

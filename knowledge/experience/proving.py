@@ -45,7 +45,7 @@ class Prover:
     leaves it.
 
     Args:
-        definitions: gives what is known of the asked database whoever asks.
+        definitions: gives what is known of the datasource whoever asks.
         per_minute: at most so many are proven by this worker.
     """
 

@@ -62,7 +62,7 @@ _Way = tuple[tuple[int, int], ...]
 
 
 def _ways(shape: ExampleShape, pieces: Sequence[Piece]) -> Iterator[_Way]:
-    """The ways to lay the question over the example's; at most one more than `_MOST_WAYS`."""
+    """Yield the ways to lay the question over the example's; at most one more than `_MOST_WAYS`."""
     steps = _steps(shape)
     pending: list[tuple[int, int, _Way]] = [(0, 0, ())]
     given = 0
@@ -82,7 +82,7 @@ def _ways(shape: ExampleShape, pieces: Sequence[Piece]) -> Iterator[_Way]:
 
 
 def _ends(slot: LiteralSlot, pieces: Sequence[Piece], first: int) -> Iterable[int]:
-    """The places where a literal for the slot may end that begins with the piece `first`."""
+    """Return the places where a literal for the slot may end that begins with the piece `first`."""
     if first == len(pieces):
         return ()
     if slot.kind == "text":
@@ -93,7 +93,7 @@ def _ends(slot: LiteralSlot, pieces: Sequence[Piece], first: int) -> Iterable[in
 
 
 def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
-    """The pieces and slots that the question has to match one after the other."""
+    """Return the pieces and slots that the question has to match one after the other."""
     steps: list[Piece | LiteralSlot] = []
     at = 0
     for slot in shape.slots:
@@ -107,7 +107,7 @@ def _steps(shape: ExampleShape) -> list[Piece | LiteralSlot]:
 
 
 def _written(shape: ExampleShape, asked: Phrasing, way: _Way, known: ReuseContext) -> str | None:
-    """The example's SQL with the literals of one way; None if one of them fits nothing."""
+    """Return the example's SQL with the literals of one way; None if one of them fits nothing."""
     changes: dict[Constant, str] = {}
     figures: dict[Constant, str] = {}
     for slot, (first, last) in zip(shape.slots, way, strict=True):
@@ -140,14 +140,14 @@ def _keep_their_order(figures: Mapping[Constant, str]) -> bool:
 
 
 def _compared(one: str, other: str) -> int:
-    """-1, 0 or 1: whether a figure is less than another, equal or greater."""
+    """Return -1, 0 or 1: whether a figure is less than another, equal or greater."""
     first = _order(one)
     second = _order(other)
     return (first > second) - (first < second)
 
 
 def _order(figure: str) -> tuple[Decimal, str]:
-    """By what numbers, and the texts of dates, are ordered."""
+    """Return a key by which numbers, and the texts of dates, are ordered."""
     try:
         return Decimal(figure), ""
     except InvalidOperation:
@@ -155,7 +155,7 @@ def _order(figure: str) -> tuple[Decimal, str]:
 
 
 def _figures(slot: LiteralSlot, piece: Piece) -> Mapping[Constant, str] | None:
-    """A number or period in all the ways in which the SQL expresses that of the example."""
+    """Return a number or period in all the ways in which the SQL expresses that of the example."""
     changes: dict[Constant, str] = {}
     for constant, form in slot.constants:
         value = _expressed(piece, slot.kind, constant, form)
@@ -169,7 +169,7 @@ def _figures(slot: LiteralSlot, piece: Piece) -> Mapping[Constant, str] | None:
 
 
 def _expressed(piece: Piece, kind: str, constant: Constant, form: Form) -> str | None:
-    """The constant for another number or period; None if that can't be expressed so."""
+    """Return the constant for another number or period; None if that can't be expressed so."""
     if form == "interval":
         parts = interval_parts(constant.value)
         if parts is not None:
@@ -191,7 +191,9 @@ def _texts(
     place: tuple[int, int],
     known: ReuseContext,
 ) -> Mapping[Constant, str] | None:
-    """A name or value as it is stored in the column that the SQL compares with the example's."""
+    """Return a name or value as it is stored in the column that the SQL compares with the
+    example's.
+    """
     said = asked.between(*place)
     pieces = asked.pieces[slice(*place)]
     if said == shape.phrasing.between(slot.first, slot.last):
@@ -229,7 +231,9 @@ def _are_named_alike(pieces: Sequence[Piece], before: Sequence[Piece]) -> bool:
 
 
 def _stored(said: str, comparison: ColumnComparison, known: ReuseContext) -> str | None:
-    """The one value of the column that is said; None where there are several, or none is known."""
+    """Return the one value of the column that is said; None where there are several, or none is
+    known.
+    """
     stored = set(_values_of(comparison.table, comparison.column, known))
     values = [value for value in stored if _is_said(said, value)]
     if len(values) != 1:
@@ -242,7 +246,9 @@ def _stored(said: str, comparison: ColumnComparison, known: ReuseContext) -> str
 
 
 def _any_text(said: str, pieces: Sequence[Piece], comparison: ColumnComparison) -> str | None:
-    """The text, if it is quoted and looked for anywhere in a column; then no row has to have it."""
+    """Return the text, if it is quoted and looked for anywhere in a column; then no row has to have
+    it.
+    """
     is_anywhere = bool(comparison.before) and bool(comparison.after)
     if not is_anywhere:
         return None
@@ -299,7 +305,7 @@ def _tables(read: ColumnReferences) -> list[Table]:
 
 
 def _keys(table: Table) -> set[str]:
-    """The columns that are a key, or refer to one, by themselves."""
+    """Return the columns that are a key, or refer to one, by themselves."""
     foreign_keys = [key.columns for key in table.foreign_keys]
     names: set[str] = set()
     for key in (table.primary_key, *table.unique_keys, *foreign_keys):

@@ -117,7 +117,7 @@ class _Reader:
         self._dates, self._free_texts = _dates_and_texts(free, numbers)
 
     def _free_pieces(self, kinds: Sequence[str]) -> list[tuple[int, Piece]]:
-        """The pieces of these kinds that belong to no lifted text, with their places."""
+        """Return the pieces of these kinds that belong to no lifted text, with their places."""
         taken: set[int] = set()
         for slot in self.texts:
             taken.update(range(slot.first, slot.last))
@@ -131,7 +131,7 @@ class _Reader:
     # names, values
 
     def _lifted_texts(self) -> list[LiteralSlot]:
-        """Texts of the SQL that stand in the question once."""
+        """Return texts of the SQL that stand in the question once."""
         found = []
         for text, constants in self._compared_texts().items():
             places = list(self._places(text))
@@ -145,7 +145,7 @@ class _Reader:
         return []
 
     def _compared_texts(self) -> dict[str, list[Constant]]:
-        """The constants that columns are compared with, by their text without wildcards."""
+        """Return the constants that columns are compared with, by their text without wildcards."""
         groups: dict[str, list[Constant]] = {}
         for constant in self._constants:
             is_compared_text = (constant.kind, constant.role) == ("text", "compared")
@@ -155,7 +155,9 @@ class _Reader:
         return groups
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
-        """The places where the question has the text: first piece, and the one after the last."""
+        """Yield the places where the question has the text: first piece, and the one after the
+        last.
+        """
         wanted = phrasing_of(text).pieces
         for first, piece in enumerate(self._pieces):
             if piece.kind == "quote":
@@ -203,7 +205,7 @@ class _Reader:
         return not written.isdisjoint(_numbers_in(piece.text for piece in pieces))
 
     def _plain_texts(self) -> Iterator[Constant]:
-        """The text constants that are no intervals."""
+        """Yield the text constants that are no intervals."""
         for constant in self._constants:
             if constant.kind == "text" and constant.role != "interval":
                 yield constant
@@ -243,7 +245,7 @@ class _Reader:
         return years
 
     def _explaining(self, constant: Constant) -> list[tuple[int, Form]]:
-        """The periods that the constant may express, by their places, and how it does."""
+        """Return the periods that the constant may express, by their places, and how it does."""
         text = constant.value
         if constant.kind == "text":
             text = split(constant.value)[0]
@@ -307,7 +309,7 @@ class _Reader:
     def _telling_constants(
         self, said: Counter[Decimal]
     ) -> dict[Decimal, list[tuple[Constant, Form]]] | None:
-        """The constants that depend on the question's numbers, by number.
+        """Return the constants that depend on the question's numbers, by number.
 
         None if an interval can't be read.
         """
@@ -327,7 +329,9 @@ class _Reader:
 def _dates_and_texts(
     constants: Iterable[Constant], numbers: set[str]
 ) -> tuple[list[Constant], list[Constant]]:
-    """The constants that may be dates, and the other texts that columns are compared with."""
+    """Return the constants that may be dates, and the other texts that columns are compared
+    with.
+    """
     dates = []
     texts = []
     for constant in constants:
@@ -363,7 +367,9 @@ def _may_be_part_of_date(constant: Constant) -> bool:
 
 
 def _joined_words(text: str) -> str:
-    """The words of a text between underscores, so that words are found in it, no parts of them."""
+    """Return the words of a text between underscores, so that words are found in it, no parts of
+    them.
+    """
     return f"_{'_'.join(_WORD.findall(text))}_"
 
 
@@ -380,7 +386,7 @@ def _numbers_in(texts: Iterable[str]) -> set[str]:
 
 
 def _without_overlapping(slots: Sequence[LiteralSlot]) -> list[LiteralSlot]:
-    """The slots that share no piece with another one."""
+    """Return the slots that share no piece with another one."""
     overlapping: set[LiteralSlot] = set()
     for one, other in combinations(slots, 2):
         if _overlap(one, other):
@@ -409,7 +415,7 @@ def interval_parts(text: str) -> tuple[str, str] | None:
 
 
 def _figure(constant: Constant) -> tuple[Decimal | None, Form]:
-    """The number that a constant is, or that an interval counts."""
+    """Return the number that a constant is, or that an interval counts."""
     if constant.kind != "text":
         return Decimal(constant.value), "itself"
     parts = None

@@ -50,7 +50,7 @@ def ranked(question: str, indexes: Iterable[TextIndex], most: int) -> list[str]:
 
 
 def _scores(question: str, indexes: Sequence[TextIndex], count: int) -> Mapping[str, float]:
-    """The scores of the entries that share a word with the question.
+    """Return the scores of the entries that share a word with the question.
 
     Args:
         count: the number of all entries.
@@ -76,7 +76,7 @@ def _scores(question: str, indexes: Sequence[TextIndex], count: int) -> Mapping[
 
 
 def _rarest_first(terms: Iterable[str], indexes: Sequence[TextIndex]) -> list[tuple[str, int]]:
-    """The terms that some entry has, with the number of the entries."""
+    """Return the terms that some entry has, with the number of the entries."""
     frequencies = []
     for term in terms:
         frequency = sum(len(index.holding(term)) for index in indexes)

@@ -76,7 +76,7 @@ def singular(word: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def root(word: str) -> str:
-    """Return what the words of one family share, by Snowball's English stemmer.
+    """Return the stem that the words of one family share, by Snowball's English stemmer.
 
     It is bold (`enrolled` and `enrollment` share it), because it only ranks what is found. It
     begins with `~`, so that it is never taken for a word.

@@ -32,7 +32,7 @@ _Said = Mapping[str, tuple[str, ...]]
 
 
 def _joined(*tables: _Said) -> _Said:
-    """Return all that the tables have for each phrase, in their order."""
+    """Join tables of words: each phrase gets the entries of all of them, in their order."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for phrase, others in table.items():
@@ -48,7 +48,7 @@ _FAINT = frozenset(
 
 
 class Form(NamedTuple):
-    """How a term stands for a word of the question.
+    """The way in which a term stands for a word of the question.
 
     Attributes:
         word: the word; of its forms in one table only the best counts, so that a word with many

@@ -180,7 +180,7 @@ def _without_end(name: str) -> str:
 
 
 def called(thing: Table | Column) -> Text:
-    """Return its name for sentences in both languages."""
+    """Return the name of a table or column for sentences, in both languages."""
     return Text(spoken_name(thing, "zh"), spoken_name(thing, "en"))
 
 

@@ -17,7 +17,7 @@ _LAST_LATIN = "\u303f"  # characters of the scripts that write no blanks are beh
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield what can be compared: singular Latin words, numbers, pairs of Han characters."""
+    """Yield the terms to compare: singular Latin words, numbers, pairs of Han characters."""
     for word in pieces(text):
         if not is_han(word):
             yield singular(word.lower())

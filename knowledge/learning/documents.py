@@ -56,7 +56,7 @@ def documents_of_ddl(
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """The sections in their order; what looks like a heading in fenced code is none."""
+    """Yield the sections in their order; what looks like a heading in fenced code is none."""
     headings: dict[int, str] = {}
     section = _Section(())
     open_fence = ""
@@ -95,7 +95,7 @@ def _documents(
 
 
 def _free_title(title: str, taken: Container[str]) -> str:
-    """The title, with a number when it is taken."""
+    """Return the title, with a number when it is taken."""
     title = title[:_MAX_TITLE_CHARS]
     free = title
     number = 1
@@ -106,7 +106,7 @@ def _free_title(title: str, taken: Container[str]) -> str:
 
 
 def _cut(text: str) -> Iterator[str]:
-    """The text in parts of at most `MAX_DOCUMENT_CHARS`, between paragraphs if possible."""
+    """Yield the text in parts of at most `MAX_DOCUMENT_CHARS`, between paragraphs if possible."""
     part = ""
     for paragraph in _BLANK_LINES.split(text):
         if part and len(part) + len(paragraph) + 2 > MAX_DOCUMENT_CHARS:

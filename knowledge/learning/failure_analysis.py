@@ -213,7 +213,7 @@ def _has_service_failed(case: Case) -> bool:
 
 
 def _causes(case: Case, finding: FailureFinding, changed: Sequence[Difference]) -> list[str]:
-    """The sentences about what went wrong; the user's comment comes last."""
+    """Return the sentences about what went wrong; the user's comment comes last."""
     lang = case.lang
     causes: list[str] = []
     comment_tells = case.comment and finding.cause is _DISSATISFIED
@@ -295,7 +295,7 @@ _LOOKS: tuple[Callable[[Case, Sequence[Difference]], FailureFinding | None], ...
 
 
 def _details(case: Case, finding: FailureFinding) -> list[str]:
-    """The error's message, the tables of a slow query, or the filters of an empty one."""
+    """Return the error's message, the tables of a slow query, or the filters of an empty one."""
     if finding is _EMPTY:
         filters = sorted(parts_of(case.sql or "").filters)
         text = Text(f"筛选条件：{_listed(filters)}。", f"It filters by {_listed(filters)}.")

@@ -63,7 +63,7 @@ class Intake:
     """Takes lines for one datasource.
 
     Args:
-        database: the asked database as who brings them may see it.
+        database: the datasource as who brings them may see it.
         definitions: gives the definitions of it for everybody.
         author: whose the items become.
         trust: of the examples; with shared trust, lessons are shared as well.
@@ -205,7 +205,9 @@ def _outcome(
 
 
 def _added_once(outcomes: Sequence[ImportOutcome]) -> Iterator[ImportOutcome]:
-    """The outcomes, in which only the first of several lines that say the same has added it."""
+    """Yield the outcomes, in which only the first of several lines that say the same has added
+    it.
+    """
     added: set[str | None] = set()
     for outcome in outcomes:
         if outcome.status != "added":
@@ -218,7 +220,7 @@ def _added_once(outcomes: Sequence[ImportOutcome]) -> Iterator[ImportOutcome]:
 
 
 def _lang(values: Mapping[str, Any], question: str) -> Lang:
-    """The language that the line names, else that of the question."""
+    """Return the language that the line names, else that of the question."""
     if values.get("lang") in ("zh", "en"):
         return cast(Lang, values["lang"])
     return language_of(question)

@@ -207,7 +207,7 @@ def _written(output: OutputColumn, lang: Lang) -> str:
 
 
 def _composed(output: OutputColumn, lang: Lang) -> str:
-    """Return what is done to which column, in words."""
+    """Return a label such as "average amount": the function and the column in words."""
     period = output.period or output.part
     if period is not None and period in _PERIODS:
         return _PERIODS[period].to(lang)
@@ -248,7 +248,9 @@ def _in_plural(thing: Table | Column, lang: Lang) -> str:
 
 
 def _counted_by(table: Table, column: Column, lang: Lang) -> str:
-    """Return what is counted by the column: the table's things by its key, else its values."""
+    """Return the thing that a count of the column counts: the table's things by its key, else its
+    values.
+    """
     if table.primary_key == (column.name,):
         return _in_plural(table, lang)
     return _in_plural(column, lang)

@@ -67,7 +67,7 @@ class _Writer:
         self._implied = guesses.implied_joins(catalog)
 
     def _name(self, key: tuple[str, str]) -> str | None:
-        """The table's name for the file; None when no name leads to it alone."""
+        """Return the table's name for the file; None when no name leads to it alone."""
         schema, name = key
         for spelled in (name, f"{schema}.{name}", in_quotes(key)):
             found = tables_called(spelled, self._catalog)
@@ -155,7 +155,7 @@ class _Writer:
 
 
 def _about(table: Table) -> Iterator[str]:
-    """Remarks on a table: its kind and size, its keys."""
+    """Yield remarks on a table: its kind and size, its keys."""
     rows = ""
     if table.row_estimate > 0:
         rows = f", about {table.row_estimate:,} rows"
@@ -184,7 +184,7 @@ def _join(join: PreferredJoin, target: str) -> str:
 
 
 def _metric(table_name: str, table: Table, column: Column) -> str:
-    """The total of a column, as a metric of the file."""
+    """Return the total of a column, as a metric of the file."""
     name = _scalar(f"total {column.name} of {table.name}")
     expression = _scalar(f"sum({quoted(column.name)})")
     fields = [f"table: {_scalar(table_name)}", f"expression: {expression}"]
@@ -239,7 +239,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _scalar(text: str) -> str:
-    """`text` as YAML: plain where nobody could read it otherwise, else in double quotes."""
+    """Return `text` as YAML: plain where nobody could read it otherwise, else in double quotes."""
     tag = _YAML.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
     is_text = tag == _TEXT_TAG
     if is_text and _PLAIN.fullmatch(text):

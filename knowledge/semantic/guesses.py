@@ -115,7 +115,9 @@ def label_of(table: Table) -> str | None:
 
 
 def _rank_as_label(column: Column) -> int | None:
-    """The place of the column's last word among the words for names; None for other words."""
+    """Return the place of the column's last word among the words for names; None for other
+    words.
+    """
     english = _EN.phrases("columns.labels")
     chinese = _ZH.phrases("columns.labels")
     name = name_of(column.comment) or column.name
@@ -188,7 +190,7 @@ def values_of(table: Table, column: Column) -> Sequence[tuple[str, str | None]]:
 
 
 def _few_stored(table: Table, column: Column) -> Sequence[str]:
-    """The stored values, if they are all known and few."""
+    """Return the stored values, if they are all known and few."""
     if not column.is_complete or len(column.values) > _MOST_VALUES:
         return ()
     return tuple(open_values(table, column))
@@ -223,7 +225,7 @@ def implied_joins(catalog: Catalog) -> Mapping[TableKey, Sequence[PreferredJoin]
 
 
 def _key_names(table: Table) -> Iterable[str]:
-    """The names that columns of other tables may have which refer to the table's key."""
+    """Return the names that columns of other tables may have which refer to the table's key."""
     mere_ends = _EN.one_of("columns.keys")
     names = {"_".join(english_words(table.primary_key[0]))} - mere_ends
     table_name = "_".join(map(singular, core_words(english_words(table.name))))

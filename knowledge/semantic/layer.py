@@ -106,7 +106,7 @@ class SemanticLayer:
         )
 
     async def _broken_reports(self, plan: Plan) -> dict[str, Problem]:
-        """The reports that the guard refuses or PostgreSQL can't plan, by name.
+        """Return the reports that the guard refuses or PostgreSQL can't plan, by name.
 
         Those that it has no time to plan are believed until the next reading.
         """
@@ -134,7 +134,7 @@ class SemanticLayer:
     async def _failing(
         self, statements: Collection[SemanticExpression], plan: Plan
     ) -> list[tuple[SemanticExpression, str]]:
-        """Statements that PostgreSQL can't plan, with its reasons.
+        """Return statements that PostgreSQL can't plan, with its reasons.
 
         It is asked only for those that may have changed.
         """
@@ -169,7 +169,9 @@ def _shape(table: Table) -> _Shape:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """The time and size of the file, to see whether it has changed; None when it can't be read."""
+    """Return the time and size of the file, to see whether it has changed; None when it can't be
+    read.
+    """
     try:
         found = path.stat()
     except OSError:

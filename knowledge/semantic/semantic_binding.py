@@ -70,7 +70,8 @@ class Bound:
     statements: tuple[SemanticExpression, ...]
 
     def without(self, failed: Iterable[tuple[SemanticExpression, str]]) -> "Bound":
-        """Without the filters and metrics whose statements failed, for the reasons given.
+        """Return the meanings without the filters and metrics whose statements failed, for the
+        reasons given.
 
         With a filter go the metrics over its table: of more rows they would be other figures.
         """
@@ -100,7 +101,7 @@ def bind(file: SemanticFile, catalog: Catalog) -> Bound:
 
 
 def _without_filters(tables: Iterable[Table], keys: Collection[TableKey]) -> Iterator[Table]:
-    """The tables; those of the keys without their filters."""
+    """Yield the tables; those of the keys without their filters."""
     for table in tables:
         if table.key in keys and table.meaning is not None:
             meaning = replace(table.meaning, default_filter=None, filter_columns=())
@@ -136,14 +137,16 @@ class _Binding:
 
     @cached_property
     def _names(self) -> Collection[str]:
-        """The names by which the file may call tables."""
+        """Return the names by which the file may call tables."""
         names = set()
         for table in self._catalog.tables:
             names |= {table.name, f"{table.schema}.{table.name}"}
         return names
 
     def _near(self, name: str, known: Collection[str]) -> str:
-        """The nearest name; of a file that fits hardly anything, only for the first mistakes."""
+        """Return the nearest name; of a file that fits hardly anything, only for the first
+        mistakes.
+        """
         if len(self._problems) < _SUGGESTIONS:
             return did_you_mean(name, known)
         return ""
@@ -160,7 +163,7 @@ class _Binding:
     # names
 
     def _table(self, spot: Spot) -> Table | None:
-        """The table of a name; None, and a problem, when there is none, or more than one."""
+        """Return the table of a name; None, and a problem, when there is none, or more than one."""
         found = tables_called(spot.text, self._catalog)
         if len(found) == 1:
             return found[0]
@@ -185,7 +188,7 @@ class _Binding:
         return None
 
     def _columns(self, spots: Sequence[Spot], table: Table) -> tuple[str, ...] | None:
-        """The names of the columns; None, and problems, when one of them is unknown."""
+        """Return the names of the columns; None, and problems, when one of them is unknown."""
         found = [self._column(spot, table) for spot in spots]
         if None in found:
             return None
@@ -195,7 +198,7 @@ class _Binding:
     # tables
 
     def _described(self, table: Table, entry: TableEntry) -> Table:
-        """The table with the meaning that the entry gives to it and to its columns."""
+        """Return the table with the meaning that the entry gives to it and to its columns."""
         condition = self._filter(entry.filter, table)
         if entry.filter is not None and condition is None:
             self._unfiltered.add(table.key)
@@ -218,7 +221,7 @@ class _Binding:
     def _described_columns(
         self, table: Table, entries: Iterable[ColumnEntry]
     ) -> tuple[Column, ...]:
-        """The table's columns, those with an entry with their meanings."""
+        """Return the table's columns, those with an entry with their meanings."""
         known: dict[str, ColumnEntry] = {}
         for entry in entries:
             if self._column(entry.name, table) is not None:
@@ -244,7 +247,7 @@ class _Binding:
         )
 
     def _value_meanings(self, column: Column, entry: ColumnEntry) -> Iterator[ValueMeaning]:
-        """The values that the entry names, and the column can have."""
+        """Yield the values that the entry names, and the column can have."""
         is_boolean = column.type == _BOOLEAN
         known = column.allowed
         if is_boolean:
@@ -282,7 +285,7 @@ class _Binding:
     # expressions
 
     def _filter(self, spot: Spot | None, table: Table) -> Expression | None:
-        """The table's default filter, which is to be proven."""
+        """Return the table's default filter, which is to be proven."""
         what = f"the filter of {table.name!r}"
         condition = self._optional_expression(spot, table, what)
         if spot is not None and condition is not None:
@@ -291,7 +294,9 @@ class _Binding:
         return condition
 
     def _metric(self, entry: MetricEntry, described: Mapping[TableKey, Table]) -> Metric | None:
-        """The metric, which is to be proven; None, and problems, when a part of it does not fit."""
+        """Return the metric, which is to be proven; None, and problems, when a part of it does not
+        fit.
+        """
         table = self._table(entry.table)
         if table is None:
             return None
@@ -337,7 +342,7 @@ class _Binding:
         self._prove(entry.expression.line, f"the metric {name!r}", table, sql, name)
 
     def _aggregate(self, spot: Spot, table: Table, what: str) -> Expression | None:
-        """The expression; None, and a problem, when it aggregates nothing."""
+        """Return the expression; None, and a problem, when it aggregates nothing."""
         found = self._expression(spot, table, what)
         if found is None:
             return None
@@ -353,7 +358,9 @@ class _Binding:
         return None
 
     def _expression(self, spot: Spot, table: Table, what: str) -> Expression | None:
-        """The SQL expression; None, and problems, when it can't be read or names no column."""
+        """Return the SQL expression; None, and problems, when it can't be read or names no
+        column.
+        """
         try:
             found = expression(spot.text)
         except NotAnExpression as error:
@@ -390,7 +397,9 @@ def tables_called(name: str, catalog: Catalog) -> Sequence[Table]:
 
 
 def _tables_of_name(name: str, catalog: Catalog) -> Sequence[Table]:
-    """The tables of that name in any schema; only the one on the search path, if it is there."""
+    """Return the tables of that name in any schema; only the one on the search path, if it is
+    there.
+    """
     tables = catalog.by_name.get(name, ())
     if len(tables) < 2:
         return tables
@@ -423,7 +432,7 @@ def _sql_name(table: Table) -> str:
 
 
 def _date_column(date: Column | None, table: Table) -> str | None:
-    """The metric's own date column, else that of its table."""
+    """Return the metric's own date column, else that of its table."""
     if date is not None:
         return date.name
     if table.meaning is not None:

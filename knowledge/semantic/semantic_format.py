@@ -172,7 +172,7 @@ def _validator() -> Draft202012Validator:
 
 
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """The schema with the definitions in place of references, which take twice as long."""
+    """Return the schema with the definitions in place of references, which take twice as long."""
     if isinstance(schema, list):
         return [_inlined(each, definitions) for each in schema]
     if not isinstance(schema, dict):
@@ -190,7 +190,7 @@ def _shape_problems(tree: Tree) -> Iterator[Problem]:
 
 
 def _worded(error: ValidationError, tree: Tree) -> Iterator[Problem]:
-    """The mistakes of a validation error, in words of our own."""
+    """Yield the mistakes of a validation error, in words of our own."""
     path = list(error.absolute_path)
     node, line = _found(tree, path)
     place = ".".join(map(str, path)) or "the file"
@@ -226,7 +226,7 @@ def _missing_keys(node: YamlFields, required: object) -> str:
 
 
 def _found(tree: Tree, path: Sequence[str | int]) -> tuple[Tree, int]:
-    """The node at `path`, and the line of the key that leads to it."""
+    """Return the node at `path`, and the line of the key that leads to it."""
     line = tree.line
     for step in path:
         if isinstance(tree, YamlFields):
@@ -243,7 +243,7 @@ def _found(tree: Tree, path: Sequence[str | int]) -> tuple[Tree, int]:
 
 
 def _entries(tree: Tree | None, key: str) -> Iterator[tuple[Spot, YamlFields]]:
-    """The mappings in the mapping at `key`, with their own keys.
+    """Yield the mappings in the mapping at `key`, with their own keys.
 
     An entry without a value is an empty mapping.
     """
@@ -292,7 +292,7 @@ def _column(name: Spot, fields: YamlFields) -> ColumnEntry:
 
 
 def _values(node: Tree | None) -> Iterator[tuple[Spot, BilingualNames]]:
-    """Stored values with their names."""
+    """Yield stored values with their names."""
     if isinstance(node, YamlFields):
         for value, names in node.nodes.items():
             yield Spot(node.keys[value], value), _names(names)
@@ -352,7 +352,7 @@ def _spot(node: Tree | None) -> Spot | None:
 
 
 def _spots(node: Tree | None) -> tuple[Spot, ...]:
-    """The texts of a list; a single text is a list of one."""
+    """Return the texts of a list; a single text is a list of one."""
     nodes: Sequence[Tree | None] = [node]
     if isinstance(node, YamlItems):
         nodes = node.nodes
@@ -376,7 +376,9 @@ def _sorted_by_language(words: Sequence[str]) -> BilingualNames:
 
 
 def _text(node: Tree | None) -> Text | None:
-    """The text in both languages: one that is given in one language stands for the other, too."""
+    """Return the text in both languages: one that is given in one language stands for the other,
+    too.
+    """
     if isinstance(node, YamlFields):
         zh = _line(node.nodes.get("zh"))
         en = _line(node.nodes.get("en"))
@@ -388,7 +390,7 @@ def _text(node: Tree | None) -> Text | None:
 
 
 def _line(node: Tree | None) -> str:
-    """A text on one line; empty without one."""
+    """Return a text on one line; empty without one."""
     spot = _spot(node)
     if spot is not None:
         return _tidy(spot.text)
@@ -396,7 +398,7 @@ def _line(node: Tree | None) -> str:
 
 
 def _tidy(text: str) -> str:
-    """The text on one line, without control characters."""
+    """Return the text on one line, without control characters."""
     words = "".join(map(_printable, text)).split()
     return " ".join(words)
 

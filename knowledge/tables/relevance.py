@@ -299,7 +299,7 @@ class TableIndex:
             scores[number] *= 1 + gain
 
     def _spread(self, scores: Mapping[int, float]) -> dict[int, float]:
-        """Add what the best tables give to those that are joined to them."""
+        """Raise the scores of tables that are joined to the best ones."""
         leading = nlargest(_SPREADING, scores, key=scores.__getitem__)
         given: defaultdict[int, list[float]] = defaultdict(list)
         for number in leading:

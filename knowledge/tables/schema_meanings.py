@@ -44,7 +44,7 @@ def column_meaning(meaning: ColumnMeaning | None) -> dict[str, Any] | None:
 
 
 def metric(said: Metric) -> dict[str, Any]:
-    """A metric of a table."""
+    """Return a metric of a table."""
     return {
         "name": said.name,
         "names": _names(said.names),

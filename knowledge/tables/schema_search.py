@@ -92,7 +92,8 @@ class SchemaSearch:
         near: Sequence[TableKey] = (),
         examples: Sequence[Example] = (),
     ) -> list[TableMatch]:
-        """The tables that have to do with the question, at most `most`, the most relevant first.
+        """Return the tables that have to do with the question, at most `most`, the most relevant
+        first.
 
         Args:
             near: those that mean what it means, the nearest first.
@@ -132,7 +133,7 @@ RANKING_WITHOUT_VALUES = IndexPart(
 
 
 def _alike(asked: Mapping[str, Form], examples: Iterable[Example]) -> tuple[Example, ...]:
-    """Return the first of the examples whose questions say enough of what is asked."""
+    """Return the first examples whose questions share enough words with the question."""
     words = {form.word for form in asked.values() if not form.is_faint}
     least = max(1.0, _LEAST_SAID * len(words))
     saying = []

@@ -1,4 +1,4 @@
-"""Describes the asked database as an actor may see it.
+"""Describes the datasource as an actor may see it.
 
 Tables for a question, all tables by pages, one table whole.
 """
@@ -48,7 +48,7 @@ class SchemaService:
     """Answers with bodies as JSON holds them. What grows with the catalogue is done in a thread.
 
     Args:
-        opened: gives the asked database as an actor may see it.
+        opened: gives the datasource as an actor may see it.
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what a question means, as far as that is known; None: words
             alone rank tables.
@@ -88,7 +88,7 @@ class SchemaService:
         }
 
     async def tables(self, limit: int, cursor: str | None, actor: Actor) -> dict[str, Any]:
-        """One page of the tables by schema and name.
+        """Return one page of the tables by schema and name.
 
         Raises:
             InvalidRequest: the cursor is none of ours.
@@ -100,7 +100,8 @@ class SchemaService:
         return await asyncio.to_thread(_page, catalog, limit, after)
 
     async def table(self, name: str, actor: Actor) -> dict[str, Any]:
-        """The table called `name`, as `schema.table` or `table`, in any case and quoted or not.
+        """Return the table called `name`, as `schema.table` or `table`, in any case and quoted or
+        not.
 
         Raises:
             NotFound: there is none; names similar ones.
@@ -249,7 +250,7 @@ def _after(cursor: str) -> tuple[str, str]:
 
 
 def table_named(name: str, catalog: Catalog) -> Table:
-    """The table called `name`, as `schema.table` or `table`, in any case and quoted or not.
+    """Return the table called `name`, as `schema.table` or `table`, in any case and quoted or not.
 
     Raises:
         NotFound: there is none; names similar ones.

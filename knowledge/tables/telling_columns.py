@@ -25,7 +25,7 @@ _LABELS = frozenset(
 
 
 class Telling(NamedTuple):
-    """The columns of a table by what they tell.
+    """The columns of a table, those that tell most about its rows first.
 
     Attributes:
         order: positions of all of them: those of keys, then those that the question says, what

@@ -98,7 +98,7 @@ def privacy_of(table: Table, column: Column) -> Privacy:
 
 
 def _said_privacy(column: Column) -> Privacy | None:
-    """Return what the semantic file says; None when it says nothing of it."""
+    """Return the semantic file's verdict on the column; None without one."""
     if column.meaning is None or column.meaning.is_sensitive is None:
         return None
     if column.meaning.is_sensitive:

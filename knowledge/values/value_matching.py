@@ -55,7 +55,7 @@ class Hit:
 
 
 def hits_in(held: Held, values: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[Hit]:
-    """Return what the stretches name of the column; nothing when its values turn out personal."""
+    """Yield the values of the column that the stretches name; none when they turn out personal."""
     privacy = privacy_of(held.table, held.column)
     if privacy is Privacy.PRIVATE:
         return

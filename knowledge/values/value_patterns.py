@@ -313,7 +313,9 @@ def _written(char: str) -> tuple[str, ...]:
 
 
 def _unexplained_runs(stretch: Stretch) -> Iterator[tuple[Atom, ...]]:
-    """Yield what may be one misspelt name: unexplained words with numbers, or Han characters."""
+    """Yield stretches that may be one misspelt name: unexplained words with numbers, or Han
+    characters.
+    """
     run: list[Atom] = []
     for at, atom in enumerate(stretch.atoms):
         if atom.kind == "mark":

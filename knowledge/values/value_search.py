@@ -120,7 +120,7 @@ _VIEWERS = IndexPart(lambda _: _Viewers())
 
 
 class ValueSearch:
-    """Looks values up in the asked database.
+    """Looks values up in the datasource.
 
     What is found is kept for a minute.
 

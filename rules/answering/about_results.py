@@ -69,7 +69,7 @@ def is_about_last(inquiry: Inquiry) -> bool:
 
 
 def _course_of(turn: Turn, question: str) -> Course | None:
-    """The course that the question asks for; None if the result is no series."""
+    """Return the course that the question asks for; None if the result is no series."""
     rows = turn.row_count or 0
     if rows < _LEAST_SERIES:
         return None
@@ -92,7 +92,7 @@ def result_pieces(
 
 
 def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
-    """The figures computed from the rows; without any, why the rules have nothing to say."""
+    """Return the figures computed from the rows; without any, why the rules have nothing to say."""
     if not inquiry.findings:
         return [_CANNOT[doubt].to(inquiry.lang)]
     reason = _ONLY_FIGURES.to(inquiry.lang) if doubt == "why" else _COMPUTED.to(inquiry.lang)
@@ -100,7 +100,7 @@ def _computed(inquiry: Inquiry, doubt: Doubt | Course) -> list[str]:
 
 
 def _description(turn: Turn, query: Query | None, inquiry: Inquiry) -> str:
-    """The result in its own rows; without any, in the words it was answered with."""
+    """Return the result in its own rows; without any, in the words it was answered with."""
     lang = inquiry.lang
     if turn.row_count is None and not turn.rows:
         answer = turn.answer[:_MOST_CHARACTERS].strip()

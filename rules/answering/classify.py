@@ -37,7 +37,7 @@ _GOES_ON = re.compile(r"[,，.。!！;；、]\s*\w")
 _GENERAL = WORDS.found("talk.general.subjects")
 # Confidence of a verdict that the rules are not sure of: low enough that a model is asked, if there
 # is one.
-_DOUBTFUL, _LIKELY = 0.5, 0.55
+_DOUBTFUL, _LIKELY, _SURE = 0.5, 0.55, 0.9
 _ORDERED = frozenset(WORDS.both("talk.citu.ordered"))
 _NO_FIGURES = ("=", "+date", "-date")  # 是 and 最近 are said of anything
 # Questions about a result that computing may answer. It can't give a reason, but it tells when a
@@ -92,7 +92,7 @@ def classified(inquiry: Inquiry) -> Classification:
 
 
 def _classified(inquiry: Inquiry) -> Classification | None:
-    """The kind of a question that is no SQL; None where there is too much of it to judge."""
+    """Return the kind of a question that is no SQL; None where there is too much of it to judge."""
     question = inquiry.question.strip()
     if SMALL_TALK.match(question):
         return _chat(inquiry, 0.95, _COURTESY)
@@ -171,7 +171,9 @@ def _words_of(inquiry: Inquiry) -> _Words:
 
 
 def _words_with_similar_values(lexicon: Lexicon) -> set[str]:
-    """The words, alone and together, that resemble a stored value looked up for the question."""
+    """Return the words, alone and together, that resemble a stored value looked up for the
+    question.
+    """
     words: set[str] = set()
     for text, _ in lexicon.offered:
         words |= {text, *text.split()}
@@ -189,7 +191,7 @@ def _names_operand(words: _Words) -> bool:
 
 
 def _about_result(inquiry: Inquiry, words: _Words) -> Classification | None:
-    """The verdict on a question about an earlier result; None for others."""
+    """Return the verdict on a question about an earlier result; None for others."""
     asked = asked_of_last(inquiry)
     if asked is None:
         return None
@@ -201,18 +203,25 @@ def _about_result(inquiry: Inquiry, words: _Words) -> Classification | None:
 
 
 def _chat_verdict(inquiry: Inquiry, question: str, words: _Words) -> Classification | None:
-    """The verdict on a question in a form of conversation; None for others."""
+    """Return the verdict on a question in a form of conversation; None for others."""
     may_be_about_citu = not words.names or _TO_CITU.search(question)
     if may_be_about_citu and ABOUT_CITU.search(question):
-        return _chat(inquiry, 0.9, _ABOUT_SYSTEM)
-    if _THANKS.search(question) and not words.names:
-        thanks_and_asks = _GOES_ON.search(question) and continues(inquiry)
-        if not thanks_and_asks:
-            says_more = words.asks or words.unknown
-            return _chat(inquiry, _LIKELY if says_more else 0.9, _COURTESY)
+        return _chat(inquiry, _SURE, _ABOUT_SYSTEM)
+    if not words.names and _only_thanks(inquiry, question):
+        says_more = bool(words.asks) or bool(words.unknown)
+        confidence = _LIKELY if says_more else _SURE
+        return _chat(inquiry, confidence, _COURTESY)
     if _GENERAL.search(question) and _names_little(words):
         return _chat(inquiry, _LIKELY, _GENERAL_TALK)
     return None
+
+
+def _only_thanks(inquiry: Inquiry, question: str) -> bool:
+    """Tell whether it thanks, and does not go on with another question after that."""
+    if not _THANKS.search(question):
+        return False
+    asks_on = _GOES_ON.search(question) and continues(inquiry)
+    return not asks_on
 
 
 def _names_little(words: _Words) -> bool:
@@ -257,29 +266,36 @@ def _is_likely_data(inquiry: Inquiry, words: _Words) -> bool:
 
     It is if it names things and asks for figures.
     """
+    is_known = not words.unknown
     if words.signs:
-        return words.signs == 1 and words.figures and not words.unknown
-    if not words.unknown or is_understood(inquiry):
+        has_one_sign = words.signs == 1
+        return has_one_sign and words.figures and is_known
+    if is_known or is_understood(inquiry):
         return True
     if len(words.unknown) > _MOST_UNREAD:
         return False
-    has_date = any(mark.date is not None for mark in words.asks)
-    return words.figures or words.is_brief or has_date
+    if words.figures or words.is_brief:
+        return True
+    dates = [mark.date for mark in words.asks if mark.date is not None]
+    return bool(dates)
 
 
 def _unnamed_verdict(inquiry: Inquiry, words: _Words) -> Classification:
-    """The verdict on a question that names nothing of the database."""
+    """Return the verdict on a question that names nothing of the database."""
     may_go_on = _may_go_on_unnamed(inquiry, words)
     weight = _CONTEXT_WEIGHTS.get(inquiry.previous_type or "", 0.0)
+    has_no_signs = not words.signs
+    goes_on = may_go_on and bool(words.asks)
     asks_like_query = len(words.asks) >= 2 and words.figures
-    if not words.signs:
-        if words.asks and (may_go_on or asks_like_query):
-            return _data(inquiry, min(0.5 + weight, _LIKELY), "rule_based_default", _LIKE_QUERY)
-        if words.figures and _is_misspelt(inquiry, words):
-            return _data(inquiry, _LIKELY, "rule_based_medium_business", _MISSPELT)
-    if may_go_on and words.asks:
+    if has_no_signs and (goes_on or asks_like_query):
+        confidence = min(0.5 + weight, _LIKELY)
+        return _data(inquiry, confidence, "rule_based_default", _LIKE_QUERY)
+    if has_no_signs and words.figures and _is_misspelt(inquiry, words):
+        return _data(inquiry, _LIKELY, "rule_based_medium_business", _MISSPELT)
+    if goes_on:
         return _data(inquiry, _LIKELY, "rule_based_default", _NAMES_NOTHING)
-    return _chat(inquiry, round(0.5 - weight / 2, 2), _NAMES_NOTHING, "rule_based_default")
+    confidence = round(0.5 - weight / 2, 2)
+    return _chat(inquiry, confidence, _NAMES_NOTHING, "rule_based_default")
 
 
 def _may_go_on_unnamed(inquiry: Inquiry, words: _Words) -> bool:

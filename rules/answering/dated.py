@@ -107,7 +107,7 @@ def dated_in(sql: str, catalog: Catalog, today: date) -> Dated | None:
 
 
 def _grain(start: date | None, end: date | None) -> Unit | None:
-    """The unit of which the days are exactly one; None when they are another span."""
+    """Return the unit of which the days are exactly one; None when they are another span."""
     if start is None or end is None:
         return None
     for unit in _UNITS:

@@ -63,7 +63,7 @@ def choices(inquiry: Inquiry, pending: Pending) -> tuple[Offer, ...]:
 def _first_understood(
     texts: list[str], choice: Choice | None, pending: Pending, after: Inquiry
 ) -> Offer | None:
-    """The first of the texts that is read as the choice, and completes the question."""
+    """Return the first of the texts that is read as the choice, and completes the question."""
     for text in texts:
         if not _is_read_as(text, choice, pending, after):
             continue
@@ -76,7 +76,7 @@ def _first_understood(
 def _texts_of_choices(
     pending: Pending, lexicon: Lexicon
 ) -> Iterator[tuple[list[str], Choice | None]]:
-    """The texts for each answer, shortest first, with its choice, if it is one of several."""
+    """Yield the texts for each answer, shortest first, with its choice, if it is one of several."""
     missing, lang = pending.missing, language_of(without_courtesy(pending.question))
     if missing.kind == "year":
         for year in years_of(missing.word):
@@ -91,7 +91,7 @@ def _texts_of_choices(
 
 
 def _texts_of_choice(choice: Choice, lexicon: Lexicon, lang: Lang) -> list[str]:
-    """The ways to name a table or a column, shortest first."""
+    """Return the ways to name a table or a column, shortest first."""
     key, column_name = choice
     table = lexicon.schema.table(key)
     table_name = called(table).to(lang)
@@ -115,7 +115,7 @@ def _is_read_as(text: str, choice: Choice | None, pending: Pending, after: Inqui
 
 
 def _completing(text: str, after: Inquiry) -> Offer | None:
-    """The text with the SQL of the question that it completes.
+    """Return the text with the SQL of the question that it completes.
 
     Without SQL, if that needs a further clarifying question.
     """
@@ -156,7 +156,7 @@ def _candidates(question: str, refusal: Refusal, lexicon: Lexicon) -> Iterator[s
 
 
 def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator[str]:
-    """The question with the choice in the place of each of the words, and at its end."""
+    """Yield the question with the choice in the place of each of the words, and at its end."""
     for word in words:
         if word in question:
             yield question.replace(word, choice, 1)
@@ -164,7 +164,8 @@ def _with_choice(question: str, words: tuple[str, ...], choice: str) -> Iterator
 
 
 def _respelt(question: str, words: tuple[str, ...], lexicon: Lexicon, which: int) -> str:
-    """The question with the unknown words replaced by words of the database, spelled like them.
+    """Return the question with the unknown words replaced by words of the database, spelled like
+    them.
 
     Args:
         which: 0 for the most alike words, 1 for the second ones.
@@ -191,7 +192,7 @@ def _tidied(question: str) -> str:
 
 
 def _plain(question: str, lexicon: Lexicon, lang: Lang) -> Iterator[str]:
-    """Plain questions about the tables that the question names, else about any."""
+    """Yield plain questions about the tables that the question names, else about any."""
     tables: dict[TableKey, Table] = {}
     for mark in marks_of(question, lexicon):
         for link in mark.links:

@@ -16,7 +16,7 @@ from knowledge.language.spoken_names import spoken_name
 from knowledge.results.result_columns import ResultColumn, label_of, result_columns
 from knowledge.results.written_values import joined
 from rules.answering.dated import dated_by
-from rules.query.functions import FUNCTIONS, PARTS
+from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Comparison, Condition, Function, Measure, Query
 from rules.schema.table_schema import Schema
 from rules.sql.expressions import number
@@ -98,7 +98,7 @@ def columns_of(
 def _with_labels(
     columns: tuple[ResultColumn, ...], labels: Mapping[int, str | None]
 ) -> tuple[ResultColumn, ...]:
-    """The columns with these labels, by place; those without keep their own."""
+    """Return the columns with these labels, by place; those without keep their own."""
     labelled = []
     for place, column in enumerate(columns):
         label = labels.get(place)
@@ -109,7 +109,7 @@ def _with_labels(
 def _with_labels_of_parts(
     columns: tuple[ResultColumn, ...], query: Query, count: int, lang: Lang
 ) -> tuple[ResultColumn, ...]:
-    """The columns, of which the first `count` are labelled where they are parts of dates."""
+    """Return the columns, of which the first `count` are labelled where they are parts of dates."""
     labels: dict[str | None, str] = {}
     for dimension in query.dimensions:
         if dimension.part is not None:
@@ -125,7 +125,9 @@ def _with_labels_of_parts(
 def _with_units_of_changes(
     columns: tuple[ResultColumn, ...], changes: "Changes"
 ) -> tuple[ResultColumn, ...]:
-    """The columns, of which the differences have the unit of the figure, and the others percent."""
+    """Return the columns, of which the differences have the unit of the figure, and the others
+    percent.
+    """
     units = {place: column.unit for place, column in enumerate(columns)}
     for one in changes.figures:
         units[one.difference] = columns[one.after].unit
@@ -138,7 +140,7 @@ def _with_units_of_changes(
 
 
 def _listed_name(asked: ColumnRef, schema: Schema, lang: Lang) -> str | None:
-    """The name of a listed column; None for what is stored."""
+    """Return the name of a listed column; None for what is stored."""
     name = spoken_name(schema.column(asked.table, asked.column), lang)
     if asked.part is not None:
         return _PART.to(lang).format(name, PARTS[asked.part].label.to(lang))
@@ -146,7 +148,7 @@ def _listed_name(asked: ColumnRef, schema: Schema, lang: Lang) -> str | None:
 
 
 def _computed_name(measure: Measure, schema: Schema, lang: Lang) -> str | None:
-    """The name of a figure that the SQL alone does not tell; None for the others."""
+    """Return the name of a figure that the SQL alone does not tell; None for the others."""
     if measure.function == "metric":
         return spoken_name(schema.column(measure.table, str(measure.column)), lang)
     name = _of(measure, schema, lang)
@@ -177,7 +179,7 @@ def _figure_name(measure: Measure, schema: Schema, lang: Lang) -> str:
 
 
 def _of(measure: Measure, schema: Schema, lang: Lang) -> str:
-    """The name of what the function is applied to; of a count, of what is counted."""
+    """Return the name of what the function is applied to; of a count, of what is counted."""
     if measure.function in ("count", "count_distinct"):
         return _COUNTED.to(lang).format(_counted_name(measure, schema, lang))
     factors = [measure.column, measure.times]
@@ -303,7 +305,7 @@ def _unfinished_sides(
 def _name_of_rows(
     conditions: Sequence[Condition], schema: Schema, lang: Lang, today: date
 ) -> str | None:
-    """The name of a set of rows by its conditions; None if one of them has no short name."""
+    """Return the name of a set of rows by its conditions; None if one of them has no short name."""
     names = []
     for condition in conditions:
         name = _name_of_condition(condition, schema, lang, today)
@@ -332,7 +334,7 @@ def _name_of_flag(asked: ColumnRef, schema: Schema, lang: Lang) -> str:
 
 
 def _name_of_values(condition: Condition, schema: Schema, lang: Lang) -> str | None:
-    """The values that a column is to have; None if it is compared with another column."""
+    """Return the values that a column is to have; None if it is compared with another column."""
     asked = condition.column
     if asked.part is not None or condition.columns != (asked,):
         return None

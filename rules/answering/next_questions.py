@@ -111,7 +111,7 @@ def next_questions(inquiry: Inquiry, sql: str) -> Iterator[NextQuestion | None]:
 
 
 def _understood(inquiry: Inquiry, question: str, is_meant: Callable[[Query], bool]) -> Offer | None:
-    """The question as an offer, if it is read as what is meant."""
+    """Return the question as an offer, if it is read as what is meant."""
     made = understand_in_context(replace(inquiry, question=question))
     if not isinstance(made, Understanding):
         return None
@@ -239,7 +239,7 @@ def _has_few_values(column: Column) -> bool:
 
 
 def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Candidate]:
-    """The same question about the period before, if there are data of it."""
+    """Yield the same question about the period before, if there are data of it."""
     periods = _conditions_on_periods(query)
     if len(periods) != 1:
         return
@@ -261,7 +261,7 @@ def _period_before(query: Query, lexicon: Lexicon, lang: Lang) -> Iterator[_Cand
 
 
 def _grain(condition: Condition) -> Unit | None:
-    """The unit of time that is the condition's only period; None for another span."""
+    """Return the unit of time that is the condition's only period; None for another span."""
     if len(condition.operands) != 1:
         return None
     period = condition.operands[0]

@@ -91,7 +91,9 @@ def _is_read_as_meant(example: _Example, catalog: Catalog, lang: Lang) -> bool:
 
 
 def _essence(query: Query) -> object:
-    """The parts of a query that tell what it asks for, without those that arrange the answer."""
+    """Return the parts of a query that tell what it asks for, without those that arrange the
+    answer.
+    """
     ranked_by = query.order[:1] if query.limit is not None else ()
     return (
         query.base,
@@ -185,7 +187,7 @@ def about_mentioned(inquiry: Inquiry) -> list[str]:
 
 
 def _mentioned(question: str, lexicon: Lexicon) -> list[Link]:
-    """The best meaning of each name of the database that the question clearly has."""
+    """Return the best meaning of each name of the database that the question clearly has."""
     links = []
     for mark in marks_of(question, lexicon):
         is_name = not mark.means("noise", "verb", "super", "count")
@@ -195,7 +197,7 @@ def _mentioned(question: str, lexicon: Lexicon) -> list[Link]:
 
 
 def _count_with_value(link: Link, lexicon: Lexicon, lang: Lang) -> _Example:
-    """The question how many rows have the value that the link means."""
+    """Return the question how many rows have the value that the link means."""
     assert link.column is not None and link.value is not None
     name = spoken_name(lexicon.schema.table(link.table), lang)
     column = spoken_name(lexicon.schema.column(link.table, link.column), lang)

@@ -42,7 +42,7 @@ def repaired(sql: str, error: InvalidSql, catalog: Catalog) -> str | None:
 
 
 def _column_names(sql: str, catalog: Catalog) -> dict[str, str]:
-    """The columns of the tables that the statement reads, as SQL writes them, by name."""
+    """Return the columns of the tables that the statement reads, as SQL writes them, by name."""
     read = [table for table in references(sql, catalog).sources.values() if table is not None]
     names = {}
     for table in read or catalog.tables:
@@ -52,7 +52,9 @@ def _column_names(sql: str, catalog: Catalog) -> dict[str, str]:
 
 
 def _clearly_meant(unknown: str, names: Iterable[str]) -> str | None:
-    """The name that is spelled most like the unknown one, by a distance; None without one."""
+    """Return the name that is spelled most like the unknown one, by a distance; None without
+    one.
+    """
     ranked = []
     for name in names:
         ranked.append((likeness(unknown.lower(), name.lower(), _LEAST_RATIO), name))
@@ -80,7 +82,9 @@ def _unknown_name(error: InvalidSql) -> str | None:
 
 
 def _replaced(sql: str, name: str, replacement: str, position: int | None) -> str:
-    """`sql` with the name replaced at the 1-based position; everywhere, if that is unknown."""
+    """Return `sql` with the name replaced at the 1-based position; everywhere, if that is
+    unknown.
+    """
     pattern = re.compile(
         rf'"{re.escape(name)}"|(?<![\w"]){re.escape(name)}(?![\w"])', re.IGNORECASE
     )

@@ -13,7 +13,7 @@ from knowledge.results.written_values import about_apart, is_number, joined, wri
 from rules.answering.dated import Dated
 from rules.answering.named_columns import Changes, Compared
 from rules.linking.moments import Moment, Unit
-from rules.query.functions import PARTS
+from rules.query.aggregates import PARTS
 from rules.query.query import Query, references
 
 _MAX_FIELDS = 6
@@ -85,12 +85,12 @@ def summary_pieces(answered: Answered) -> list[str]:
 
 
 def _sentences(sentences: Sequence[str], lang: Lang) -> list[str]:
-    """The sentences, with a space before all but the first."""
+    """Return the sentences, with a space before all but the first."""
     return [*sentences[:1], *(_BLANK.to(lang) + one for one in sentences[1:])]
 
 
 def _limits(answered: Answered) -> list[str]:
-    """A sentence on where data begin or end, if the period lies outside of them."""
+    """Return a sentence on where data begin or end, if the period lies outside of them."""
     limits = answered.dated.limits(answered.lang) if answered.dated is not None else None
     return [limits] if limits is not None else []
 
@@ -141,7 +141,7 @@ def _single(answered: Answered) -> str:
 
 
 def _field(answered: Answered, place: int, clause: str = "") -> str:
-    """The label and the value of a column of the only row."""
+    """Return the label and the value of a column of the only row."""
     name = answered.columns[place].label
     value = answered.written(answered.result.rows[0][place], place)
     figure, is_about = about_apart(value, answered.lang)
@@ -164,7 +164,7 @@ def _count(answered: Answered) -> str:
 
 
 def _extremes(answered: Answered) -> list[str]:
-    """The rows with the greatest and least figure, by name.
+    """Return the rows with the greatest and least figure, by name.
 
     Of rows that were cut only those that they begin with.
     """
@@ -197,7 +197,7 @@ def _ends(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Tex
 
 
 def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Text | None:
-    """The first rows, if they are in the order of the figure."""
+    """Return the first rows, if they are in the order of the figure."""
     figures = [row[figure] for row in rows]
     is_falling = figures == sorted(figures, reverse=True)
     is_rising = figures == sorted(figures)
@@ -211,7 +211,7 @@ def _first(answered: Answered, rows: Sequence[Sequence[Any]], figure: int) -> Te
 
 
 def _figure_place(answered: Answered) -> int | None:
-    """The place of the figure that the rows are about.
+    """Return the place of the figure that the rows are about.
 
     The measure in whose order they are; else the last column, or the change of a figure.
     """
@@ -237,19 +237,19 @@ def _is_figure(answered: Answered, place: int) -> bool:
 
 
 def _values(answered: Answered, place: int) -> list[Any]:
-    """The values of a column, without those that are missing."""
+    """Return the values of a column, without those that are missing."""
     return [row[place] for row in answered.result.rows if row[place] is not None]
 
 
 def _named(answered: Answered, row: Sequence[Any], figure: int) -> str:
-    """A row by what it is about, with its figure."""
+    """Return a row by what it is about, with its figure."""
     value = answered.written(row[figure], figure)
     name = " ".join(answered.written(row[place], place) for place in _naming(answered, figure))
     return Text(f"{name}（{value}）", f"{name} ({value})").to(answered.lang)
 
 
 def _naming(answered: Answered, figure: int) -> list[int]:
-    """The columns that name a row: texts and times, else all but the figure."""
+    """Return the columns that name a row: texts and times, else all but the figure."""
     columns, first = answered.columns, answered.result.rows[0]
     others = [place for place in range(len(columns)) if place != figure]
     about = [place for place in others if columns[place].role in ("time", "category")]
@@ -271,7 +271,7 @@ def _capitalised(text: str) -> str:
 
 
 def _changed(answered: Answered) -> list[str]:
-    """A sentence for each figure of the one row."""
+    """Return a sentence for each figure of the one row."""
     changes = answered.changes
     if changes is None:
         return []
@@ -279,7 +279,7 @@ def _changed(answered: Answered) -> list[str]:
 
 
 def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
-    """A sentence on both values of a figure: "Sales: 2023: 5, 2024: 6, up 1."."""
+    """Return a sentence on both values of a figure: "Sales: 2023: 5, 2024: 6, up 1."."""
     row, lang = answered.result.rows[0], answered.lang
     clauses = []
     for side, place in zip(sides, (one.before, one.after), strict=True):
@@ -291,7 +291,9 @@ def _change(one: Compared, sides: Sequence[str], answered: Answered) -> str:
 
 
 def _difference(one: Compared, answered: Answered) -> str:
-    """The difference between two numbers, and in brackets the percentage, if there is one."""
+    """Return the difference between two numbers, and in brackets the percentage, if there is
+    one.
+    """
     row, lang = answered.result.rows[0], answered.lang
     difference, percent = row[one.difference], row[one.percent]
     if difference == 0:
@@ -304,7 +306,7 @@ def _difference(one: Compared, answered: Answered) -> str:
 
 
 def _notes_on_changes(answered: Answered) -> list[str]:
-    """Notes on compared figures: periods that are not over, and missing earlier data."""
+    """Return notes on compared figures: periods that are not over, and missing earlier data."""
     changes, lang = answered.changes, answered.lang
     if changes is None:
         return []
@@ -321,7 +323,7 @@ def _notes_on_changes(answered: Answered) -> list[str]:
 
 
 def _partial_periods(answered: Answered) -> list[str]:
-    """Notes on periods of which some days have no data.
+    """Return notes on periods of which some days have no data.
 
     These are the current period, and the one in which data begin.
     """
@@ -363,7 +365,7 @@ def _misses_a_part(begin: date, first: str, end: date) -> bool:
 
 
 def _span(value: str, unit: Unit) -> tuple[date, date]:
-    """The first day of a period and that of the next.
+    """Return the first day of a period and that of the next.
 
     Nothing lies in a period beyond the calendar.
     """

@@ -33,7 +33,7 @@ from rules.query.refusals import (
     unused_words,
 )
 from rules.reading.parts import NO_TABLE, Named, Parts, Span
-from rules.reading.words import Question
+from rules.reading.words import QuestionWords
 from rules.schema.links import METRIC, Link
 from rules.schema.reference_graph import is_default
 from rules.schema.table_facts import is_averaged, is_birth_date, is_later, is_year, tells_days
@@ -54,7 +54,7 @@ class Asked:
         about: the table that a question before it was about.
     """
 
-    question: Question
+    question: QuestionWords
     parts: Parts
     about: TableKey | None = None
 
@@ -68,7 +68,7 @@ class Asked:
 
     @cached_property
     def tables(self) -> tuple[Named, ...]:
-        """The tables that are named by themselves, in order.
+        """Return the tables that are named by themselves, in order.
 
         Tables that only say whose column or kind is meant are none.
         """
@@ -76,12 +76,12 @@ class Asked:
 
     @property
     def table_keys(self) -> list[TableKey]:
-        """The keys of `tables`."""
+        """Return the keys of `tables`."""
         return [one.link.table for one in self.tables]
 
     @cached_property
     def head(self) -> TableKey | None:
-        """The table whose rows answer.
+        """Return the table whose rows answer.
 
         It is the one that is asked for, else the last one in Chinese and the first in English.
         """
@@ -137,18 +137,18 @@ class Asked:
 
     @cached_property
     def events(self) -> tuple[TableKey, ...]:
-        """The tables of the events that verbs name: "bought" names the table of orders."""
+        """Return the tables of the events that verbs name: "bought" names the table of orders."""
         found = self.question.spoken_events()
         return tuple(key for key in found if not self.question.facts(key).is_entity)
 
     @property
     def compared_columns(self) -> list[ColumnRef]:
-        """The columns of which the question names several values."""
+        """Return the columns of which the question names several values."""
         return [one.column for one in self.parts.conditions if one.operator == "in"]
 
     @cached_property
     def spoken(self) -> tuple[TableKey, ...]:
-        """The tables of the figures and conditions."""
+        """Return the tables of the figures and conditions."""
         figures = list(self.figures)
         settled = self.question.settled.figure
         if settled is not None and self.parts.rankings:
@@ -405,7 +405,7 @@ class Asked:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """All figures that are named, those of rankings among them."""
+        """Return all figures that are named, those of rankings among them."""
         ranked = [one.figure for one in self.parts.rankings if one.figure is not None]
         return (*self.parts.figures, *self.parts.bare, *ranked)
 

@@ -6,7 +6,7 @@ word that is only a part of somebody's stored name, or has one as a part, is ref
 names somebody else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from common.meanings import TableKey
 from common.text import Text
@@ -27,7 +27,7 @@ _WHOLE_VALUE = 0.8  # a word of at least this quality is the whole of a stored v
 
 
 def assumptions(asked: Asked, query: Query) -> tuple[Text, ...]:
-    """Return one sentence for each choice that was made.
+    """Return a sentence for each choice that the rules made for the user.
 
     None where the question says which column or value it means.
     """
@@ -64,18 +64,25 @@ def _choice(asked: Asked, word: Word, used: set[ColumnIdentity]) -> tuple[Link, 
     if word.noun is None or word.noun.is_value:
         return None
     links = _measures_named(asked, word.noun)
-    chosen = next((link for link in links if (link.table, link.column) in used), None)
-    if chosen is None or chosen.quality >= _NAMED:
+    used_links = [link for link in links if (link.table, link.column) in used]
+    if not used_links:
         return None
+    chosen = used_links[0]
+    rivals = _rivals(chosen, links)
+    if chosen.quality >= _NAMED or not rivals:
+        return None
+    return chosen, rivals[:_MOST]
+
+
+def _rivals(chosen: Link, links: Iterable[Link]) -> list[Link]:
+    """Return the links to other columns of the table that are about as good."""
     least = chosen.quality - _AS_GOOD
     rivals = []
     for link in links:
         is_other = link.table == chosen.table and link.column != chosen.column
         if is_other and link.quality >= least:
             rivals.append(link)
-    if not rivals:
-        return None
-    return chosen, rivals[:_MOST]
+    return rivals
 
 
 def _measures_named(asked: Asked, noun: Noun) -> list[Link]:

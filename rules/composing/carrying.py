@@ -12,7 +12,7 @@ from rules.composing.asked import Asked
 from rules.linking.moments import Unit
 from rules.query.query import ColumnRef, Condition, Dimension, Query
 from rules.query.refusals import not_carried
-from rules.reading.words import Question
+from rules.reading.words import QuestionWords
 from rules.schema.table_facts import is_year, kind_of
 
 
@@ -71,14 +71,14 @@ def conditions_for(
     return tuple(moved)
 
 
-def spoken(question: Question, dimension: Dimension) -> Text:
+def spoken(question: QuestionWords, dimension: Dimension) -> Text:
     """Return the name of a group, for a sentence."""
     if dimension.bucket is not None:
         return _UNITS[dimension.bucket]
     return named(question, dimension.table, dimension.column)
 
 
-def named(question: Question, table: TableKey, column: str | None = None) -> Text:
+def named(question: QuestionWords, table: TableKey, column: str | None = None) -> Text:
     """Return the name of a table, or of a column of it, for a sentence."""
     if column is None:
         return called(question.schema.table(table))
@@ -129,7 +129,7 @@ def _same_date(asked: Asked, column: ColumnRef, table: TableKey) -> ColumnRef | 
     return date if is_alike else None
 
 
-def _deletion(question: Question, column: ColumnRef, table: TableKey) -> ColumnRef | None:
+def _deletion(question: QuestionWords, column: ColumnRef, table: TableKey) -> ColumnRef | None:
     """Return the column that marks deleted rows of `table`, if it marks them in the same way."""
     if column.table == table:
         return column
@@ -141,11 +141,11 @@ def _deletion(question: Question, column: ColumnRef, table: TableKey) -> ColumnR
     return ColumnRef(table, name) if is_alike else None
 
 
-def _is_year(question: Question, column: ColumnRef) -> bool:
+def _is_year(question: QuestionWords, column: ColumnRef) -> bool:
     return is_year(question.schema.column(column.table, column.column))
 
 
-def _left_out(question: Question, name: Text, table: TableKey) -> Text:
+def _left_out(question: QuestionWords, name: Text, table: TableKey) -> Text:
     what = named(question, table)
     return Text(
         f"“{name.zh}”不适用于“{what.zh}”，没有沿用。",

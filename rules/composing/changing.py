@@ -30,20 +30,28 @@ def changing(asked: Asked, query: Query) -> Query:
     lost = unused_words(asked.question.texts("growth"))
     if asked.says("growth:difference"):
         raise lost
-    has_buckets = any(one.bucket for one in query.dimensions)
-    if not has_buckets:
-        units = [unit for flag, unit in _DEFAULT.items() if asked.says(flag)]
-        if query.dimensions or not units:
+    buckets = [one.bucket for one in query.dimensions]
+    if not any(buckets):
+        unit = _default_unit(asked)
+        if buckets or unit is None:
             raise lost
-        by_unit = Dimension(NO_TABLE, None, units[0])
+        by_unit = Dimension(NO_TABLE, None, unit)
         bucket = asked.resolved(by_unit, query.base)
         query = replace(query, dimensions=(bucket,))
     is_by_year = asked.says("growth:year") and query.dimensions[0].bucket != "year"
     return replace(query, growth="year" if is_by_year else "bucket", order=())
 
 
+def _default_unit(asked: Asked) -> Unit | None:
+    """Return the unit of time of a change that names no periods; None if it implies none."""
+    for flag, unit in _DEFAULT.items():
+        if asked.says(flag):
+            return unit
+    return None
+
+
 def _between(query: Query, sides: _Sides) -> Query:
-    """Return the query that compares two sets of rows, without groups by what is compared."""
+    """Return the query that compares two sets of rows, without groups by the compared columns."""
     compared = set()
     for conditions in sides:
         compared |= {(one.column.table, one.column.column) for one in conditions}

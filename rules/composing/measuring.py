@@ -38,7 +38,8 @@ def wants_figures(asked: Asked) -> bool:
         return True
     if not parts.bare:
         return asked.says("money") or _counts_implied(asked)
-    if parts.groups or asked.says("trend"):
+    is_grouped = bool(parts.groups) or asked.says("trend")
+    if is_grouped:
         return not asked.is_attribute_listing()
     asks_for_total = asked.says("how_much", "running")
     return asks_for_total or _is_total(asked)
@@ -199,7 +200,7 @@ def _is_of_parts(asked: Asked, measure: Measure) -> bool:
 
 
 def _functioned(asked: Asked) -> tuple[Figure, ...]:
-    """Return the plain measures; the first has the function that is said elsewhere (`平均`)."""
+    """Return the figures named without a function; the first gets one from elsewhere (`平均`)."""
     bare = asked.parts.bare
     if not bare or asked.parts.has_buckets:
         return bare

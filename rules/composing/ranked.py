@@ -131,7 +131,7 @@ def _is_named_by_table(asked: Asked, ranking: Ranking) -> bool:
 
 
 def _merged(rankings: tuple[Ranking, ...]) -> Ranking | None:
-    """Return one ranking of what several words say: "rank … by …", "top 5 … with the highest …".
+    """Merge the rankings of several words into one: "rank … by …", "top 5 … with the highest …".
 
     None where they say different things.
     """
@@ -164,10 +164,13 @@ def _both_ends(asked: Asked) -> Asked:
         Refusal: things are ranked as well, or there is no such figure.
     """
     rankings = asked.parts.rankings
-    lost = unused_words([asked.question.words[one.at].mark.text for one in rankings])
-    if _ranks_things(asked) or any(one.limit for one in rankings):
+    words = [asked.question.words[one.at] for one in rankings]
+    lost = unused_words([word.mark.text for word in words])
+    limits = filter(None, [one.limit for one in rankings])
+    if _ranks_things(asked) or any(limits):
         raise lost
-    figure = next((one.figure for one in rankings if one.figure is not None), None)
+    figures = filter(None, [one.figure for one in rankings])
+    figure = next(figures, None)
     if figure is None or figure.link is None:
         raise lost
     ends = []
@@ -269,12 +272,14 @@ def _ranked_thing(asked: Asked, ranking: Ranking) -> Named | None:
     things = [one for one in asked.tables if one.at > ranking.at]
     if not things:
         return None
-    for word in words[ranking.at : things[-1].at]:
-        before = [one for one in things if one.at < word.at]
-        if not before or not word.mark.means("noise", "which", "verb"):
-            continue
+    last = things[-1]
+    for word in words[ranking.at : last.at]:
+        owns = word.mark.means("noise", "which", "verb") and _OWNS.match(word.text)
         is_dated = words[word.at + 1].mark.date is not None
-        if _OWNS.match(word.text) and not is_dated:
+        if is_dated or not owns:
+            continue
+        before = [one for one in things if one.at < word.at]
+        if before:
             return before[-1]
     return None
 
@@ -373,11 +378,13 @@ def _asks_for_ranked(asked: Asked) -> bool:
     for group in parts.groups:
         if group.is_ranked or group.dimension.is_of_time:
             return True
-    for word in question.words:
-        is_asking = word.mark.means("which") and word.mark.arg != "when"
-        if is_asking and not word.text.startswith(_WHAT):
-            return True
-    return False
+    return any(map(_asks_which, question.words))
+
+
+def _asks_which(word: Word) -> bool:
+    """Tell whether the word asks for one of several things: "which", not "when" or "what"."""
+    is_asking = word.mark.means("which") and word.mark.arg != "when"
+    return is_asking and not word.text.startswith(_WHAT)
 
 
 def _entity(asked: Asked, ranking: Ranking) -> tuple[Asked, Dimension]:
@@ -433,16 +440,18 @@ def _is_beside_figure(asked: Asked, figure: Figure) -> bool:
 def _ranked_group(asked: Asked, figure: Figure) -> GroupBy | None:
     """Return the ranked dates or kinds, or the group of a figure of the asked table."""
     groups = asked.parts.groups
-    head = asked.head
+    is_beside_figure = _is_beside_figure(asked, figure)
     for one in groups:
-        if one.is_ranked and not _is_beside_figure(asked, figure):
+        if one.is_ranked and not is_beside_figure:
             return one
         if one.is_kind and not asked.tables:
             return one
+    if not groups or asked.head is None:
+        return None
     # `各省份店铺平均月租金从高到低` ranks provinces
-    is_of_head = head is not None and head == _table_of_link(figure)
+    is_of_head = asked.head == _table_of_link(figure)
     ranks_last = is_of_head and figure.function is not None
-    return groups[-1] if groups and ranks_last else None
+    return groups[-1] if ranks_last else None
 
 
 def _ranked_column(asked: Asked, ranking: Ranking) -> Named | None:

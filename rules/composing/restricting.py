@@ -302,13 +302,15 @@ def _with_spans(asked: Asked, query: Query) -> Query:
     plain = [span for span in spans if span.link is None]
     if len(plain) > 1 and not _are_bounds(plain):
         raise unused_words(_texts_of_dates(asked))
-    bases = [measure.table for measure in query.measures] or [query.base]
+    measured = [measure.table for measure in query.measures]
+    bases = dict.fromkeys(measured or [query.base])
     for span in spans:
         if span.link is not None:
             query = _with_span(asked, query, span, ref(span.link), query.base)
             continue
-        for base in dict.fromkeys(bases):
-            query = _with_span(asked, query, span, asked.span_date(base), base)
+        for base in bases:
+            date_column = asked.span_date(base)
+            query = _with_span(asked, query, span, date_column, base)
     return query
 
 

@@ -33,7 +33,7 @@ from rules.reading.cover import readings
 from rules.reading.inclusions import Inclusion, without_inclusion
 from rules.reading.parts import Reading
 from rules.reading.patterns import BY_SYMBOL
-from rules.reading.words import ColumnIdentity, Question
+from rules.reading.words import ColumnIdentity, QuestionWords
 from rules.schema.lexicon import Lexicon, lexicon_for
 from rules.schema.reference_graph import AmbiguousPath
 from rules.sql.render import render
@@ -134,7 +134,7 @@ def _read(
 
     def best_of(marks: tuple[Mark, ...]) -> Understanding:
         nouns = nouns_of(marks, lexicon, inquiry.table)
-        question = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
+        question = QuestionWords(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
         return _best(question, inquiry.lang, inclusion)
 
     try:
@@ -168,7 +168,7 @@ class _Unconnected(Exception):
         self.refusal, self.measured = refusal, measured
 
 
-def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Understanding:
+def _best(question: QuestionWords, lang: Lang, inclusion: Inclusion | None) -> Understanding:
     """Understand the best reading that can be composed.
 
     Raises:
@@ -188,7 +188,7 @@ def _best(question: Question, lang: Lang, inclusion: Inclusion | None) -> Unders
 
 
 def _understood(
-    question: Question, reading: Reading, lang: Lang, inclusion: Inclusion | None
+    question: QuestionWords, reading: Reading, lang: Lang, inclusion: Inclusion | None
 ) -> Understanding:
     asked = Asked(question, reading.parts)
     # a part of a name says more than words that are lost
@@ -208,7 +208,7 @@ def _understood(
     return Understanding(query, sql, warnings, (*notes, *assumptions(asked, query)))
 
 
-def _unconnected_refusal(question: Question) -> Refusal:
+def _unconnected_refusal(question: QuestionWords) -> Refusal:
     tables = list(dict.fromkeys(question.named_tables()))
     names = [called(question.schema.table(key)) for key in tables]
     return not_connected(names[0], names[1]) if len(names) > 1 else not_combinable()
@@ -273,7 +273,7 @@ def _is_about_groups(inclusion: Inclusion, query: Query) -> bool:
     return grouped_table(query) in tables
 
 
-def _in_role(question: Question, query: Query) -> tuple[Query, str]:
+def _in_role(question: QuestionWords, query: Query) -> tuple[Query, str]:
     """Return the query and its statement, through the reference that the question means.
 
     Of several references to a table it is the one that the user chose, or that the question names.
@@ -289,7 +289,7 @@ def _in_role(question: Question, query: Query) -> tuple[Query, str]:
         return query, render(query, question.schema, question.graph)
 
 
-def _said_reference(question: Question, ambiguity: AmbiguousPath) -> str | None:
+def _said_reference(question: QuestionWords, ambiguity: AmbiguousPath) -> str | None:
     """Return the only reference of which a word stands in the question.
 
     "trips *started* at Harbor" names the reference to the station where they started.
@@ -307,7 +307,7 @@ def _said_reference(question: Question, ambiguity: AmbiguousPath) -> str | None:
     return best[1] if is_only else None
 
 
-def _words_of_reference(question: Question, table: TableKey, column: str) -> set[str]:
+def _words_of_reference(question: QuestionWords, table: TableKey, column: str) -> set[str]:
     """Return the words of a column's names, in their basic forms."""
     if not column:
         return set()

@@ -46,7 +46,7 @@ class Before:
 
     @cached_property
     def answered(self) -> Turn | None:
-        """The last turn whose question about the data was answered."""
+        """Return the last turn whose question about the data was answered."""
         for turn in reversed(self.asked):
             if turn.sql is not None:
                 return turn
@@ -54,7 +54,7 @@ class Before:
 
     @cached_property
     def earlier(self) -> Earlier | None:
-        """The last answered question about the data.
+        """Return the last answered question about the data.
 
         None when there is none, or the rules don't understand it.
         """
@@ -68,7 +68,7 @@ class Before:
 
     @cached_property
     def pending(self) -> Pending | None:
-        """The question that was answered by a clarifying question in the last turn."""
+        """Return the question that was answered by a clarifying question in the last turn."""
         if not self._inquiry.history:
             return None
         turn = self._inquiry.history[-1]
@@ -114,7 +114,7 @@ def understood_alone(
 
 
 def settled_by(said: str, pending: Pending, lexicon: Lexicon) -> Settled | None:
-    """Return what is settled after `said` has answered the clarifying question of `pending`.
+    """Return the choices that are settled once `said` has answered the question back to `pending`.
 
     None if `said` is no such answer.
     """
@@ -141,7 +141,7 @@ def _is_ignored(mark: Mark) -> bool:
 
 
 def _figure(answer: str, missing: Missing, lexicon: Lexicon) -> Figure | None:
-    """The figure, if the answer names one and nothing else; None for a question."""
+    """Return the figure, if the answer names one and nothing else; None for a question."""
     context = {table: 1.0 for table, _ in missing.choices}
     try:
         change = read_change(answer, lexicon, context=context)[0]
@@ -170,7 +170,9 @@ def _says_more_than_figure(change: Change) -> bool:
 
 
 def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
-    """The year that the answer names, alone or with the month or quarter `word`; else empty."""
+    """Return the year that the answer names, alone or with the month or quarter `word`; else
+    empty.
+    """
     if len(marks) != 1:
         return ""
     date = marks[0].date
@@ -182,7 +184,9 @@ def _year(marks: list[Mark], word: str, is_chinese: bool) -> str:
 
 
 def _choice(marks: list[Mark], choices: tuple[Choice, ...]) -> Choice | None:
-    """The choice that the answer names best; None if that is not clear, or it names others too."""
+    """Return the choice that the answer names best; None if that is not clear, or it names others
+    too.
+    """
     qualities: dict[Choice, float] = {}
     for mark in marks:
         links = [link for link in mark.links if (link.table, link.column) in choices]

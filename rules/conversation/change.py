@@ -85,7 +85,9 @@ class Change:
 
     @property
     def _shift_cue(self) -> list[str]:
-        """The fields of the cue `shift:UNIT:COUNT` or `shift:UNIT:COUNT:last`; none without one."""
+        """Return the fields of the cue `shift:UNIT:COUNT` or `shift:UNIT:COUNT:last`; none without
+        one.
+        """
         for cue in self.cues:
             if cue.startswith("shift:"):
                 return cue.split(":")

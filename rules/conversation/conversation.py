@@ -132,7 +132,9 @@ def earlier_query(inquiry: Inquiry) -> Query | None:
 
 
 def _outcome(inquiry: Inquiry) -> Outcome:
-    """The result for the question; kept, as classifying, writing and summarizing all need it."""
+    """Return the result for the question; kept, as classifying, writing and summarizing all need
+    it.
+    """
     kept = _OUTCOMES.setdefault(lexicon_of(inquiry.catalog), deque(maxlen=_MOST_KEPT))
     asked = (inquiry.question, inquiry.lang, inquiry.table, inquiry.found_values, inquiry.history)
     newest_first = reversed(tuple(kept))  # a copy, because another thread tries follow-ups
@@ -149,7 +151,7 @@ def _outcome(inquiry: Inquiry) -> Outcome:
 
 
 def _understood_in_context(inquiry: Inquiry) -> tuple[Understanding | Refusal, bool]:
-    """The question as understood, and whether it goes on from one before it."""
+    """Return the question as understood, and whether it goes on from one before it."""
     conversation = _Conversation(inquiry)
     if conversation.resumed is not None:
         return conversation.resumed.outcome(), True
@@ -257,14 +259,15 @@ class _Conversation:
         change = self._likely
         is_first = not self.before.asked
         if isinstance(change, Refusal):
-            return self._stands_alone or is_first
+            return is_first or self._stands_alone
         if change.ties:
             return False
-        if not is_first and goes_on(change, self._question, lambda: self._stands_alone):
+        if is_first:
+            has_lost_words = bool(change.reading.lost)
+            return change.has_subject or has_lost_words or self._stands_alone
+        if goes_on(change, self._question, lambda: self._stands_alone):
             return False
-        if change.has_subject or self._stands_alone:
-            return True
-        return is_first and bool(change.reading.lost)
+        return change.has_subject or self._stands_alone
 
     @property
     def _refers_back(self) -> bool:
@@ -279,7 +282,7 @@ class _Conversation:
 
     @cached_property
     def resumed(self) -> "_Conversation | None":
-        """The question before, completed by this answer to its clarifying question.
+        """Return the question before, completed by this answer to its clarifying question.
 
         None when this is no such answer.
         """
@@ -308,7 +311,7 @@ class _Conversation:
         return isinstance(self._alone, Understanding)
 
     def _standing(self) -> Understanding:
-        """The question by itself.
+        """Return the question by itself.
 
         Raises:
             Refusal: rules can't answer it. For a follow-up with an unknown word, the refusal names
@@ -344,7 +347,8 @@ class _Conversation:
         return self._pronoun is not None and self._stands_alone
 
     def _pointed(self) -> Understanding | None:
-        """The question about the thing in the last result that it points at; None without one.
+        """Return the question about the thing in the last result that it points at; None without
+        one.
 
         Raises:
             Refusal: it is not clear which one is meant, or rules can't answer the question.
@@ -374,7 +378,9 @@ class _Conversation:
         return None
 
     def _about(self, conditions: tuple[Condition, ...], words: str) -> Understanding:
-        """The question with conditions in the place of the `words` that only point at a thing."""
+        """Return the question with conditions in the place of the `words` that only point at a
+        thing.
+        """
         query, change = self._standing().query, self._likely
         if isinstance(change, Refusal):
             raise change
@@ -391,7 +397,7 @@ class _Conversation:
     # going on
 
     def _continued(self, earlier: Earlier) -> Understanding:
-        """The question merged with the earlier one; else alone, if it is complete.
+        """Return the question merged with the earlier one; else alone, if it is complete.
 
         Raises:
             Refusal: neither is possible.
@@ -412,7 +418,7 @@ class _Conversation:
             return self._answered_alone(self._alone, refusal)
 
     def _changes_to(self, query: Query) -> list[Change]:
-        """The readings of the question as a change to `query`, the likeliest first."""
+        """Return the readings of the question as a change to `query`, the likeliest first."""
         context = dict.fromkeys(touched(query), _SPOKEN_OF)
         context |= dict.fromkeys(shown_things(query), _SHOWN)
         year = year_of(self._question, query)
@@ -420,7 +426,9 @@ class _Conversation:
         return read_change(self._question, self._lexicon, hint, context, year, self._settled)
 
     def _answered_alone(self, alone: Understanding, refusal: Refusal) -> Understanding:
-        """The question by itself, with a warning why it does not go on from the one before."""
+        """Return the question by itself, with a warning why it does not go on from the one
+        before.
+        """
         why = grounds(refusal)
         warning = Text(
             f"{why.zh}；已作为独立的问题回答。", f"Answered as a question of its own: {why.en}."
@@ -429,7 +437,7 @@ class _Conversation:
 
 
 def _written(operand: Operand) -> str:
-    """A value for a sentence; of a period its first day."""
+    """Return a value for a sentence; of a period its first day."""
     if isinstance(operand, Period) and operand.start is not None:
         return str(operand.start.day)
     return str(operand)

@@ -61,7 +61,7 @@ def with_restrictions(query: Query, change: Change) -> Query:
 
 
 def _restricted(query: Query, change: Change) -> Query:
-    """The query with the conditions that the follow-up states."""
+    """Return the query with the conditions that the follow-up states."""
     asked, parts = change.asked, change.parts
     spans = tuple(_on_same_date(query, asked, span) for span in parts.spans)
     compares_periods = asked.says("compare") and _can_compare_periods(query, asked, spans)
@@ -90,7 +90,7 @@ def _can_compare_periods(query: Query, asked: Asked, spans: Sequence[Span]) -> b
 
 
 def _on_rows(query: Query, asked: Asked, parts: Parts) -> Parts:
-    """The parts, where a condition on related rows is one on the query's own rows.
+    """Return the parts, where a condition on related rows is one on the query's own rows.
 
     "exclude cancelled orders" excludes rows of the orders that the query is about.
     """
@@ -110,7 +110,9 @@ def _on_rows(query: Query, asked: Asked, parts: Parts) -> Parts:
 
 
 def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query:
-    """`after`, which has the conditions of both, with only those of each column that hold now."""
+    """Return `after`, which has the conditions of both, with only those of each column that hold
+    now.
+    """
     new_related = [one for one in after.related if one not in before.related]
     dimensions = {one.table for one in before.dimensions}
     if new_related and dimensions - change.asked.question.graph.above(before.base).keys():
@@ -131,7 +133,8 @@ def _merged(change: Change, before: Query, after: Query, *, adds: bool) -> Query
 def _merged_conditions(
     change: Change, before: Query, after: Query, *, adds: bool
 ) -> tuple[tuple[Measure, ...], list[Condition]]:
-    """The measures and the conditions with the new conditions of `after` put in their places.
+    """Return the measures and the conditions with the new conditions of `after` put in their
+    places.
 
     A condition on what a share is of belongs to the measure.
     """
@@ -178,7 +181,7 @@ def _same_column(first: Condition, second: Condition) -> bool:
 def _replaced(
     before: Sequence[Condition], new: Condition, *, adds: bool, narrows: bool = False
 ) -> list[Condition]:
-    """The conditions with `new`, which replaces those on its column or joins them."""
+    """Return the conditions with `new`, which replaces those on its column or joins them."""
     same = [one for one in before if _same_column(one, new)]
     if not same:
         return [*before, new]
@@ -206,7 +209,7 @@ def _is_other_end(old: Condition, new: Condition) -> bool:
 
 
 def _together(same: list[Condition], new: Condition, *, adds: bool) -> Condition:
-    """The condition on one column after `new` was said."""
+    """Return the condition on one column after `new` was said."""
     for old in same:
         both = tuple(dict.fromkeys((*old.operands, *new.operands)))
         operators = (_for_several(old.operator), _for_several(new.operator))
@@ -229,12 +232,12 @@ _SEVERAL: dict[Operator, Operator] = {"=": "in", "!=": "not in"}
 
 
 def _for_several(operator: Operator) -> Operator:
-    """The operator that says the same of several values as `operator` of one."""
+    """Return the operator that says the same of several values as `operator` of one."""
     return _SEVERAL.get(operator, operator)
 
 
 def _among(condition: Condition, operands: tuple[Operand, ...]) -> Condition:
-    """The condition that the value is one of the operands."""
+    """Return the condition that the value is one of the operands."""
     operator: Operator = "=" if len(operands) == 1 else "in"
     return replace(condition, operator=operator, operands=operands)
 
@@ -257,7 +260,9 @@ def _without_narrower(change: Change, kept: list[Condition], new: Condition) -> 
 
 
 def _related(before: tuple[Related, ...], new: list[Related]) -> tuple[Related, ...]:
-    """The related tables; a new one with conditions on the same columns replaces an earlier one."""
+    """Return the related tables; a new one with conditions on the same columns replaces an earlier
+    one.
+    """
 
     def about(one: Related) -> tuple[TableKey, frozenset[ColumnRef]]:
         return one.table, frozenset(condition.column for condition in one.conditions)
@@ -273,7 +278,9 @@ _OF_VALUES = ("avg", "min", "max")  # functions whose result is like the single 
 
 
 def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
-    """The comparison with the measure of the shown figure, if it names that figure or none."""
+    """Return the comparison with the measure of the shown figure, if it names that figure or
+    none.
+    """
     if threshold.link is not None:
         return _with_shown_function(query, threshold, threshold.link)
     if threshold.table is not None or threshold.hint:
@@ -284,7 +291,7 @@ def _on_same_figure(query: Query, threshold: Threshold) -> Threshold:
 
 
 def _with_shown_function(query: Query, threshold: Threshold, link: Link) -> Threshold:
-    """The comparison of a column, with the function that the shown figure applies to it."""
+    """Return the comparison of a column, with the function that the shown figure applies to it."""
     if threshold.function is not None:
         return threshold
     for measure in query.measures:
@@ -297,7 +304,7 @@ def _with_shown_function(query: Query, threshold: Threshold, link: Link) -> Thre
 
 
 def _on_first_measure(query: Query, threshold: Threshold) -> Threshold:
-    """A comparison that names no figure, with the first one that is shown."""
+    """Return a comparison that names no figure, with the first one that is shown."""
     first = query.measures[0]
     is_of_values = first.per is None and first.function in (*_OF_VALUES, "median")
     if first.function == "count_distinct" or (query.dimensions and is_of_values):
@@ -309,7 +316,9 @@ def _on_first_measure(query: Query, threshold: Threshold) -> Threshold:
 
 
 def _on_compared_column(query: Query, threshold: Threshold) -> Threshold:
-    """A comparison that names no figure, with the only column of a list that has one already."""
+    """Return a comparison that names no figure, with the only column of a list that has one
+    already.
+    """
     compared = {one.column for one in query.conditions if one.operator in _COMPARISONS}
     if len(compared) != 1:
         return threshold
@@ -323,7 +332,7 @@ def _on_compared_column(query: Query, threshold: Threshold) -> Threshold:
 
 
 def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
-    """The columns of the earlier periods: dates, then numbers of years."""
+    """Return the columns of the earlier periods: dates, then numbers of years."""
     schema = asked.question.schema
     dates, years = [], []
     for one in query.conditions:
@@ -336,7 +345,7 @@ def _dates(query: Query, asked: Asked) -> list[ColumnRef]:
 
 
 def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
-    """The period; without a column it gets that of the earlier period."""
+    """Return the period; without a column it gets that of the earlier period."""
     columns = _dates(query, asked)
     if span.link is not None or len(columns) != 1 or columns[0].via is not None:
         return span
@@ -344,7 +353,7 @@ def _on_same_date(query: Query, asked: Asked, span: Span) -> Span:
 
 
 def _by_period(query: Query, asked: Asked) -> Query:
-    """The query grouped by the unit that both periods have."""
+    """Return the query grouped by the unit that both periods have."""
     operands = [one for condition in query.conditions for one in condition.operands]
     grains = {one.grain for one in operands if isinstance(one, Period)}
     is_same = len(grains) == 1 and None not in grains
@@ -355,7 +364,9 @@ def _by_period(query: Query, asked: Asked) -> Query:
 
 
 def _shifted(query: Query, asked: Asked, unit: str, count: int) -> Query:
-    """The query with every period moved: `去年同期`; beside the earlier ones in a comparison."""
+    """Return the query with every period moved: `去年同期`; beside the earlier ones in a
+    comparison.
+    """
     moved, compares = _moved(query, asked, unit, count), asked.says("compare")
     can_move = moved and (query.measures or not compares)
     must_have(can_move, Text("时间范围", "period"))
@@ -391,7 +402,8 @@ def with_growth(query: Query, asked: Asked) -> Query:
 
 
 def _moved(query: Query, asked: Asked, unit: str, count: int) -> dict[Condition, Condition]:
-    """The conditions on periods, each with the same on the periods, or years, that are moved.
+    """Return the conditions on periods, each with the same on the periods, or years, that are
+    moved.
 
     Raises:
         Refusal: the calendar ends before, or the periods can't be moved by this unit.
@@ -425,7 +437,7 @@ def _moved_period(period: Period, unit: str, count: int) -> Period:
 
 
 def _length(period: Period) -> list[tuple[Unit, int]]:
-    """The length of the period, in units by which it can be moved.
+    """Return the length of the period, in units by which it can be moved.
 
     Raises:
         ValueError: it is open, or only one of its ends depends on today's date.
@@ -453,7 +465,9 @@ def _length(period: Period) -> list[tuple[Unit, int]]:
 
 
 def _without(query: Query, change: Change) -> Query:
-    """The query without the conditions, or the limit, that are removed: 不限, "all of them"."""
+    """Return the query without the conditions, or the limit, that are removed: 不限, "all of
+    them".
+    """
     if "all:dates" in change.cues:
         dates = set(_dates(query, change.asked))
         return _dropped(query, change, dates, Text("时间范围", "period"))
@@ -468,7 +482,7 @@ def _without(query: Query, change: Change) -> Query:
 
 
 def _without_any(query: Query, change: Change) -> Query:
-    """The query without its limit, else without its only condition."""
+    """Return the query without its limit, else without its only condition."""
     if query.limit is not None:
         return replace(query, limit=None, top_per=())
     if query.having and not query.conditions:
@@ -480,7 +494,7 @@ def _without_any(query: Query, change: Change) -> Query:
 
 
 def _dropped(query: Query, change: Change, columns: set[ColumnRef], what: Text) -> Query:
-    """The query without the conditions on these columns, with a note.
+    """Return the query without the conditions on these columns, with a note.
 
     Raises:
         Refusal: there is none; it says that the query has no `what`.

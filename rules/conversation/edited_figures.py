@@ -59,7 +59,7 @@ def with_figures(query: Query, change: Change) -> Edited:
 
 
 def _rows_of(query: Query, change: Change) -> Query:
-    """The query for the rows, or the groups, that were counted or measured."""
+    """Return the query for the rows, or the groups, that were counted or measured."""
     if query.counts_rows:
         return replace(query, counts_rows=False, order=query.order or group_order(query))
     has_rows = query.measures and not (query.dimensions or query.having)
@@ -81,7 +81,9 @@ def _refuse_of_number(query: Query, change: Change, function: Function | None) -
 
 
 def _total_of_shown(query: Query, change: Change) -> Function | None:
-    """`sum` where the follow-up only asks to add up the figures of the groups before; else None."""
+    """Return `sum` where the follow-up only asks to add up the figures of the groups before; else
+    None.
+    """
     asked, figures = change.asked, change.figures
     if "these" not in change.cues or not query.dimensions:
         return None
@@ -118,7 +120,7 @@ def _read_extreme_value(query: Query, change: Change) -> None:
 
 
 def _measured(query: Query, change: Change) -> Query:
-    """The query with the follow-up's figures, in the place of its own or beside them."""
+    """Return the query with the follow-up's figures, in the place of its own or beside them."""
     measures = [_as_before(query, change.asked, figure) for figure in change.figures]
     if not query.measures:
         return _listed_figures(query, change, measures)
@@ -137,7 +139,9 @@ _KEPT_FUNCTIONS = ("avg", "min", "max", "sum", "median")
 
 
 def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
-    """The measure of a figure, with the function of the earlier one if it names none itself."""
+    """Return the measure of a figure, with the function of the earlier one if it names none
+    itself.
+    """
     measure = asked.measure(figure)
     if figure.link is None or figure.function or figure.per_unit:
         return measure
@@ -157,7 +161,7 @@ def _as_before(query: Query, asked: Asked, figure: Figure) -> Measure:
 
 
 def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Query:
-    """The query for figures of listed things.
+    """Return the query for figures of listed things.
 
     Their own columns are shown, those of tables below are added up.
     """
@@ -184,7 +188,7 @@ def _listed_figures(query: Query, change: Change, measures: list[Measure]) -> Qu
 def _measuring(
     query: Query, measures: Sequence[Measure], dimensions: tuple[Dimension, ...] = ()
 ) -> Query:
-    """The query with these figures instead of its columns, without a limit and an order."""
+    """Return the query with these figures instead of its columns, without a limit and an order."""
     return replace(
         query,
         base=measures[0].table,
@@ -199,7 +203,7 @@ def _measuring(
 
 
 def _reordered(query: Query, before: Query) -> Query:
-    """The query, ordered by its first figure if it was ordered by one that is gone.
+    """Return the query, ordered by its first figure if it was ordered by one that is gone.
 
     Raises:
         Refusal: a comparison is with a figure that is gone.
@@ -221,7 +225,7 @@ def _reordered(query: Query, before: Query) -> Query:
 
 
 def _extreme(query: Query, change: Change) -> Function | None:
-    """The function that `最高呢` means after a total: the greatest single value.
+    """Return the function that `最高呢` means after a total: the greatest single value.
 
     There are no groups to rank then; None if there are.
     """
@@ -239,24 +243,29 @@ def _extreme(query: Query, change: Change) -> Function | None:
 
 
 def _with_function(query: Query, change: Change, function: Function) -> Query:
-    """The query with an aggregate that names no column, over its rows or of its figures."""
+    """Return the query with an aggregate that names no column, over its rows or of its figures."""
     refuse_part(query, change.cues | change.ties, function)
     if not query.measures:
         return _aggregated_rows(query, change, function)
-    first, functions = query.measures[0], {one.function for one in query.measures}
+    first = query.measures[0]
+    functions = {one.function for one in query.measures}
     if function == "sum" and functions <= {"sum", "count"}:
-        return _measuring(query, [measure for measure in query.measures if not measure.is_share])
+        totals = [measure for measure in query.measures if not measure.is_share]
+        return _measuring(query, totals)
     averages_counts = function == "avg" and _is_count(first)
     if averages_counts and query.dimensions:
-        per_group = replace(first, per=query.dimensions[-1])
-        return _measuring(query, [per_group], query.dimensions[:-1])
+        *groups, last_group = query.dimensions
+        per_group = replace(first, per=last_group)
+        return _measuring(query, [per_group], tuple(groups))
     if any(map(_is_count, query.measures)):
         raise change.no_measure(query)
     return _with_each_measure(query, lambda one: replace(one, function=function, per=None))
 
 
 def _aggregated_rows(query: Query, change: Change, function: Function) -> Query:
-    """The query for the aggregate of the only figure that listed rows are ordered by or show."""
+    """Return the query for the aggregate of the only figure that listed rows are ordered by or
+    show.
+    """
     if change.asks_number:
         return counting(query)  # `一共多少`
     ordered_by = [one.column for one in query.order if one.column is not None]
@@ -267,7 +276,7 @@ def _aggregated_rows(query: Query, change: Change, function: Function) -> Query:
 
 
 def _with_each_measure(query: Query, edit: Callable[[Measure], Measure]) -> Query:
-    """The query with `edit` applied to its measures and to those that it is ordered by."""
+    """Return the query with `edit` applied to its measures and to those that it is ordered by."""
     measures = tuple(dict.fromkeys(map(edit, query.measures)))
     order = []
     for key in query.order:
@@ -285,7 +294,7 @@ def _is_count(measure: Measure) -> bool:
 
 
 def _counted(query: Query, change: Change) -> Query:
-    """The query for "how many": counts rows of a listing, or groups that were selected."""
+    """Return the query for "how many": counts rows of a listing, or groups that were selected."""
     means_shown = "these" in change.cues | change.ties
     needs_all = change.restricts if query.dimensions else means_shown
     if needs_all:
@@ -308,7 +317,7 @@ def _counted(query: Query, change: Change) -> Query:
 def counting_groups(query: Query) -> Query:
     """Return the query for the number of groups that were shown."""
     if query.limit is not None:
-        # which ones are the first few makes no difference, but that they are few
+        # The limit bounds the number; in which order the groups stand makes no difference.
         return replace(query, counts_rows=True)
     return replace(query, counts_rows=True, order=(), top_per=())
 
@@ -323,7 +332,7 @@ def counting(query: Query) -> Query:
 
 
 def _averaged_per_thing(query: Query, change: Change) -> Query:
-    """The query for the average of a figure over things: `平均每个服务区呢`."""
+    """Return the query for the average of a figure over things: `平均每个服务区呢`."""
     named_groups = [one.dimension for one in change.parts.groups]
     named_tables = [Dimension(one.link.table) for one in change.asked.tables]
     shown = [one for one in query.dimensions if one.column is None]
@@ -344,7 +353,7 @@ def _is_single_total(query: Query) -> bool:
 
 
 def _averaged_over(query: Query, change: Change) -> Query:
-    """The query for the average of totals over periods: `日均呢`."""
+    """Return the query for the average of totals over periods: `日均呢`."""
     must_have(_is_single_total(query), Text("可以求平均的单个指标", "single figure to average"))
     table = query.measures[0].table
     unit = cast(Unit, change.per_unit)
@@ -363,7 +372,7 @@ def _averaged_over(query: Query, change: Change) -> Query:
 
 
 def _with_columns(query: Query, change: Change) -> Edited:
-    """The query with the columns that are named.
+    """Return the query with the columns that are named.
 
     They are shown beside the names of what is listed, or group the figures.
     """
@@ -389,7 +398,9 @@ def _with_columns(query: Query, change: Change) -> Edited:
 
 
 def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
-    """The query for a list with these columns: beside its own, its names, or nothing else."""
+    """Return the query for a list with these columns: beside its own, its names, or nothing
+    else.
+    """
     asked = change.asked
     if "add" in change.cues:
         beside = [*query.columns]
@@ -406,7 +417,7 @@ def _showing(query: Query, change: Change, columns: list[ColumnRef]) -> Query:
 
 
 def _with_thing(query: Query, change: Change) -> Edited:
-    """The query for a table that is named alone.
+    """Return the query for a table that is named alone.
 
     It is listed, counted or grouped by, unless the query has it.
     """
@@ -433,7 +444,7 @@ def _with_thing(query: Query, change: Change) -> Edited:
 
 
 def _grouped_by_thing(query: Query, key: TableKey) -> list[Dimension]:
-    """The groups by a table: in the place of those that are no periods, else of all."""
+    """Return the groups by a table: in the place of those that are no periods, else of all."""
     periods = [one for one in query.dimensions if one.bucket]
     if len(periods) == len(query.dimensions):
         return [Dimension(key)]
@@ -454,7 +465,7 @@ def _refuse_strangers(query: Query, change: Change) -> None:
 
 
 def _listing(query: Query, change: Change, key: TableKey) -> Query:
-    """The query for rows of another table, under the same conditions."""
+    """Return the query for rows of another table, under the same conditions."""
     asked = change.asked
     name = named(asked.question, key)
     keeps_order = query.order in ((), asked.tie_break(query.base))

@@ -65,7 +65,7 @@ def with_order(query: Query, change: Change) -> Query:
 
 
 def _turned(query: Query, change: Change) -> Query:
-    """The query in the direction that the follow-up says, or in the opposite one."""
+    """Return the query in the direction that the follow-up says, or in the opposite one."""
     must_have(query.order, Text("可以颠倒的顺序", "order to turn round"))
     first = query.order[0]
     descending = change.direction == "desc" if change.direction else first.descending
@@ -93,7 +93,7 @@ def _ranked(query: Query, change: Change, ranking: Ranking) -> Query:
 
 
 def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
-    """The query with a ranking that names no figure: `前三名`, "the lowest 5".
+    """Return the query with a ranking that names no figure: `前三名`, "the lowest 5".
 
     It ranks by the earlier order, or else by the figure.
     """
@@ -107,7 +107,7 @@ def _by_what_is_there(query: Query, change: Change, ranking: Ranking) -> Query:
 
 
 def _key_that_is_there(query: Query, change: Change, *, is_top: bool) -> Order:
-    """The earlier order, else that by the only figure.
+    """Return the earlier order, else that by the only figure.
 
     Raises:
         Refusal: there is no figure, or more than one.
@@ -149,7 +149,9 @@ def _by_measure(query: Query, change: Change, ranking: Ranking, measure: Measure
 
 
 def _with_measure(query: Query, change: Change, measure: Measure) -> Query:
-    """The query with a figure to rank by: beside its figures, in their place, or of its rows."""
+    """Return the query with a figure to rank by: beside its figures, in their place, or of its
+    rows.
+    """
     if not query.measures:
         is_entity = change.asked.question.facts(query.base).is_entity
         must_have(is_entity, Text("可以排序的对象", "things to rank"))
@@ -175,7 +177,7 @@ def _says_descending(asked: Asked) -> bool:
 
 
 def _by_name(query: Query, asked: Asked, link: Link) -> Query:
-    """The query ordered by the names of its groups: `sort by name`."""
+    """Return the query ordered by the names of its groups: `sort by name`."""
     must_have(query.dimensions, _COLUMN)
     shown = asked.shown_columns(query.dimensions[0])
     names = {(one.table, one.column) for one in shown}
@@ -184,7 +186,7 @@ def _by_name(query: Query, asked: Asked, link: Link) -> Query:
 
 
 def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
-    """The query ordered by the column that an adjective implies.
+    """Return the query ordered by the column that an adjective implies.
 
     The price of the cheapest, the date of the latest.
     """
@@ -206,7 +208,7 @@ def _by_hint(query: Query, change: Change, ranking: Ranking) -> Query:
 
 
 def _by_link(query: Query, asked: Asked, link: Link, *, descending: bool) -> Query:
-    """The query ordered by a column, which it shows as well."""
+    """Return the query ordered by a column, which it shows as well."""
     column = ref(link)
     must_have(not query.measures, _COLUMN)
     shown = query.columns if column in query.columns else (*query.columns, column)
@@ -215,7 +217,7 @@ def _by_link(query: Query, asked: Asked, link: Link, *, descending: bool) -> Que
 
 
 def _by(query: Query, asked: Asked, first: Order) -> Query:
-    """The query ordered by one key, and then by what breaks ties."""
+    """Return the query ordered by `first`, and behind it by a key that breaks ties."""
     order = [first]
     ties = group_order(query)[-1:] if query.measures else asked.tie_break(query.base)
     for one in ties:

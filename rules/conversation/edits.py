@@ -94,7 +94,7 @@ def _refuse_pointing_at_few(change: Change, earlier: Query) -> None:
 
 
 def _edited(query: Query, change: Change) -> Query:
-    """The earlier query with the change; `change.notes` get the sentences about it.
+    """Return the earlier query with the change; `change.notes` get the sentences about it.
 
     Raises:
         Refusal: the query can't be changed like this.
@@ -124,7 +124,9 @@ def _edited(query: Query, change: Change) -> Query:
 
 
 def _compared_table(query: Query) -> TableKey:
-    """The table that a comparison is about: that of rows which are counted, else of the groups."""
+    """Return the table that a comparison is about: that of rows which are counted, else of the
+    groups.
+    """
     counts_rows = all(one.column is None for one in query.measures)
     if counts_rows:
         return query.base
@@ -148,7 +150,9 @@ def _adds_to_shown(query: Query, change: Change) -> bool:
 
 
 def _without_lost_comparisons(query: Query, change: Change) -> Query:
-    """The query without a growth or a comparison for which its groups or periods have gone."""
+    """Return the query without a growth or a comparison for which its groups or periods have
+    gone.
+    """
     if not any(one.bucket for one in query.dimensions):
         query = replace(query, growth=None)
     if change.parts.spans or change.shift:
@@ -158,7 +162,7 @@ def _without_lost_comparisons(query: Query, change: Change) -> Query:
 
 
 def _with_groups_without_rows(query: Query, change: Change) -> Query:
-    """The query with the groups that have no rows, if the follow-up asks for them."""
+    """Return the query with the groups that have no rows, if the follow-up asks for them."""
     if change.inclusion is not None:
         return with_all_groups(change.asked, query, change.inclusion)
     if query.all_of is not None and query.all_of != grouped_table(query):
@@ -167,7 +171,9 @@ def _with_groups_without_rows(query: Query, change: Change) -> Query:
 
 
 def _counting_periods(query: Query, change: Change) -> Query:
-    """The query for the number of months, or other units, that the earlier result is grouped by."""
+    """Return the query for the number of months, or other units, that the earlier result is grouped
+    by.
+    """
     wanted = [one.dimension.bucket for one in change.parts.groups]
     is_same = [one.bucket for one in query.dimensions] == wanted
     counts_others = change.cues & {"only", "add"}
@@ -210,7 +216,9 @@ def _is_lost_number(word: Word, change: Change) -> bool:
 
 
 def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tuple[Query, bool]:
-    """The query with the follow-up's groups, and whether it is now ordered by time instead."""
+    """Return the query with the follow-up's groups, and whether it is now ordered by time
+    instead.
+    """
     asked, parts = change.asked, change.parts
     named = [one.dimension for one in parts.groups]
     wanted = [*named, *implied] or _told_apart(query, change)
@@ -234,7 +242,7 @@ def _with_groups(query: Query, change: Change, implied: list[Dimension]) -> tupl
 
 
 def _with_figure_to_group(query: Query) -> Query:
-    """The query; that for the number of its rows, if it lists them.
+    """Return the query; that for the number of its rows, if it lists them.
 
     Raises:
         Refusal: it is a mere number of groups, or only the first rows were shown.
@@ -247,7 +255,9 @@ def _with_figure_to_group(query: Query) -> Query:
 
 
 def _beside_earlier(query: Query, change: Change, new: list[Dimension]) -> list[Dimension]:
-    """The earlier groups and the new ones, if they are added; else the new ones, with a note."""
+    """Return the earlier groups and the new ones, if they are added; else the new ones, with a
+    note.
+    """
     groups, old = change.parts.groups, query.dimensions
     compares = change.asked.says("compare") and not groups
     if "add" in change.cues or compares:
@@ -263,7 +273,9 @@ def _beside_earlier(query: Query, change: Change, new: list[Dimension]) -> list[
 
 
 def _told_apart(query: Query, change: Change) -> list[Dimension]:
-    """The groups for `分别呢`: columns of which several values are named, or are compared."""
+    """Return the groups for `分别呢`: columns of which several values are named, or are
+    compared.
+    """
     parts = change.parts
     if not change.asked.says("compare") or change.shift:
         return []
@@ -286,7 +298,7 @@ def _with_several_values(query: Query) -> list[ColumnRef]:
 
 
 def _compared(query: Query, change: Change) -> list[ColumnRef]:
-    """The columns whose values the follow-up compares: "compared with Paris?".
+    """Return the columns whose values the follow-up compares: "compared with Paris?".
 
     With each other, or with those before.
 
@@ -312,7 +324,7 @@ _VALUE = Text("可以与之对比的取值", "value to compare with")
 
 
 def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) -> Query:
-    """The query with its limit applied within each of the groups `dimensions`."""
+    """Return the query with its limit applied within each of the groups `dimensions`."""
     inner = [one for one in query.dimensions if one not in dimensions]
     if not inner:
         raise change.unplaced(change.parts.rankings)
@@ -323,7 +335,7 @@ def _ranked_within(query: Query, change: Change, dimensions: list[Dimension]) ->
 def _note_on_replaced(
     asked: Asked, before: Iterable[Dimension], after: Iterable[Dimension]
 ) -> Text:
-    """A note that groups were replaced, as the follow-up may have meant further ones."""
+    """Return a note that groups were replaced, as the follow-up may have meant further ones."""
     old = enumerated(dict.fromkeys(spoken(asked.question, one) for one in before))
     new = enumerated(dict.fromkeys(spoken(asked.question, one) for one in after))
     return Text(
@@ -333,7 +345,7 @@ def _note_on_replaced(
 
 
 def _with_shares(query: Query) -> Query:
-    """The query with every figure also as a share of the total: `占比呢`."""
+    """Return the query with every figure also as a share of the total: `占比呢`."""
     shares = []
     for measure in query.measures:
         if not measure.is_share and measure.per is None:
@@ -369,7 +381,7 @@ def finished(change: Change, query: Query, earlier: Earlier | None, lang: Lang) 
 
 
 def _rendered_as_before(change: Change, query: Query, earlier: Query) -> tuple[Query, str]:
-    """The query and its statement.
+    """Return the query and its statement.
 
     Of several foreign keys that may be meant, the one of the earlier query is taken.
     """

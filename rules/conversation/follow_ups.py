@@ -28,7 +28,7 @@ from rules.reading.matching import Make
 from rules.reading.parts import Named, Parts, Reading
 from rules.reading.patterns import TABLE, compiled
 from rules.reading.ranking import limit_of
-from rules.reading.words import Match, Question, Word
+from rules.reading.words import Match, QuestionWords, Word
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link, column_link
 from rules.words import WORDS
@@ -103,7 +103,7 @@ def read_change(
     marks = dated(marks, settled.year or year, is_chinese)
     marks, inclusion = without_inclusion(marks)
     nouns = nouns_of(marks, lexicon, hint, context)
-    read = Question(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
+    read = QuestionWords(marks, nouns, lexicon, is_chinese=is_chinese, settled=settled)
     found = readings(read, _PATTERNS)
     unknown = [marks[at].text for at in found[0].lost if marks[at].is_unknown]
     if unknown:
@@ -203,7 +203,7 @@ _AND_THEIR = frozenset(WORDS.both("follow_ups_begin.and_their"))
 _TRAILING = frozenset({"end", "replace", "add", "these"})
 
 
-def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -> Change:
+def _change(question: QuestionWords, reading: Reading, inclusion: Inclusion | None) -> Change:
     cues, ties = _cues(question, reading)
     change = Change(Asked(question, reading.parts), reading, cues, ties, inclusion=inclusion)
     _read_function(change)
@@ -213,8 +213,10 @@ def _change(question: Question, reading: Reading, inclusion: Inclusion | None) -
     return change
 
 
-def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str]]:
-    """The cues anywhere in the question, and those at its begin or end that tie it to another."""
+def _cues(question: QuestionWords, reading: Reading) -> tuple[set[str], frozenset[str]]:
+    """Return the cues anywhere in the question, and those at its begin or end that tie it to
+    another.
+    """
     cue_words = _cue_words(question, reading)
     ties = _ties_of_cues(question, cue_words) | _ties_of_first_words(question)
     misplaced = {"lead", "end", "their"} - ties
@@ -222,8 +224,8 @@ def _cues(question: Question, reading: Reading) -> tuple[set[str], frozenset[str
     return cues - misplaced, frozenset(ties & _TIES)
 
 
-def _cue_words(question: Question, reading: Reading) -> list[Word]:
-    """The words that refer to an earlier question, and are not read as a name."""
+def _cue_words(question: QuestionWords, reading: Reading) -> list[Word]:
+    """Return the words that refer to an earlier question, and are not read as a name."""
     found = []
     for word in question.words:
         is_cue = word.mark.means("noise") and bool(word.mark.arg)
@@ -233,7 +235,7 @@ def _cue_words(question: Question, reading: Reading) -> list[Word]:
     return found
 
 
-def _ties_of_cues(question: Question, cue_words: Sequence[Word]) -> set[str]:
+def _ties_of_cues(question: QuestionWords, cue_words: Sequence[Word]) -> set[str]:
     words = question.words
     leading = list(itertools.takewhile(lambda word: _may_lead(word.mark), words))
     last = len(words) - 1
@@ -249,8 +251,8 @@ def _ties_of_cues(question: Question, cue_words: Sequence[Word]) -> set[str]:
     return ties
 
 
-def _ties_of_first_words(question: Question) -> set[str]:
-    """The ties of "and", "or" and "and their" at the question's begin."""
+def _ties_of_first_words(question: QuestionWords) -> set[str]:
+    """Return the ties of "and", "or" and "and their" at the question's begin."""
     words = question.words
     ties = set()
     joints = list(itertools.takewhile(lambda word: word.mark.means("and", "or"), words))
@@ -325,8 +327,10 @@ def _read_function(change: Change) -> None:
     if _read_count_of_rows(change):
         return
     question = change.asked.question
-    aggregates = [AGGREGATES[flag] for flag in change.parts.flags if flag in AGGREGATES]
-    counts = any(text.lower() not in _HOW_MUCH for text in question.texts("count"))
+    flags = filter(AGGREGATES.__contains__, change.parts.flags)
+    aggregates = [AGGREGATES[flag] for flag in flags]
+    words_of_counting = {text.lower() for text in question.texts("count")}
+    counts = not words_of_counting <= _HOW_MUCH
     asks_how_many = change.asked.says("how_many") and not change.figures
     if asks_how_many and (counts or not aggregates):
         change.function = "count" if counts else None
@@ -369,7 +373,7 @@ def _is_mere_total(change: Change) -> bool:
     return change.is_figure_alone and all(word.mark.means("sum", "noise") for word in words)
 
 
-def _counts_value(question: Question) -> bool:
+def _counts_value(question: QuestionWords) -> bool:
     """Tell whether a count that names no table counts rows with a value, or just rows."""
     for word in question.words:
         if word.text in _RECORDS:

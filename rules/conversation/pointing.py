@@ -66,7 +66,9 @@ def pointer_of(question: str, lexicon: Lexicon) -> Pointer | None:
 
 
 def _pointer_at_thing(marks: Sequence[Mark]) -> Pointer | None:
-    """The first demonstrative before the name of a table, with a unit between them or not."""
+    """Return the first demonstrative before the name of a table, with a unit between them or
+    not.
+    """
     for index, mark in enumerate(marks[:-1]):
         has_unit = marks[index + 1].means("unit") and index + 2 < len(marks)
         place = index + 2 if has_unit else index + 1
@@ -125,7 +127,7 @@ def _begins_with_name(turn: Turn, row: int) -> bool:
 
 
 def _singular_table(mark: Mark) -> TableKey | None:
-    """The table that a noun in the singular names."""
+    """Return the table that a noun in the singular names."""
     if mark.text.isascii() and mark.text.lower().endswith("s"):
         return None
     least = max(0.6, mark.quality - 0.15)
@@ -185,7 +187,9 @@ def _names_thing(query: Query, lexicon: Lexicon) -> bool:
 
 
 def _in_group(group: Dimension, value: str) -> tuple[Condition, ...]:
-    """The condition that a row belongs to a group by a column; none for a group by periods."""
+    """Return the condition that a row belongs to a group by a column; none for a group by
+    periods.
+    """
     if group.bucket is not None:
         return ()
     column = ColumnRef(group.table, str(group.column), group.via)
@@ -198,7 +202,8 @@ def _with_name(
     shown: Sequence[Dimension | ColumnRef],
     row: Sequence[Any],
 ) -> tuple[Condition, ...]:
-    """The conditions that the thing of `table` has the name with which the result's row begins.
+    """Return the conditions that the thing of `table` has the name with which the result's row
+    begins.
 
     None unless the row begins with all `display` columns of the table.
     """
@@ -219,7 +224,7 @@ def _with_name(
 
 
 def _in_period(unit: Unit, value: str, dated: Dimension | ColumnRef) -> tuple[Condition, ...]:
-    """The period of the result's only row, in this unit."""
+    """Return the period of the result's only row, in this unit."""
     if not isinstance(dated, Dimension) or dated.bucket != unit or dated.column is None:
         return ()
     try:

@@ -46,7 +46,7 @@ def _to_date(unit: Unit) -> Period:
 
 
 def rolling(unit: Unit, count: int) -> Period:
-    """The last `count` units up to and including yesterday."""
+    """Return the last `count` units up to and including yesterday."""
     return Period(Moment().shifted(unit, -count), Moment())
 
 
@@ -72,7 +72,7 @@ UNITS = {word: _GRAINS[name] for word, name in WORDS.named("dates.units").items(
 
 
 def _counted(said: str) -> tuple[Unit, int]:
-    """The unit and the number of `week -1`."""
+    """Return the unit and the number of `week -1`."""
     unit, count = said.split(" ")
     return _GRAINS[unit], int(count)
 
@@ -98,7 +98,7 @@ def _number(text: str) -> int:
 
 
 def _among(number: int, least: int, most: int) -> int:
-    """The number; raises ValueError where the calendar has no such part."""
+    """Return the number; raises ValueError where the calendar has no such part."""
     if not least <= number <= most:
         raise ValueError("no such part of the calendar")
     return number
@@ -117,7 +117,7 @@ def _day(text: str) -> int:
 
 
 def _half(text: str) -> int:
-    """The first month of the half."""
+    """Return the first month of the half."""
     return 6 * (_HALVES.get(text, 0) or _number(text)) - 5
 
 
@@ -183,7 +183,9 @@ def _weekend(week: int = -1) -> Period:
 
 
 def _back(unit: str, count: str) -> int:
-    """How many units; raises ValueError or OverflowError where they lead beyond the calendar."""
+    """Return how many units; raises ValueError or OverflowError where they lead beyond the
+    calendar.
+    """
     number = _among(_number(count), 1, datetime.date.max.toordinal())
     Moment().shifted(UNITS[unit], -number).on(_SOME_DAY)
     return number
@@ -194,8 +196,8 @@ def _ago(unit: str, count: str) -> Period:
 
 
 def _unbounded(name: str, unit: str, count: str) -> Period:
-    """`三天前` is a day; "two months ago" is a month, unless it bounds something; `两年以前` is any
-    time before.
+    """Read "ago": `三天前` is a day; "two months ago" is a month, unless it bounds something;
+    `两年以前` is any time before.
     """
     if name == "long_ago" and UNITS[unit] != "day":
         return Period(None, _ago(unit, count).start)
@@ -286,7 +288,9 @@ _YEARLESS = re.compile(
 
 
 def spans_of(text: str) -> list[DateSpan]:
-    """Every reading of a stretch of the normalised text as a period; stretches may overlap."""
+    """Return every reading of a stretch of the normalised text as a period; stretches may
+    overlap.
+    """
     text = text.lower()
     spans = [
         DateSpan(match.start(), match.end(), _FIXED[match.group()])
@@ -310,7 +314,7 @@ def spans_of(text: str) -> list[DateSpan]:
 
 
 def whole_period(text: str) -> Period | None:
-    """The period that the whole text says."""
+    """Return the period that the whole text says."""
     whole = [
         span
         for span in spans_of(text)

@@ -65,7 +65,7 @@ def nouns_of(
     hint: str | None = None,
     context: Mapping[TableKey, float] | None = None,
 ) -> list[Noun | None]:
-    """Give what each of the marks names, None for those that name nothing.
+    """Return the thing that each mark names; None for marks that name nothing.
 
     Args:
         hint: the table that the caller says the question is about.
@@ -138,7 +138,7 @@ class _Linker:
     def _noun(
         self, index: int, leaning: Mapping[TableKey, float], near_leaning: Nearness
     ) -> Noun | None:
-        """Give what the word at `index` names."""
+        """Return the thing that the word at `index` names."""
         mark = self._marks[index]
         if not mark.links:
             return None
@@ -220,15 +220,20 @@ class _Linker:
 
         "devices without an owner" speaks of the column owner_id.
         """
-        column = columns[0][1] if columns else None
-        if column is None or column.quality < _LEAST_ROLE or mark.text != mark.text.lower():
+        is_written_small = mark.text == mark.text.lower()
+        if not columns or not is_written_small:
             return False
-        if column.column not in self._schema.facts[column.table].reference_columns:
+        _, column = columns[0]
+        if column.quality < _LEAST_ROLE:
             return False
-        values_are_mentioned = any(link.table in self._mentioned for _, link in values)
-        if column.table in self._mentioned and not values_are_mentioned:
+        facts = self._schema.facts[column.table]
+        if column.column not in facts.reference_columns:
+            return False
+        tables = {link.table for _, link in values}
+        if column.table in self._mentioned and tables.isdisjoint(self._mentioned):
             return True
-        return all(link.value != mark.text for _, link in values)
+        texts = {link.value for _, link in values}
+        return mark.text not in texts
 
     def _referenced(self, columns: _Scored) -> Link | None:
         """Give the entity that the best column points to by its plain reference.
@@ -268,7 +273,7 @@ class _Linker:
         return score + self._near_mentioned.of(link.table, self._mentioned)
 
     def _leant(self, table: TableKey, around: _Surroundings) -> float:
-        """Give what a table gains by the tables that other words lean to."""
+        """Return the bonus of a table near the tables that other words name."""
         own = around.leaning.get(table, 0.0)
         if own:
             return own
@@ -333,16 +338,22 @@ class _Linker:
         `数量` counts the table before it, which has no such column; `kg` after a number is its
         unit.
         """
-        noun, mark = nouns[index], self._marks[index]
+        noun = nouns[index]
+        mark = self._marks[index]
         if noun is None:
             return False
-        if index and mark.means("unit") and self._marks[index - 1].number is not None:
+        if mark.means("unit") and self._is_behind_number(index):
             return True  # "over 1200 kg", where a column is called payload_kg
         if mark.means("bucket") and not self._describes(noun, nouns, index):
             return True
         if mark.means(*_FUNCTIONS, "count") and self._aggregates(noun, nouns, index):
             return True
-        return mark.means("count") and index > 0 and _counts_table(noun, nouns[index - 1])
+        if index == 0 or not mark.means("count"):
+            return False
+        return _counts_table(noun, nouns[index - 1])
+
+    def _is_behind_number(self, index: int) -> bool:
+        return index > 0 and self._marks[index - 1].number is not None
 
     def _aggregates(self, noun: Noun, nouns: Sequence[Noun | None], index: int) -> bool:
         """Tell whether an aggregate's word stands before what it aggregates."""
@@ -357,18 +368,21 @@ class _Linker:
         It stands right before its table or beside its column.
         """
         if not noun.values:
-            return bool(noun.columns) and noun.columns[0][1].quality >= _WHOLE_COLUMN
+            return _is_whole_column(noun)
+        links = [link for _, link in noun.values]
+        columns = {(link.table, link.column) for link in links}
+        tables = {link.table for link in links}
         after = self._next_noun(nouns, index)
         before = nouns[index - 1] if index else None
         beside = _columns_named(after) | _columns_named(before)
-        if any((link.table, link.column) in beside for _, link in noun.values):
+        if not beside.isdisjoint(columns):
             return True
         if after is None or after.table is None or not after.is_table:
             return False
-        return any(link.table == after.table.table for _, link in noun.values)
+        return after.table.table in tables
 
     def _next_noun(self, nouns: Sequence[Noun | None], index: int) -> Noun | None:
-        """Give what the next word names that says something."""
+        """Return the thing that the next word names, past words that say nothing."""
         for place in range(index + 1, len(nouns)):
             if nouns[place] is not None or not self._marks[place].means("of", "noise"):
                 return nouns[place]
@@ -395,6 +409,14 @@ def _columns_named(noun: Noun | None) -> set[_ColumnKey]:
     if noun is None:
         return set()
     return {(link.table, link.column) for _, link in noun.columns}
+
+
+def _is_whole_column(noun: Noun) -> bool:
+    """Tell whether the best column that the word names is meant by the whole of it."""
+    if not noun.columns:
+        return False
+    _, best = noun.columns[0]
+    return best.quality >= _WHOLE_COLUMN
 
 
 def _counts_table(noun: Noun, before: Noun | None) -> bool:

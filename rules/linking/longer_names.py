@@ -92,6 +92,18 @@ def _is_capitalised(word: str) -> bool:
     return word[0].isupper() and word[1:].islower()
 
 
+def _han_behind(marks: Sequence[Mark], place: int) -> Mark | None:
+    """Return the mark that goes on with the Han characters of the one at `place` without a gap."""
+    mark = marks[place]
+    if mark.literal is not None or not has_han(mark.text[-1]):
+        return None
+    if place + 1 == len(marks):
+        return None
+    following = marks[place + 1]
+    goes_on = _touches(mark, following) and has_han(following.text[:1])
+    return following if goes_on else None
+
+
 def longer_name(
     marks: Sequence[Mark], place: int, is_named: Sequence[bool], *, of_person: bool
 ) -> str | None:
@@ -104,12 +116,8 @@ def longer_name(
         is_named: for each mark, whether it names something of the database.
     """
     mark = marks[place]
-    if mark.literal is not None or not has_han(mark.text[-1]):
-        return None
-    if place + 1 == len(marks):
-        return None
-    following = marks[place + 1]
-    if not _touches(mark, following) or not has_han(following.text[:1]):
+    following = _han_behind(marks, place)
+    if following is None:
         return None
     may_belong = of_person or following.number is not None or following.means("verb")
     if not may_belong or _is_explained(marks, place + 1, is_named):
@@ -136,7 +144,7 @@ def _is_explained(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -
 
 
 def _is_explained_character(marks: Sequence[Mark], place: int, is_named: Sequence[bool]) -> bool:
-    """Tell the same of a single character, by what directly follows it."""
+    """Tell whether the single character at `place` may follow a name, by the word behind it."""
     mark = marks[place]
     beyond = _directly_after(marks, place)
     if mark.text in _JOINS:

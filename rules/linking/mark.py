@@ -51,14 +51,14 @@ class Mark:
 
     @property
     def arg(self) -> str:
-        """The argument of its intent, empty when there is none."""
+        """Return the argument of its intent, empty when there is none."""
         if self.intent is None:
             return ""
         return self.intent.arg
 
     @property
     def quality(self) -> float:
-        """The quality of its best link, 0 without one."""
+        """Return the quality of its best link, 0 without one."""
         return self.links[0].quality if self.links else 0.0
 
 
@@ -77,12 +77,12 @@ class Noun:
 
     @property
     def column(self) -> Link | None:
-        """The best of its columns."""
+        """Return the best of its columns."""
         return _best(self.columns)
 
     @property
     def value(self) -> Link | None:
-        """The best of its values."""
+        """Return the best of its values."""
         return _best(self.values)
 
     @property

@@ -37,8 +37,8 @@ class Moment:
         )
 
     def shifted(self, unit: Unit, count: int) -> "Moment":
-        """This moment moved by `count` units; from the 31st to the last day of a shorter month, as
-        in PostgreSQL.
+        """Return this moment moved by `count` units; from the 31st to the last day of a shorter
+        month, as in PostgreSQL.
 
         Raises:
             OverflowError, ValueError: beyond the calendar.
@@ -54,7 +54,7 @@ class Moment:
         return replace(self, day=moved + datetime.timedelta(days=days))
 
     def on(self, today: datetime.date) -> datetime.date:
-        """The day that this is when today is `today`.
+        """Return the day that this is when today is `today`.
 
         Raises:
             OverflowError, ValueError: beyond the calendar.
@@ -73,8 +73,8 @@ class Moment:
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit when it is
-    exactly one.
+    """The time from `start` (inclusive) to `end` (exclusive); None is open. `grain` is its unit
+    when it is exactly one.
     """
 
     start: Moment | None
@@ -88,6 +88,6 @@ class Period:
 
 
 def unit_period(unit: Unit, offset: int = 0, count: int = 1) -> Period:
-    """`count` calendar units beginning `offset` units from the current one."""
+    """Return `count` calendar units beginning `offset` units from the current one."""
     start = Moment(trunc=unit).shifted(unit, offset)
     return Period(start, start.shifted(unit, count), unit if count == 1 else None)

@@ -222,7 +222,7 @@ def _modifies(marks: Sequence[Mark], place: int) -> bool:
 
 
 def _only_asks(marks: Sequence[Mark], place: int) -> bool:
-    """Tell whether a verb asks, as nothing but words that ask or its object stands before it."""
+    """Tell whether a verb only asks ("list"): before it stand its object or words that ask."""
     mark = marks[place]
     before = marks[:place]
     if any(other.text in _DISPOSING for other in before):
@@ -275,21 +275,20 @@ def _counts(marks: Sequence[Mark], place: int) -> bool:
 
 
 def _ties(marks: Sequence[Mark], place: int, schema: Schema) -> bool:
-    """Tell whether a verb stands between two named things, none of which has states."""
-    before = [mark for mark in marks[:place] if _names(mark)]
+    """Tell whether a verb joins two named things: neither has a column of states."""
+    before = list(filter(_names, marks[:place]))
     after = _object_behind(marks, place)
-    if not before or not after or not _names(after[0]):
+    if not before or not after:
         return False
-    for mark in (*before, *after):
-        if not _names(mark) or not mark.links:
-            continue
-        if _has_states(schema, mark.links[0].table):
-            return False
-    return True
+    if not _names(after[0]):
+        return False
+    named = [*before, *filter(_names, after)]
+    tables = [mark.links[0].table for mark in named if mark.links]
+    return not any(_has_states(schema, table) for table in tables)
 
 
 def _object_behind(marks: Sequence[Mark], place: int) -> list[Mark]:
-    """Return what follows a verb without words that say nothing: "racked up *the most* orders"."""
+    """Return the words behind a verb, without fillers: "racked up *the most* orders"."""
     rest: list[Mark] = []
     for mark in marks[place + 1 :]:
         if not mark.is_unknown and not mark.means("noise", "of"):

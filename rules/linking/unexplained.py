@@ -77,9 +77,9 @@ def _continues_data(inquiry: Inquiry) -> bool:
 
 
 def _pending_stretches(inquiry: Inquiry, lexicon: Lexicon) -> tuple[Stretch, ...]:
-    """Return those of the question before this one, if that was asked back.
+    """Return the stretches of the question before, if it is still open: a question back followed.
 
-    What completes it does not name its values again.
+    An answer to a question back does not name the values again.
     """
     if not inquiry.history:
         return ()
@@ -106,7 +106,7 @@ def _marks_and_stretches(
 
 
 def _quoted_stretches(atoms: Sequence[Atom], named: set[int]) -> Iterator[Stretch]:
-    """Yield what is in quotes, but for the names of something."""
+    """Yield the quoted stretches that are no names of tables or columns."""
     for place, atom in enumerate(atoms):
         if atom.kind != "quote" or place in named:
             continue

@@ -45,10 +45,15 @@ def in_stored_unit(
     scale = _scale_of_money(column)
     if scale is not None and _are_amounts(numbers, marks):
         return tuple(operand / scale for operand in operands)
-    following = [marks[place + 1].text for place in numbers if place + 1 < len(marks)]
+    texts = [mark.text for mark in marks]
+    following: list[str] = []
+    for place in numbers:
+        following += texts[place + 1 : place + 2]
     said = _last_unit(following)
     stored = _stored(column)
-    if said is None or stored is None or said.kind != stored.kind:
+    if said is None or stored is None:
+        return operands
+    if said.kind != stored.kind:
         return operands
     return tuple(operand * said.size / stored.size for operand in operands)
 

@@ -33,7 +33,7 @@ _INFLECTED: tuple[Kind, ...] = (
 
 
 def dictionary_words(atoms: Sequence[Atom], at: Callable[[int, int], Mark]) -> Iterator[Mark]:
-    """An unknown mark for each word of at least two characters; `at` gives the bare mark of a
+    """Yield an unknown mark for each word of at least two characters; `at` gives the bare mark of a
     stretch.
     """
     for run in _runs(atoms):
@@ -46,7 +46,7 @@ def dictionary_words(atoms: Sequence[Atom], at: Callable[[int, int], Mark]) -> I
 
 
 def _runs(atoms: Sequence[Atom]) -> Iterator[list[int]]:
-    """Places of Han characters side by side."""
+    """Yield places of Han characters side by side."""
     run: list[int] = []
     for place, atom in enumerate(atoms):
         if run and not (atom.kind == "han" and atom.glued):
@@ -59,7 +59,7 @@ def _runs(atoms: Sequence[Atom]) -> Iterator[list[int]]:
 
 
 def cut(marks: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
-    """The marks; unknown characters that stand side by side are cut into words."""
+    """Yield the marks; unknown characters that stand side by side are cut into words."""
     # An uncut mark is one atom: places of those side by side grow as their numbers do.
     numbered = (
         (_is_uncut(mark, atoms), mark.start - number, mark) for number, mark in enumerate(marks)
@@ -85,7 +85,7 @@ def _words(run: Sequence[Mark], atoms: Sequence[Atom]) -> Iterator[Mark]:
 def with_other_forms(
     marks: Iterable[Mark], lexicon: Lexicon, intents: Mapping[str, Intent]
 ) -> Iterator[Mark]:
-    """The marks; unknown words mean what their lemmas do, at a slightly lower quality, or the
+    """Yield the marks; unknown words mean what their lemmas do, at a slightly lower quality, or the
     events they speak of.
     """
     for place, mark in enumerate(marks):
@@ -119,8 +119,8 @@ def _known(mark: Mark, word: str, lexicon: Lexicon, intents: Mapping[str, Intent
 
 
 def with_characters(marks: Iterable[Mark], lexicon: Lexicon) -> Iterator[Mark]:
-    """The marks; unknown verbs and their objects mean the table of events whose name holds them:
-    `演了`, `买过票`.
+    """Yield the marks; unknown verbs and their objects mean the table of events whose name holds
+    them: `演了`, `买过票`.
     """
     before: Mark | None = None
     for mark in marks:

@@ -13,9 +13,9 @@ from typing import Literal
 
 from common.meanings import TableKey
 from rules.linking.moments import Period, Unit
-from rules.query.functions import FUNCTIONS
-from rules.query.functions import Function as Function
-from rules.query.functions import Part as Part
+from rules.query.aggregates import FUNCTIONS
+from rules.query.aggregates import Function as Function
+from rules.query.aggregates import Part as Part
 from rules.schema.links import Link
 
 Operator = Literal[
@@ -84,7 +84,7 @@ class Dimension:
 
     @property
     def is_of_time(self) -> bool:
-        """Whether rows are grouped by units or parts of a date."""
+        """Tell whether rows are grouped by units or parts of a date."""
         return self.bucket is not None or self.part is not None
 
 
@@ -98,7 +98,7 @@ class Condition:
 
     @property
     def columns(self) -> tuple[ColumnRef, ...]:
-        """The columns that are compared."""
+        """Return the columns that are compared."""
         others = tuple(one for one in self.operands if isinstance(one, ColumnRef))
         return (self.column, *others)
 
@@ -135,7 +135,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Related:
-    """Whether related rows exist: rows of `table` that belong to the row and meet `conditions`.
+    """A test that related rows exist: rows of `table` that belong to the row and meet `conditions`.
 
     `negated`: no such rows exist.
     """
@@ -147,7 +147,7 @@ class Related:
 
 @dataclass(frozen=True)
 class Either:
-    """At least one of the conditions holds, or at least one of the `related` tests does.
+    """An alternative: at least one of the conditions, or of the `related` tests, holds.
 
     Each condition stands alone: two of one related table may hold for two different rows of it.
     """

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from rules.query.query import OPPOSITE, Condition, Operator, Related, ref
 from rules.reading.parts import Parts
-from rules.reading.words import Match, MatchedItem, Question
+from rules.reading.words import Match, MatchedItem, QuestionWords
 from rules.schema.links import Link
 from rules.schema.table_facts import is_outcome
 from rules.words import WORDS
@@ -53,7 +53,7 @@ def lacking(match: Match) -> Parts | None:
     return Parts(related=(Related(link.table, (is_open,)),))
 
 
-def _is_of_events(question: Question, link: Link) -> bool:
+def _is_of_events(question: QuestionWords, link: Link) -> bool:
     """Tell whether a column belongs to rows below the tables that the question names."""
     named = question.named_tables()
     if link.table in named:
@@ -61,7 +61,7 @@ def _is_of_events(question: Question, link: Link) -> bool:
     return any(link.table in question.graph.below(table) for table in named)
 
 
-def _empty(question: Question, link: Link) -> Condition:
+def _empty(question: QuestionWords, link: Link) -> Condition:
     """Return the condition that a column is empty; a measure that can't be is 0: "no stock"."""
     is_measure = question.is_measure(link) and not link.derived
     if is_measure and not question.column_of(link).nullable:
@@ -69,7 +69,7 @@ def _empty(question: Question, link: Link) -> Condition:
     return Condition(ref(link), "null")
 
 
-def _dates_outcome(question: Question, link: Link) -> bool:
+def _dates_outcome(question: QuestionWords, link: Link) -> bool:
     """Tell whether a column dates the outcome of an event, which may still be open."""
     if not question.is_date(link):
         return False

@@ -6,7 +6,7 @@ from dataclasses import replace
 from rules.linking.moments import Moment, Period
 from rules.query.query import OPPOSITE, Condition, Operator, ref
 from rules.reading.parts import Parts, Threshold
-from rules.reading.words import Match, MatchedItem, Question, doubts
+from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 from rules.words.numerals import Numeral
@@ -89,7 +89,7 @@ def _compares_before(match: Match) -> bool:
     return any(word.mark.means("of") for word in between)
 
 
-def _is_key(question: Question, link: Link) -> bool:
+def _is_key(question: QuestionWords, link: Link) -> bool:
     facts = question.facts(link.table)
     return link.column in facts.key or link.column in facts.reference_columns
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 from rules.query.query import AGGREGATES, Dimension, Figure, Function
 from rules.reading.implied import amount_of, figure_of_rows, is_money, is_number
 from rules.reading.parts import Flag, GroupBy, Named, Parts
-from rules.reading.values import value_or_flag, values
-from rules.reading.words import Match, MatchedItem, Question, doubts
+from rules.reading.value_conditions import value_or_flag, values
+from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
 from rules.words import WORDS
 
 _HOW_MUCH = frozenset(
@@ -98,7 +98,7 @@ def count_rows(match: Match) -> Parts | None:
     return Parts(figures=(_count_of(thing),))
 
 
-def _counts(question: Question, word: MatchedItem, table: MatchedItem) -> bool:
+def _counts(question: QuestionWords, word: MatchedItem, table: MatchedItem) -> bool:
     """Tell whether the word counts the table, or asks for the figure that the table's name means.
 
     It also has to stand on the side that it counts: `多少客户` and `客户数`, but not `数客户`.
@@ -111,7 +111,7 @@ def _counts(question: Question, word: MatchedItem, table: MatchedItem) -> bool:
     return not (text.isascii() and text.startswith(_BEFORE_COUNTED))
 
 
-def _asks_for_figure(question: Question, text: str, table: MatchedItem) -> bool:
+def _asks_for_figure(question: QuestionWords, text: str, table: MatchedItem) -> bool:
     figure = table.word.senses.get("mcol")
     if figure is None or figure.link is None:
         return False
@@ -152,7 +152,7 @@ def _counted_column(function: Function, item: MatchedItem) -> Parts:
     return Parts(figures=(Figure(function, item.link, position=item.first),), doubts=doubts(item))
 
 
-def _added_up(question: Question, text: str, item: MatchedItem) -> Parts | None:
+def _added_up(question: QuestionWords, text: str, item: MatchedItem) -> Parts | None:
     """Ask for a measure by a word for "how many" or "how much"."""
     link = item.link
     if text.isascii():

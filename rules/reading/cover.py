@@ -13,8 +13,8 @@ from rules.query.refusals import unsupported
 from rules.reading import costs
 from rules.reading.matching import Patterns, PhrasePattern, can_match, matches
 from rules.reading.parts import Fragment, Parts, Reading
-from rules.reading.values import value_or_flag
-from rules.reading.words import Match, Question, Word
+from rules.reading.value_conditions import value_or_flag
+from rules.reading.words import Match, QuestionWords, Word
 from rules.words import WORDS
 from rules.words.speech import part_of_speech
 
@@ -24,7 +24,7 @@ _NAMES_BUT_FLAGS = _NAMES - {"flag"}
 _NOUN_LIKE = ("noun", "proper noun", "adjective", "number", "unknown")
 
 
-def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragment]]:
+def _fragments(question: QuestionWords, patterns: Patterns) -> dict[int, list[Fragment]]:
     """Return the fragments that patterns give, by the word at which they begin.
 
     Of several that cover the same words with the same parts, only the cheapest is kept.
@@ -36,7 +36,7 @@ def _fragments(question: Question, patterns: Patterns) -> dict[int, list[Fragmen
     }
 
 
-def _usable(question: Question, patterns: Patterns) -> Patterns:
+def _usable(question: QuestionWords, patterns: Patterns) -> Patterns:
     """Return the patterns for whose elements the question has words."""
     found = {}
     for symbol in question.symbols & patterns.keys():
@@ -44,7 +44,7 @@ def _usable(question: Question, patterns: Patterns) -> Patterns:
     return found
 
 
-def _fragments_at(question: Question, patterns: Patterns, start: int) -> Iterator[Fragment]:
+def _fragments_at(question: QuestionWords, patterns: Patterns, start: int) -> Iterator[Fragment]:
     beginning: dict[PhrasePattern, None] = {}
     for symbol in (*question.words[start].symbols, "<"):
         beginning |= dict.fromkeys(patterns.get(symbol, ()))
@@ -77,7 +77,7 @@ def _made(pattern: PhrasePattern, match: Match) -> Parts | None:
     return parts
 
 
-def readings(question: Question, patterns: Patterns) -> list[Reading]:
+def readings(question: QuestionWords, patterns: Patterns) -> list[Reading]:
     """Return the cheapest reading, and those that cost little more, in this order.
 
     Raises:
@@ -101,14 +101,14 @@ def readings(question: Question, patterns: Patterns) -> list[Reading]:
     return [one for one in found if one.cost <= found[0].cost + costs.MARGIN]
 
 
-def _refuse_unsupported(question: Question) -> None:
+def _refuse_unsupported(question: QuestionWords) -> None:
     for word in question.words:
         is_name = any(sense.link is not None for sense in word.senses.values())
         if word.mark.means("unsupported") and not is_name:
             raise unsupported(word.mark.arg, word.mark.text)
 
 
-def _passing(question: Question, place: int) -> tuple[float, bool]:
+def _passing(question: QuestionWords, place: int) -> tuple[float, bool]:
     """Return the cost of passing a word over, and whether its meaning is lost then."""
     word = question.words[place]
     if _is_verb_as_noun(question, place):
@@ -141,7 +141,7 @@ def _cost_of_intent(word: Word) -> float | None:
     return cost + costs.SECOND if word.mark.quality < costs.NAMED else None
 
 
-def _is_verb_as_noun(question: Question, place: int) -> bool:
+def _is_verb_as_noun(question: QuestionWords, place: int) -> bool:
     """Tell whether a verb stands for a thing: "what did we spend on *rent*"."""
     word = question.words[place]
     if word.noun is not None or not word.mark.means("verb"):
@@ -155,7 +155,7 @@ def _is_verb_as_noun(question: Question, place: int) -> bool:
     return after is None or after.senses.keys().isdisjoint(_NAMES_BUT_FLAGS)
 
 
-def _is_measure_word(question: Question, place: int) -> bool:
+def _is_measure_word(question: QuestionWords, place: int) -> bool:
     """Tell whether an unknown character says in which unit is counted: `几分`."""
     mark = question.words[place].mark
     if not mark.is_unknown or mark.speech not in ("measure", "noun"):

@@ -4,7 +4,7 @@ from common.meanings import TableKey
 from rules.query.query import Dimension, Figure
 from rules.reading.implied import column_dimension, columns_named, time_dimension
 from rules.reading.parts import NO_TABLE, Flag, GroupBy, Named, Parts
-from rules.reading.words import Match, MatchedItem, Question, doubts
+from rules.reading.words import Match, MatchedItem, QuestionWords, doubts
 from rules.schema.links import Link
 from rules.words import WORDS
 
@@ -41,7 +41,7 @@ def _asks_for_kind_of_table(match: Match) -> bool:
     return any(one.arg in ("kind", "sort") for one in match.items)
 
 
-def _dimension(question: Question, item: MatchedItem) -> Dimension | None:
+def _dimension(question: QuestionWords, item: MatchedItem) -> Dimension | None:
     if item.symbol == "tab":
         return Dimension(item.link.table)
     if item.symbol in ("tcol", "flag", "dcol"):
@@ -133,7 +133,7 @@ def kinds(match: Match) -> Parts | None:
     )
 
 
-def _kind_columns(question: Question, table: TableKey) -> list[Link]:
+def _kind_columns(question: QuestionWords, table: TableKey) -> list[Link]:
     """Return the columns whose names mean a kind, the best first."""
     found: dict[str | None, Link] = {}
     for name in _KINDS:

@@ -9,7 +9,7 @@ from knowledge.language.inflection import stem
 from rules.query.query import Dimension, Figure
 from rules.reading import costs
 from rules.reading.parts import NO_TABLE
-from rules.reading.words import ColumnIdentity, MatchedItem, Question
+from rules.reading.words import ColumnIdentity, MatchedItem, QuestionWords
 from rules.schema.links import METRIC, Link, column_link
 from rules.schema.table_facts import is_averaged, stems
 from rules.words import WORDS
@@ -23,7 +23,7 @@ _LEAST_OF_CONCEPT = 0.5  # quality of a column that an adjective implies
 _EARNS = re.compile(WORDS.any_of("questions.earns"))
 
 
-def column_dimension(question: Question, link: Link) -> Dimension:
+def column_dimension(question: QuestionWords, link: Link) -> Dimension:
     """Return the group that a column stands for.
 
     A reference stands for the table it refers to, a name for its own table, a time for its day.
@@ -51,7 +51,7 @@ def time_dimension(item: MatchedItem) -> Dimension | None:
     return None
 
 
-def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | None:
+def figure_of_rows(question: QuestionWords, table: TableKey, at: int) -> Figure | None:
     """Return a count of rows; for a table of reports, the sum of what its rows count.
 
     `多少辆货车` asks for such a sum. None where the rows of reports count several things.
@@ -64,7 +64,7 @@ def figure_of_rows(question: Question, table: TableKey, at: int) -> Figure | Non
     return Figure("sum", column_link(table, facts.measures[0].name), position=at)
 
 
-def amount_of(question: Question, table: TableKey) -> Link | None:
+def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
     """Return the amount of money in a table: its only one, else the one with a word for money.
 
     None if it is not known which.
@@ -84,7 +84,7 @@ def amount_of(question: Question, table: TableKey) -> Link | None:
     return None
 
 
-def columns_named(question: Question, table: TableKey, name: str, least: float) -> list[Link]:
+def columns_named(question: QuestionWords, table: TableKey, name: str, least: float) -> list[Link]:
     """Return the table's columns that a phrase names, with a quality of at least `least`."""
     found = []
     for link in question.lexicon.find(name):
@@ -94,7 +94,7 @@ def columns_named(question: Question, table: TableKey, name: str, least: float) 
     return found
 
 
-def is_number(question: Question, link: Link) -> bool:
+def is_number(question: QuestionWords, link: Link) -> bool:
     """Tell whether a figure is a number of the things that its name names, no amount of money."""
     if link.derived == METRIC:
         return link.spelling not in _MONEY_NAMES
@@ -106,12 +106,12 @@ def is_number(question: Question, link: Link) -> bool:
     return stem(link.spelling) in names
 
 
-def is_money(question: Question, link: Link) -> bool:
+def is_money(question: QuestionWords, link: Link) -> bool:
     """Tell whether a figure is called by a word for money, so that no "how many" asks for it."""
     return link.spelling in _MONEY_NAMES and not is_number(question, link)
 
 
-def concept_column(question: Question, table: TableKey, hint: str) -> Link | None:
+def concept_column(question: QuestionWords, table: TableKey, hint: str) -> Link | None:
     """Return the table's column for a concept that an adjective implies, such as a price."""
     if hint in ("date", "recent"):
         dates = question.facts(table).dates
@@ -123,24 +123,30 @@ def concept_column(question: Question, table: TableKey, hint: str) -> Link | Non
     return None
 
 
-def income_asked(question: Question) -> Figure | None:
+def income_asked(question: QuestionWords) -> Figure | None:
     """Return the income, where only a verb says that money is meant: "how much did it bring in"."""
-    amounts = {word.text for word in question.words if word.mark.means("count", "sum")}
-    verbs = {word.text for word in question.words if word.mark.means("verb")}
-    if amounts.isdisjoint(_HOW_MUCH_MONEY) or not any(map(_EARNS.fullmatch, verbs)):
+    amounts = map(str.lower, question.texts("count", "sum"))
+    verbs = map(str.lower, question.texts("verb"))
+    asks_how_much = not _HOW_MUCH_MONEY.isdisjoint(amounts)
+    if not asks_how_much or not any(map(_EARNS.fullmatch, verbs)):
         return None
+    columns = _income_columns(question)
+    if len(columns) != 1:
+        return None
+    (income,) = columns.values()
+    return Figure("sum", income)
+
+
+def _income_columns(question: QuestionWords) -> dict[ColumnIdentity, Link]:
     links: dict[ColumnIdentity, Link] = {}
     for name in _INCOME:
         for link in question.lexicon.find(name):
             if _is_income(question, link):
                 links[link.table, link.column] = link
-    if len(links) != 1:
-        return None
-    (income,) = links.values()
-    return Figure("sum", income)
+    return links
 
 
-def _is_income(question: Question, link: Link) -> bool:
+def _is_income(question: QuestionWords, link: Link) -> bool:
     if link.kind != "column" or link.quality < costs.CLEAR:
         return False
     is_of_table = question.schema.table(link.table).kind == "table"

@@ -18,7 +18,7 @@ from rules.linking.moments import Period
 from rules.query.years import in_year_of
 from rules.reading import costs
 from rules.reading.parts import Parts
-from rules.reading.words import ColumnIdentity, Match, MatchedItem, Question, Word
+from rules.reading.words import ColumnIdentity, Match, MatchedItem, QuestionWords, Word
 from rules.schema.links import Link
 
 _TIES = ("noise", "of", "unit", "verb")
@@ -72,12 +72,13 @@ def elements(text: str, parts: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[
 
 @cache
 def _element(text: str) -> Element:
+    """Parse one element of a pattern: `tab|val?` is optional, `>tab` takes no word."""
     takes_no_word = text.startswith((">", "<"))
     optional = text.endswith("?")
     return Element(tuple(text.strip("<>?").split("|")), optional, takes_no_word)
 
 
-def matches(question: Question, pattern: tuple[Element, ...], start: int) -> Iterator[Match]:
+def matches(question: QuestionWords, pattern: tuple[Element, ...], start: int) -> Iterator[Match]:
     """Yield every way in which the pattern matches from a word on."""
     nothing = Match(question, start, start, 0.0)
     first = pattern[0]
@@ -92,7 +93,7 @@ def matches(question: Question, pattern: tuple[Element, ...], start: int) -> Ite
         yield from _from(question, pattern[1:], start, replace(nothing, items=(item,)))
 
 
-def _untied_before(question: Question, place: int) -> int | None:
+def _untied_before(question: QuestionWords, place: int) -> int | None:
     """Return the place of the nearest word before `place` that does not only tie others."""
     for before in reversed(range(place)):
         if not _is_tie(question.words[before]):
@@ -101,7 +102,7 @@ def _untied_before(question: Question, place: int) -> int | None:
 
 
 def _from(
-    question: Question, pattern: tuple[Element, ...], place: int, so_far: Match
+    question: QuestionWords, pattern: tuple[Element, ...], place: int, so_far: Match
 ) -> Iterator[Match]:
     """Yield every way in which the elements match from a place on, behind what has matched."""
     if not pattern:
@@ -128,7 +129,7 @@ def _from(
 
 
 def _after_ties(
-    question: Question, place: int, element: Element, *, is_first: bool
+    question: QuestionWords, place: int, element: Element, *, is_first: bool
 ) -> tuple[int, float] | None:
     """Pass over words that only tie others, up to one that the element takes, or to any other.
 
@@ -143,7 +144,7 @@ def _after_ties(
     return None
 
 
-def _attributes(question: Question, place: int) -> Iterator[_Way]:
+def _attributes(question: QuestionWords, place: int) -> Iterator[_Way]:
     """Yield the values and flags that may restrict the next element."""
     yield from _vals(question, place)
     word = question.words[place]
@@ -159,7 +160,7 @@ def _is_tie(word: Word) -> bool:
     return all(sense.link is None for sense in word.senses.values())
 
 
-def can_match(question: Question, pattern: tuple[Element, ...]) -> bool:
+def can_match(question: QuestionWords, pattern: tuple[Element, ...]) -> bool:
     """Tell whether the question has words for all elements, wherever they stand.
 
     That is far quicker than looking for a match.
@@ -172,7 +173,7 @@ def can_match(question: Question, pattern: tuple[Element, ...]) -> bool:
     return True
 
 
-def _taken(question: Question, place: int, element: Element) -> tuple[_Way, ...]:
+def _taken(question: QuestionWords, place: int, element: Element) -> tuple[_Way, ...]:
     """Return the ways in which an element takes words from a place on.
 
     They are kept with the question, because many patterns share their elements.
@@ -183,7 +184,7 @@ def _taken(question: Question, place: int, element: Element) -> tuple[_Way, ...]
     return taken
 
 
-def _ways(question: Question, place: int, element: Element) -> Iterator[_Way]:
+def _ways(question: QuestionWords, place: int, element: Element) -> Iterator[_Way]:
     for symbol in element.symbols:
         if symbol in _JOINED:
             yield from _JOINED[symbol](question, place)
@@ -193,13 +194,13 @@ def _ways(question: Question, place: int, element: Element) -> Iterator[_Way]:
             yield from _single_word(question, place, symbol)
 
 
-def _quoted_word(question: Question, place: int, symbol: str) -> Iterator[_Way]:
+def _quoted_word(question: QuestionWords, place: int, symbol: str) -> Iterator[_Way]:
     word = question.words[place]
     if word.text == symbol.strip("'"):
         yield place + 1, 0.0, MatchedItem(symbol, place, place, word)
 
 
-def _single_word(question: Question, place: int, symbol: str) -> Iterator[_Way]:
+def _single_word(question: QuestionWords, place: int, symbol: str) -> Iterator[_Way]:
     word = question.words[place]
     sense = word.senses.get(symbol)
     if sense is None:
@@ -213,7 +214,7 @@ def _single_word(question: Question, place: int, symbol: str) -> Iterator[_Way]:
 # joined values and dates
 
 
-def _vals(question: Question, place: int) -> Iterator[_Way]:
+def _vals(question: QuestionWords, place: int) -> Iterator[_Way]:
     """Yield the value at a place, and all values of one column that are joined to it."""
     word = question.words[place]
     sense = word.senses.get("val")
@@ -257,7 +258,7 @@ def _first(candidates: _Values) -> tuple[Link, ...]:
     return next(iter(candidates.values()))
 
 
-def _next_value(question: Question, place: int) -> tuple[str, int] | None:
+def _next_value(question: QuestionWords, place: int) -> tuple[str, int] | None:
     """Return the value right after another one, as if joined by "and": "small medium large"."""
     other = place + 1
     while question.means(other, "of"):  # 男的女的
@@ -275,7 +276,9 @@ def _values_by_column(word: Word) -> dict[ColumnIdentity, Link]:
     return found
 
 
-def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[str, int] | None:
+def _joined_to(
+    question: QuestionWords, place: int, kinds: tuple[str, ...]
+) -> tuple[str, int] | None:
     """Find the word that is joined to the one at `place`.
 
     Returns:
@@ -298,7 +301,7 @@ def _joined_to(question: Question, place: int, kinds: tuple[str, ...]) -> tuple[
     return None
 
 
-def _is_own_table(question: Question, place: int, other: int) -> bool:
+def _is_own_table(question: QuestionWords, place: int, other: int) -> bool:
     """Tell whether the word names the table of the value before it: `男用户和女用户`."""
     value = question.words[place].senses.get("val")
     table = question.words[other].senses.get("tab")
@@ -307,7 +310,7 @@ def _is_own_table(question: Question, place: int, other: int) -> bool:
     return value.link.table == table.link.table
 
 
-def _dates(question: Question, place: int) -> Iterator[_Way]:
+def _dates(question: QuestionWords, place: int) -> Iterator[_Way]:
     """Yield the period at a place, and each longer run of periods that are joined to it."""
     word = question.words[place]
     sense = word.senses.get("date")
@@ -335,7 +338,7 @@ def _dates(question: Question, place: int) -> Iterator[_Way]:
         yield last + 1, sense.cost, item
 
 
-def _period_after(question: Question, place: int, before: Period) -> Period | None:
+def _period_after(question: QuestionWords, place: int, before: Period) -> Period | None:
     """Return the period at a place; without a year it is in the year of the period before it."""
     mark = question.words[place].mark
     if mark.date is None:
@@ -345,11 +348,14 @@ def _period_after(question: Question, place: int, before: Period) -> Period | No
     return mark.date.period if mark.date.is_known else None
 
 
-def _is_range(question: Question, first: int, joint: str) -> bool:
+def _is_range(question: QuestionWords, first: int, joint: str) -> bool:
     """Tell whether the joining word makes two periods a beginning and an end."""
     if joint == "and":
         return question.means(first - 1, "between")
     return joint in ("to", "range")
 
 
-_JOINED: Mapping[str, Callable[[Question, int], Iterator[_Way]]] = {"vals": _vals, "dates": _dates}
+_JOINED: Mapping[str, Callable[[QuestionWords, int], Iterator[_Way]]] = {
+    "vals": _vals,
+    "dates": _dates,
+}

@@ -81,7 +81,7 @@ class Weekday:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Something by which the answer is grouped.
+    """A column or a unit of time by which the answer is grouped.
 
     Attributes:
         at: the place of the first word.
@@ -180,27 +180,27 @@ class Parts:
 
     @property
     def has_buckets(self) -> bool:
-        """Whether the answer is grouped by units of time."""
+        """Tell whether the answer is grouped by units of time."""
         return any(one.dimension.bucket for one in self.groups)
 
     @property
     def column_tables(self) -> list[TableKey]:
-        """The tables of `columns`."""
+        """Return the tables of `columns`."""
         return [one.link.table for one in self.columns]
 
     @property
     def bare_tables(self) -> list[TableKey]:
-        """The tables of `bare`."""
+        """Return the tables of `bare`."""
         return [one.link.table for one in self.bare if one.link is not None]
 
     @property
     def condition_tables(self) -> list[TableKey]:
-        """The tables of `conditions`."""
+        """Return the tables of `conditions`."""
         return [one.column.table for one in self.conditions]
 
     @property
     def threshold_tables(self) -> list[TableKey]:
-        """The tables of the columns that `thresholds` name."""
+        """Return the tables of the columns that `thresholds` name."""
         return [one.link.table for one in self.thresholds if one.link is not None]
 
 
@@ -232,12 +232,12 @@ class Reading:
 
     @property
     def parts(self) -> Parts:
-        """The parts of all fragments together."""
+        """Return the parts of all fragments together."""
         return sum(_alternatives(self.fragments), Parts())
 
     @property
     def taken(self) -> set[int]:
-        """The places of the words that patterns took."""
+        """Return the places of the words that patterns took."""
         found: set[int] = set()
         for fragment in self.fragments:
             found.update(range(fragment.start, fragment.end))

@@ -7,7 +7,16 @@ order of words allows it.
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rules.reading import absences, comparing, counting, grouping, naming, periods, ranking, values
+from rules.reading import (
+    absences,
+    comparing,
+    counting,
+    grouping,
+    naming,
+    periods,
+    ranking,
+    value_conditions,
+)
 from rules.reading.matching import Make, Patterns, PhrasePattern, elements
 from rules.reading.parts import Parts
 
@@ -40,27 +49,27 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 FLAGS = ("or", "trend", "compare", "distinct", "which:person", "which:when")
 TABLE: tuple[tuple[str, float, Make], ...] = (
     # values
-    ("by|named|cmp:=|cmp:!=? not? from|with? vals except_end?", 0.5, values.values),
+    ("by|named|cmp:=|cmp:!=? not? from|with? vals except_end?", 0.5, value_conditions.values),
     (
         "not? tcol|flag|mcol|dcol not|cmp:=|cmp:!=? not? vals except_end?", 0.4,
-        values.labelled_values,
+        value_conditions.labelled_values,
     ),
-    ("not? vals tcol|flag", 0.4, values.labelled_values),
-    ("tab named? vals", 0.75, values.values_of_table),
-    ("vals '下属'|'下属的'|'下级'|'下辖'|'旗下' >tab", 0.4, values.below_value),
-    ("not? with? flag", 0.5, values.flag),
-    ("like vals", 0.6, values.possessed),
+    ("not? vals tcol|flag", 0.4, value_conditions.labelled_values),
+    ("tab named? vals", 0.75, value_conditions.values_of_table),
+    ("vals '下属'|'下属的'|'下级'|'下辖'|'旗下' >tab", 0.4, value_conditions.below_value),
+    ("not? with? flag", 0.5, value_conditions.flag),
+    ("like vals", 0.6, value_conditions.possessed),
     ("count vals|flag", 0.6, counting.count_values),
-    ("not? dcol|tcol|mcol", 0.5, values.deletion),
-    ("deleted:with", 0.2, values.with_deleted),
-    ("like:contains not? flag|vals", 0.1, values.included),
+    ("not? dcol|tcol|mcol", 0.5, value_conditions.deletion),
+    ("deleted:with", 0.2, value_conditions.with_deleted),
+    ("like:contains not? flag|vals", 0.1, value_conditions.included),
     # identity and text
-    ("tab cmp:=? num|lit", 0.7, values.identity),
-    ("tcol|mcol cmp:=? num", 0.6, values.identity),
-    ("tcol cmp:=? lit", 0.5, values.identity),
-    ("tcol|tab? not? like lit|unk|num|val", 0.4, values.text),
-    ("tcol|tab? by? lit|unk|num|val like:prefix|like:suffix tcol|tab?", 0.3, values.text),
-    ("tab? named lit|unk", 0.4, values.text),
+    ("tab cmp:=? num|lit", 0.7, value_conditions.identity),
+    ("tcol|mcol cmp:=? num", 0.6, value_conditions.identity),
+    ("tcol cmp:=? lit", 0.5, value_conditions.identity),
+    ("tcol|tab? not? like lit|unk|num|val", 0.4, value_conditions.text),
+    ("tcol|tab? by? lit|unk|num|val like:prefix|like:suffix tcol|tab?", 0.3, value_conditions.text),
+    ("tab? named lit|unk", 0.4, value_conditions.text),
     # what is missing
     ("{column} cmp:=? not? null|notnull", 0.4, absences.null),
     ("not? null|notnull {column}", 0.4, absences.null),
@@ -80,7 +89,7 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("with? {compared} tab", 0.4, comparing.threshold),
     ("with? {compared} mcol", 0.5, comparing.threshold),
     ("sum? {compared}", 0.9, comparing.threshold),
-    ("with? num mcol", 0.7, values.identity),
+    ("with? num mcol", 0.7, value_conditions.identity),
     ("mcol|tab? count? {compared} and {compared} tab?", 0.3, comparing.two_thresholds),
     ("mcol above_average|below_average mcol?", 0.3, comparing.average),
     ("above_average|below_average mcol", 0.4, comparing.average),
@@ -144,8 +153,8 @@ TABLE: tuple[tuple[str, float, Make], ...] = (
     ("calendar_part", 1.0, grouping.groups),
     ("growth growth?", 0.3, grouping.growth),
     ("running sum?", 0.3, Parts(flags=("running",))),
-    ("both with? vals", 0.3, values.all_values),
-    ("both? with|verb? vals and? both with|verb? vals", 0.3, values.all_values),
+    ("both with? vals", 0.3, value_conditions.all_values),
+    ("both? with|verb? vals and? both with|verb? vals", 0.3, value_conditions.all_values),
     *((one, 0.3, Parts(flags=(one.removeprefix("which:"),))) for one in FLAGS),
     ("'各' >count|with|verb", 0.3, Parts(flags=("compare",))),
     # rankings

@@ -6,7 +6,7 @@ from rules.query.query import AGGREGATES, Figure, Function
 from rules.reading.implied import figure_of_rows, is_money, time_dimension
 from rules.reading.naming import role_of
 from rules.reading.parts import GroupBy, Named, Parts, Ranking
-from rules.reading.values import values
+from rules.reading.value_conditions import values
 from rules.reading.words import Match, MatchedItem, doubts
 from rules.words import WORDS
 
@@ -224,17 +224,17 @@ def _counted(match: Match, word: MatchedItem, *, counts: bool, is_counted: bool)
     table = match.get("tab")
     question = match.question
     if value is not None:
-        if not counts or word.symbol != "super" or question.display(value.link):
+        may_count = counts and word.symbol == "super"
+        if not may_count or question.display(value.link):
             return None
         return figure_of_rows(question, value.link.table, match.start)
     if table is None or table.word.names_figure:
         # "the most tickets", where a column holds their number
         return None
-    is_before = table.first < word.first
-    if not is_counted and question.is_chinese and not is_before:
-        # `最多的客户` asks for customers
-        return None
-    if not is_counted and not counts:
+    # `最多的客户` asks for customers
+    is_asked_for = question.is_chinese and table.first >= word.first
+    may_count = counts and not is_asked_for
+    if not is_counted and not may_count:
         return None
     return Figure("count", table=table.link.table, position=table.first)
 

@@ -68,12 +68,12 @@ class Word:
 
     @property
     def text(self) -> str:
-        """The word as written, in lower case."""
+        """Return the word as written, in lower case."""
         return self.mark.text.lower()
 
     @property
     def symbols(self) -> Iterator[str]:
-        """The symbols by which an element of a pattern may match it."""
+        """Yield the symbols by which an element of a pattern may match it."""
         yield from self.senses
         yield f"'{self.text}'"
         for one, several in _SEVERAL.items():
@@ -82,7 +82,9 @@ class Word:
 
     @property
     def names_figure(self) -> bool:
-        """Whether it is the name of a figure rather than of the table that it names as well."""
+        """Tell whether it is the name of a figure rather than of the table that it names as
+        well.
+        """
         figure = self.senses["mcol"].link if "mcol" in self.senses else None
         if figure is None:
             return False
@@ -90,7 +92,7 @@ class Word:
         return table is None or figure.quality > table.quality
 
 
-class Question:
+class QuestionWords:
     """The words of one question, with what the database says about them.
 
     Args:
@@ -324,7 +326,7 @@ class Question:
 
     @property
     def says_records(self) -> bool:
-        """Whether the question asks for single records ("rows", 条)."""
+        """Tell whether the question asks for single records ("rows", 条)."""
         return any(word.mark.arg == "rows" for word in self.words)
 
     def nearest(self, place: int, step: int, *passed: str) -> Word | None:
@@ -396,12 +398,12 @@ class MatchedItem:
 
     @property
     def link(self) -> Link:
-        """The thing that it names, or the first of its values."""
+        """Return the thing that it names, or the first of its values."""
         return self.links[0]
 
     @property
     def arg(self) -> str:
-        """The argument of the word's intent."""
+        """Return the argument of the word's intent."""
         return self.word.mark.arg
 
 
@@ -413,7 +415,7 @@ class Match:
     *Jazz* tracks".
     """
 
-    question: Question
+    question: QuestionWords
     start: int
     end: int
     cost: float
@@ -431,12 +433,12 @@ class Match:
         return found
 
     def all(self, *symbols: str) -> list[MatchedItem]:
-        """Return all items of these symbols."""
+        """Return the items of the match with one of these symbols."""
         return [item for item in self.items if item.symbol in symbols]
 
     @property
     def is_negated(self) -> bool:
-        """Whether the match has a word for "not"."""
+        """Tell whether the match has a word for "not"."""
         return self.get("not", "except_end") is not None
 
     def beside(self, step: int) -> Word | None:

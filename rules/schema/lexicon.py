@@ -107,7 +107,7 @@ class Lexicon:
         self._crowded = frozenset(key for key, count in places if count > _MOST_LINKS)
 
     def _add_table(self, number: int, table: Table) -> None:
-        """Adds the phrases of the table and its figures. What goes by the same phrase shares its
+        """Add the phrases of the table and its figures; things with the same phrase share a
         sense.
         """
         names, name_in_module = table_names(table), self.schema.name_in_module(table)
@@ -129,7 +129,7 @@ class Lexicon:
             self._owners[owner].append(number)
 
     def _add_columns(self, number: int, table: Table, equal: dict[object, int]) -> None:
-        """Adds the columns' phrases.
+        """Add the columns' phrases.
 
         Args:
             equal: the numbers of the places of columns with the same phrases, those of tables
@@ -151,7 +151,7 @@ class Lexicon:
         self._columns.append(tuple(found))
 
     def _best(self, named: Iterable[tuple[str, Link]]) -> Iterator[tuple[str, Link]]:
-        """The best link to each thing by each phrase's key."""
+        """Return the best link to each thing by each phrase's key."""
         best: dict[tuple[str, _Identity], Link] = {}
         for phrase, link in named:
             if link.quality < self._least and link.kind == "column":
@@ -170,8 +170,8 @@ class Lexicon:
     # looking up
 
     def links(self, key: str, stem_key: str, near: tuple[TableKey, ...] = ()) -> tuple[Link, ...]:
-        """What a phrase may refer to, best first; `key` is its exact form, `stem_key` the form
-        without inflection.
+        """Return what a phrase may refer to, best first; `key` is its exact form, `stem_key` the
+        form without inflection.
 
         Of a phrase that very many things go by, those in the tables `near` (see `near`) and the
         best others.
@@ -189,12 +189,12 @@ class Lexicon:
         return tuple(sorted(inflected, key=lambda link: -link.quality))
 
     def find(self, phrase: str) -> tuple[Link, ...]:
-        """What a whole phrase may refer to, best first."""
+        """Return what a whole phrase may refer to, best first."""
         return self.links(key_of(phrase), key_of(phrase, stems=True))
 
     def near(self, stem_keys: Collection[str]) -> tuple[TableKey, ...]:
-        """The tables named by the phrases of a question, and what they refer to; none where all
-        phrases are rare.
+        """Return the tables named by the phrases of a question, and what they refer to; none where
+        all phrases are rare.
         """
         if self._crowded.isdisjoint(stem_keys):
             return ()
@@ -233,7 +233,7 @@ class Lexicon:
         return links
 
     def _placed(self, senses: Sequence[Sense], near: Collection[TableKey]) -> list[Link]:
-        """A link for each place of the senses."""
+        """Return a link for each place of the senses."""
         numbers = [self._numbers[key] for key in near]
         return [
             self._at(place, sense)
@@ -246,7 +246,7 @@ class Lexicon:
         return link_to(sense, table.key, table.columns[number - 1].name if is_column else None)
 
     def _owned(self, stem_key: str, near: Collection[TableKey]) -> list[Sense]:
-        """What the phrase means as the name of a table and one of its columns."""
+        """Return what the phrase means as the name of a table and one of its columns."""
         if stem_key[:1] not in self._beginnings:
             return []
         found: list[Sense] = []
@@ -277,7 +277,7 @@ class Lexicon:
 
     @cached_property
     def suggested(self) -> LikeNames:
-        """Names to suggest for an unknown word that may be spelled like it."""
+        """Return names to suggest for an unknown word that may be spelled like it."""
         spoken: dict[str, str] = {}
         for key, (kind, quality, spelling, *_) in self._spoken():
             if quality >= _CLEARLY_NAMED and kind != "value":
@@ -285,14 +285,16 @@ class Lexicon:
         return LikeNames(tuple(spoken.values()))
 
     def words_like(self, word: str) -> list[str]:
-        """Words of the names of tables and columns that `word` may be a misspelling of, sorted."""
+        """Return words of the names of tables and columns that `word` may be a misspelling of,
+        sorted.
+        """
         return [
             like for like in self._words.names_like(word) if abs(len(like) - len(word)) <= _MISSPELT
         ]
 
     @cached_property
     def _words(self) -> LikeNames:
-        """The words of all names; a Chinese name is one word."""
+        """Return the words of all names; a Chinese name is one word."""
         things: dict[
             tuple[str, str | None], Table | Column
         ] = {}  # thousands of tables have the same columns
@@ -306,7 +308,7 @@ class Lexicon:
 
     @cached_property
     def people(self) -> tuple[Column, ...]:
-        """Columns whose stored values name people."""
+        """Return columns whose stored values name people."""
         stored = (
             (table, column) for table in self._tables for column in table.columns if column.values
         )
@@ -314,30 +316,49 @@ class Lexicon:
 
     @cached_property
     def spoken(self) -> SpokenTables:
-        """Tables by words that are none of their names."""
+        """Return tables by words that are none of their names."""
         return spoken_tables(self.schema.facts)
 
     @cached_property
     def other_forms(self) -> dict[str, str]:
-        """Words of names by their lemmas, where no ending tells that they belong together:
+        """Return words of names by their lemmas, where no ending tells that they belong together:
         `shelves` by `shelf`.
         """
         words = (word for word in self._words.names if word.isascii() and word.isalpha())
         return {base: word for word in words if stem(base := lemma(word)) != stem(word)}
 
     def _spoken(self) -> Iterator[tuple[str, Sense]]:
-        yield from ((key, sense) for key, senses in self._own.items() for sense in senses)
-        if sum(map(len, self._columns)) <= _MOST_OWNED_NAMES:
-            for table in self._tables:
-                for column in table.columns:
-                    for phrase, link in phrases.owned_phrases(table, column):
-                        yield key_of(phrase, stems=True), sense_of(link, 0)
+        for key, senses in self._own.items():
+            for sense in senses:
+                yield key, sense
+        count = sum(map(len, self._columns))
+        if count <= _MOST_OWNED_NAMES:
+            yield from self._owned_senses()
         for key, senses in self._borrowed.items():
-            own = {kind for kind, quality, *_ in self._own.of(key) if quality >= _CLEAR}
-            yield from ((key, sense) for sense in senses if sense[0] not in own)
+            clear_kinds = self._clear_kinds(key)
+            for sense in senses:
+                kind = sense[0]
+                if kind not in clear_kinds:
+                    yield key, sense
+
+    def _owned_senses(self) -> Iterator[tuple[str, Sense]]:
+        """Yield the columns by phrases with their tables' names."""
+        for table in self._tables:
+            for column in table.columns:
+                for phrase, link in phrases.owned_phrases(table, column):
+                    key = key_of(phrase, stems=True)
+                    yield key, sense_of(link, 0)
+
+    def _clear_kinds(self, key: str) -> set[str]:
+        """Return the kinds of things that clearly go by the phrase as their own name."""
+        kinds: set[str] = set()
+        for kind, quality, *_ in self._own.of(key):
+            if quality >= _CLEAR:
+                kinds.add(kind)
+        return kinds
 
     def prepare(self) -> None:
-        """Builds what unknown words are looked up in, so that the first such question need not wait
+        """Build what unknown words are looked up in, so that the first such question need not wait
         for it.
         """
         _ = (
@@ -370,8 +391,8 @@ def _cuts(stem_key: str, longest: int) -> Iterator[tuple[str, str]]:
 
 
 def _inflection(link: Link, key: str) -> float:
-    """What another form of the word costs: more for `scans` of the column scanned_at, and for
-    `opened` of `open`.
+    """Return what another form of the word costs: more for `scans` of the column scanned_at, and
+    for `opened` of `open`.
     """
     if link.kind == "value" and key.endswith("ed") != link.spelling.endswith("ed"):
         return _OTHER_THING  # `opened` is not open, and "bookings" are not what is booked
@@ -389,7 +410,7 @@ LEXICON = IndexPart(_lexicon, ignores_row_counts=True)
 
 
 def lexicon_of(catalog: Catalog) -> Lexicon:
-    """The lexicon of this very catalogue object, built on first use and dropped with it."""
+    """Return the lexicon of this very catalogue object, built on first use and dropped with it."""
     return LEXICON.of(catalog)
 
 

@@ -35,7 +35,7 @@ class Link:
 
     @property
     def factor(self) -> str | None:
-        """The column it is multiplied by, if any."""
+        """Return the column it is multiplied by, if any."""
         return (
             self.derived.removeprefix("times:")
             if self.derived and self.derived.startswith("times:")
@@ -44,12 +44,12 @@ class Link:
 
     @property
     def identity(self) -> tuple[str, TableKey, str | None, str | None, str | None]:
-        """The thing referred to, however well."""
+        """Return the thing referred to, however well."""
         return (self.kind, self.table, self.column, self.value, self.derived)
 
     def rated(self, quality: float) -> "Link":
-        """The link with another quality. Hundreds are made, and `dataclasses.replace` takes several
-        times as long.
+        """Return the link with another quality. Hundreds are made, and `dataclasses.replace` takes
+        several times as long.
         """
         return Link(
             self.kind,
@@ -64,5 +64,5 @@ class Link:
 
 
 def column_link(table: TableKey, column: str) -> Link:
-    """A link to a column that is certainly meant."""
+    """Return a link to a column that is certainly meant."""
     return Link("column", table, column, None, 1.0, column)

@@ -47,6 +47,8 @@ _COUNTED, _COUNT_HAN = frozenset(WORDS.both("figures.counted")), _ZH.text("figur
 _PRICE, _PRICE_HAN = _EN.text("figures.price"), _ZH.text("figures.price")
 _SELLING = frozenset(key_of(word, stems=True) for word in WORDS.both("figures.selling"))
 _MONEY_NAMES, _AGES = WORDS.both("figures.money"), WORDS.both("figures.ages")
+# How well they name a figure, by whether its table records events, and whether its name says sales.
+_MONEY_WEIGHTS = {(True, True): 0.74, (True, False): 0.72, (False, True): 0.7}
 _AGGREGATED = re.compile(WORDS.any_of("figures.aggregated"))
 _VIEW_PENALTY, _BORROWED_VIEW_PENALTY = 0.08, 0.28
 _IN_MODULE = 0.95
@@ -59,7 +61,8 @@ Phrases = Iterator[tuple[str, Link]]
 def table_phrases(
     facts: Facts, names: Mapping[str, float], name_in_module: str | None, metrics: Iterable[Metric]
 ) -> Phrases:
-    """Phrases that mean the table, and those for its figures that follow from what it is about.
+    """Return phrases that mean the table, and those for its figures that follow from what it is
+    about.
 
     Args:
         names: its `table_names`.
@@ -80,8 +83,8 @@ def table_phrases(
 
 
 def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
-    """Phrases that in general language mean the table, or the mass that it is called after, and so
-    its figure.
+    """Return phrases that in general language mean the table, or the mass that it is called after,
+    and so its figure.
     """
     penalty = _penalty(facts.table, _BORROWED_VIEW_PENALTY)
     masses = ((column, dict(_mass_names(facts, column, names))) for column in _bare_measures(facts))
@@ -91,8 +94,8 @@ def borrowed_table_phrases(facts: Facts, names: Mapping[str, float]) -> Phrases:
 
 
 def column_phrases(table: Table, column: Column) -> Phrases:
-    """Phrases from the names, comment and values of the column, but those that begin with the
-    table's name.
+    """Return phrases from the names, comment and values of the column, but those that begin with
+    the table's name.
 
     They are the same for equal columns of tables of the same `column_traits`.
     """
@@ -107,20 +110,20 @@ def column_phrases(table: Table, column: Column) -> Phrases:
 
 
 def owned_phrases(table: Table, column: Column) -> Phrases:
-    """Phrases that name the column by its table's name and its own."""
+    """Return phrases that name the column by its table's name and its own."""
     return _named(table, column, owned_names(table, column), _penalty(table))
 
 
 def column_traits(table: Table) -> Iterator[tuple[object, ...]]:
-    """For each column, what `column_phrases` and `borrowed_column_phrases` need to know of the
-    table.
+    """Yield for each column what `column_phrases` and `borrowed_column_phrases` need to know of
+    the table.
     """
     for column, traits in zip(table.columns, owner_traits(table), strict=True):
         yield (table.kind == "table", _is_exact(table, column), *traits)
 
 
 def _metric(metric: Metric, facts: Facts) -> Phrases:
-    """The names of a metric; of a plain sum they mean its column, which can be averaged and
+    """Return the names of a metric; of a plain sum they mean its column, which can be averaged and
     compared as well.
     """
     computed = expression(metric.expression)
@@ -132,7 +135,7 @@ def _metric(metric: Metric, facts: Facts) -> Phrases:
 
 
 def borrowed_column_phrases(table: Table, column: Column) -> Phrases:
-    """Phrases that mean the column in general language only."""
+    """Return phrases that mean the column in general language only."""
     names = borrowed_names(column_names(table, column, with_owner=False))
     return _named(table, column, names, _penalty(table, _BORROWED_VIEW_PENALTY))
 
@@ -163,34 +166,38 @@ def _link(
 
 
 def _bare_measures(facts: Facts) -> Sequence[Column]:
-    """The figures of a table that records events, which may be called after it."""
+    """Return the figures of a table that records events, which may be called after it."""
     return () if facts.is_entity else facts.measures
 
 
 def _bare_measure(facts: Facts, column: Column, names: Mapping[str, float]) -> Phrases:
-    """Names of a bare measure (`amount`, `total`): what its table counts, and money words when it
-    records events.
+    """Return names of a bare measure (`amount`, `total`): what its table counts, and money words
+    when it records events.
 
     `daily_revenue.amount` is what people mean by "revenue", `orders.total_amount` what they mean by
     "sales".
     """
-    table, penalty = facts.table, _penalty(facts.table)
+    table = facts.table
+    penalty = _penalty(table)
     for phrase, quality in _mass_names(facts, column, names):
-        yield phrase, _link(table, column, max(quality * 0.95, _MASS_QUALITY) - penalty, phrase)
+        mass_quality = max(quality * 0.95, _MASS_QUALITY)
+        yield phrase, _link(table, column, mass_quality - penalty, phrase)
     if not _is_amount(column):
         return
-    if column.name.lower() not in _COUNTED:
-        sells = any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
-        weight = 0.7 if not facts.dates else 0.74 if sells else 0.72
-        for phrase in _MONEY_NAMES if facts.dates or sells else ():
+    sells = _is_of_sales(table)
+    records_events = bool(facts.dates)
+    may_be_money = records_events or sells
+    if may_be_money and column.name.lower() not in _COUNTED:
+        weight = _MONEY_WEIGHTS[records_events, sells]
+        for phrase in _MONEY_NAMES:
             yield phrase, _link(table, column, weight - penalty, phrase)
 
 
 def _mass_names(
     facts: Facts, column: Column, names: Mapping[str, float]
 ) -> Iterator[tuple[str, float]]:
-    """The names of a table called after a mass (`daily_revenue`), which its bare measure goes by as
-    well.
+    """Yield the names of a table called after a mass (`daily_revenue`), which its bare measure goes
+    by as well.
 
     `daily_traffic.vehicle_count`: the only figure of a table named after a mass is that mass, money
     or not.
@@ -215,18 +222,25 @@ def _is_amount(column: Column) -> bool:
     )
 
 
+def _is_of_sales(table: Table) -> bool:
+    """Tell whether the table's name says that something is sold."""
+    return any(key_of(word, stems=True) in _SELLING for word in words_of(table.name))
+
+
 def _line_amount(facts: Facts) -> Phrases:
     """Yield the money of an order line that stores only price and quantity: their product."""
     if not facts.edges or facts.is_entity:
         return
-    prices = [column for column in facts.measures if _is_price(column)]
-    counts = [column for column in facts.measures if _is_quantity(column)]
+    prices = list(filter(_is_price, facts.measures))
+    counts = list(filter(_is_quantity, facts.measures))
     if len(prices) != 1 or len(counts) != 1:
         return
-    price, count = prices[0], counts[0]
-    others = [column for column in facts.measures if column not in (price, count)]
-    if any(map(_is_amount, others)):
-        return
+    (price,) = prices
+    (count,) = counts
+    for column in facts.measures:
+        is_other = column not in (price, count)
+        if is_other and _is_amount(column):
+            return
     quality = 0.71 - _penalty(facts.table)
     for phrase in _MONEY_NAMES:
         yield phrase, _link(facts.table, price, quality, phrase, f"times:{count.name}")
@@ -282,8 +296,8 @@ def _is_exact(table: Table, column: Column) -> bool:
 
 
 def _undone_value(column: Column) -> str | None:
-    """What a column stores where its name does not hold: `false`, the code of no, or NULL in a
-    date.
+    """Return what a column stores where its name does not hold: `false`, the code of no, or NULL in
+    a date.
     """
     kind = kind_of(column)
     codes = flag_codes(column)
@@ -301,8 +315,8 @@ def _undone_value(column: Column) -> str | None:
 def said_words(
     catalog: Catalog, names: Container[str]
 ) -> tuple[Mapping[str, Intent], Mapping[str, tuple[Link, ...]]]:
-    """Intents by comparison key (of verbs, without inflection), and the figures that the adjectives
-    are about.
+    """Return intents by comparison key (of verbs, without inflection), and the figures that the
+    adjectives are about.
 
     An adjective's intent is `super` with the direction and the adjective's key as its argument; a
     unit that means nothing else, and is none of the `names` without inflection, is a measure word.

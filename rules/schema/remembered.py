@@ -17,7 +17,7 @@ class Remembered(dict[K, V]):
         self._most = most
 
     def put(self, key: K, value: V) -> None:
-        """Keeps the value in the place of the oldest one if there is no room."""
+        """Keep the value in the place of the oldest one if there is no room."""
         if len(self) >= self._most:
             with suppress(KeyError, RuntimeError):  # another thread was faster
                 del self[next(iter(self))]

@@ -26,7 +26,7 @@ all; where it is: a place, or a number of `Places`.
 
 
 class Places:
-    """Where things stand that go by the same phrases, in order, by negative numbers.
+    """The places of things that go by the same phrases, in order, by negative numbers.
 
     A place is the number of a table, shifted by `COLUMN_BITS`, plus the number of the column from
     1; 0 is the table itself. A place that stands alone is its own number.
@@ -36,22 +36,22 @@ class Places:
         self._places: list[array[int]] = []
 
     def new(self, *places: int) -> int:
-        """A number for these places, to which others may be added."""
+        """Return a number for these places, to which others may be added."""
         self._places.append(array("L", places))
         return ~(len(self._places) - 1)
 
     def add(self, number: int, place: int) -> None:
-        """Adds a place after those of the number."""
+        """Add a place after those of the number."""
         self._places[~number].append(place)
 
     def of(self, sense: Sense) -> Sequence[int]:
-        """Where the thing stands."""
+        """Return where the thing stands."""
         return (sense[-1],) if sense[-1] >= 0 else self._places[~sense[-1]]
 
     def found(
         self, senses: Sequence[Sense], near: Collection[int], most: int
     ) -> Iterator[tuple[int, Sense]]:
-        """Where the senses stand, in the order of tables and columns.
+        """Return where the senses stand, in the order of tables and columns.
 
         Args:
             near: numbers of tables; of more than `most` places, those in these tables count first,
@@ -69,7 +69,7 @@ class Places:
 
 
 def sense_of(link: Link, place: int) -> Sense:
-    """What the link says, at a place or at those of a number."""
+    """Return what the link says, at a place or at those of a number."""
     column = link.column if place >= 0 and place & AFTER_COLUMNS == AFTER_COLUMNS else None
     return (
         link.kind,
@@ -84,7 +84,7 @@ def sense_of(link: Link, place: int) -> Sense:
 
 
 def link_to(sense: Sense, table: TableKey, column: str | None) -> Link:
-    """The link to one of the things."""
+    """Return the link to one of the things."""
     kind, quality, spelling, value, derived, is_exact, after_columns, _ = sense
     return Link(kind, table, after_columns or column, value, quality, spelling, derived, is_exact)
 
@@ -102,18 +102,18 @@ class Senses:
         return key in self._senses
 
     def of(self, key: str) -> Sequence[Sense]:
-        """The senses of the phrase, in the order in which they were added."""
+        """Return the senses of the phrase, in the order in which they were added."""
         found = self._senses.get(key)
         if found is None:
             return ()
         return found if isinstance(found, list) else (found,)
 
     def items(self) -> Iterator[tuple[str, Sequence[Sense]]]:
-        """All phrases with their senses."""
+        """Return all phrases with their senses."""
         return ((key, self.of(key)) for key in self._senses)
 
     def add(self, key: str, sense: Sense) -> None:
-        """Adds a sense of the phrase."""
+        """Add a sense of the phrase."""
         known = self._senses.get(key)
         if known is None:
             self._senses[key] = sense
@@ -123,7 +123,7 @@ class Senses:
             self._senses[key] = [known, sense]
 
     def add_shared(self, key: str, sense: Sense) -> None:
-        """Adds a sense with a place after all others: to the sense that is the same but for its
+        """Add a sense with a place after all others: to a sense that differs only in its
         places, if any is.
         """
         for known in self.of(key):

@@ -259,17 +259,19 @@ class Facts:
 
     @cached_property
     def reference_columns(self) -> frozenset[str]:
-        """Columns that point to other rows."""
+        """Return columns that point to other rows."""
         return frozenset(name for edge in self.edges for name in edge.columns)
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        """Columns that identify a row; empty when unknown."""
+        """Return columns that identify a row; empty when unknown."""
         return self.table.primary_key
 
     @cached_property
     def shown(self) -> tuple[str, ...]:
-        """Columns that show a row: its names, else the number people know it by, else its key."""
+        """Return columns that show a row: its names, else the number people know it by, else its
+        key.
+        """
         if self.display:
             return self.display
         for column in self.table.columns:
@@ -314,7 +316,7 @@ class Facts:
 
     @cached_property
     def measures(self) -> tuple[Column, ...]:
-        """The columns whose totals or averages mean something."""
+        """Return the columns whose totals or averages mean something."""
         return tuple(column for column in self.table.columns if self.is_measure(column))
 
     def is_housekeeping(self, column: Column) -> bool:

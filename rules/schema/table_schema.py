@@ -46,7 +46,7 @@ _ADJECTIVES = frozenset(map(stem, _EN.phrases("tables.adjectives")))
 
 
 def _deletion_column(table: Table) -> str | None:
-    """The column that marks soft-deleted rows, by its name or comment."""
+    """Return the column that marks soft-deleted rows, by its name or comment."""
     kinds = ("boolean", "number", "date", "timestamp", "text")
     for column in table.columns:
         by_comment = any(map(_DELETED_HAN.search, (column.comment or "", column.name)))
@@ -99,11 +99,12 @@ def _display_score(column: Column, table: Table, own: set[str], *, points_up: bo
             return 9 if is_own else of_other
     words = english_words(column.name)
     last = words[-1] if words else ""
-    if not any(map(has_han, called)):
-        if last in _NAME_WORDS:
-            return _score_of_rest(set(map(stem, words[:-1])), own) or of_other
-        if set(map(stem, words)) == own:
-            return 5
+    is_called_in_han = any(map(has_han, called))
+    if not is_called_in_han and last in _NAME_WORDS:
+        rest = set(map(stem, words[:-1]))
+        return _score_of_rest(rest, own) or of_other
+    if not is_called_in_han and set(map(stem, words)) == own:
+        return 5
     if last.endswith(_NAME_END):
         return 4
     return 2 if last in _TEXT_KEYS else 0
@@ -164,13 +165,13 @@ def _rank_of_date(column: Column, own: set[str]) -> int:
 
 
 def _year(table: Table) -> str | None:
-    """The one integer column that holds a year."""
+    """Return the one integer column that holds a year."""
     found = [column.name for column in table.columns if is_year(column)]
     return found[0] if len(found) == 1 else None
 
 
 def _meant(facts: Facts) -> Facts:
-    """The facts with what the semantic file adds to them."""
+    """Return the facts with what the semantic file adds to them."""
     meaning = facts.table.meaning
     if meaning is None:
         return facts
@@ -192,16 +193,30 @@ def _meant(facts: Facts) -> Facts:
     )
 
 
+def _modules_of(catalog: Catalog) -> set[str]:
+    """Return the words that several tables' names begin with, as `crm` in `crm_contract`."""
+    names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
+    firsts = Counter(words[0] for words in names if len(words) > 1)
+    modules = set()
+    for word, count in firsts.items():
+        is_table = (word,) in names
+        if count > 1 and not is_table:
+            modules.add(word)
+    return modules - _ADJECTIVES
+
+
+def _words_of_reference(column: Column) -> tuple[str, ...]:
+    """Return the words of the column's name without those for keys: (`parent`,) for parent_id."""
+    words = english_words(column.name)
+    return tuple(word for word in words if word not in _KEYS)
+
+
 class Schema:
     """The catalogue with its facts and its reference graph."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        names = {stems(table.name) for table in catalog.tables if table.kind == "table"}
-        firsts = Counter(words[0] for words in names if len(words) > 1)
-        self._modules = {
-            word for word, count in firsts.items() if count > 1 and (word,) not in names
-        } - _ADJECTIVES
+        self._modules = _modules_of(catalog)
         implied = zip(catalog.tables, implied_references(catalog.tables), strict=True)
         self._implied = {table.key: found for table, found in implied}
         self.facts: dict[TableKey, Facts] = {
@@ -214,18 +229,18 @@ class Schema:
 
     @cached_property
     def persons(self) -> tuple[TableKey, ...]:
-        """The tables whose rows are people with names."""
+        """Return the tables whose rows are people with names."""
         return tuple(
             key for key, facts in self.facts.items() if facts.is_person and facts.is_entity
         )
 
     def table(self, key: TableKey) -> Table:
-        """The table of that key."""
+        """Return the table of that key."""
         return self.catalog.by_key[key]
 
     def column(self, key: TableKey, name: str) -> Column:
-        """The column of that name, which must exist; a metric of that name, as a column of numbers,
-        where none does.
+        """Return the column of that name, which must exist; a metric of that name, as a column of
+        numbers, where none does.
         """
         column = self.table(key).column(name)
         if column is None:
@@ -238,7 +253,7 @@ class Schema:
         return column
 
     def metric(self, key: TableKey, name: str | None) -> Metric:
-        """The metric of that name, which must exist."""
+        """Return the metric of that name, which must exist."""
         return self._metrics[key, str(name)]
 
     def is_metric(self, link: Link) -> bool:
@@ -252,7 +267,9 @@ class Schema:
         )
 
     def name_in_module(self, table: Table) -> str | None:
-        """`contract` for `crm_contract`, where several tables begin so and none is called `crm`."""
+        """Return `contract` for `crm_contract`, where several tables begin so and none is called
+        `crm`.
+        """
         words = core_words(english_words(table.name))
         return " ".join(words[1:]) if len(words) > 1 and stem(words[0]) in self._modules else None
 
@@ -277,7 +294,7 @@ class Schema:
         )
 
     def _inferred_edges(self, table: Table, declared: set[str]) -> list[Edge]:
-        """References nobody declared, by the columns' names; who keeps the records
+        """Return references nobody declared, by the columns' names; who keeps the records
         (`create_user_id`) is not one.
         """
         edges: list[Edge] = []
@@ -299,16 +316,18 @@ class Schema:
         return [*edges, own] if own is not None else edges
 
     def _self_edge(self, table: Table, declared: set[str]) -> Edge | None:
-        """An undeclared reference to another row of the same table, by the words such columns are
-        called.
+        """Return an undeclared reference to another row of the same table, by the words such
+        columns are called.
         """
-        identity = table.column(table.primary_key[0]) if len(table.primary_key) == 1 else None
+        if len(table.primary_key) != 1:
+            return None
+        identity = table.column(table.primary_key[0])
         if identity is None or kind_of(identity) != "number":
             return None
         for column in table.columns:
-            words = tuple(word for word in english_words(column.name) if word not in _KEYS)
-            is_free = column.name not in declared and column.name != identity.name
-            if is_free and words in _OWN_KIND and kind_of(column) == "number":
+            if column.name in declared or column.name == identity.name:
+                continue
+            if kind_of(column) == "number" and _words_of_reference(column) in _OWN_KIND:
                 return Edge(
                     table.key, (column.name,), table.key, table.primary_key, is_declared=False
                 )

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from postgres.identifiers import quoted
-from rules.query.functions import FUNCTIONS, PARTS
+from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import Dimension, Measure, Query
 from rules.sql.expressions import number
 
@@ -15,7 +15,7 @@ _LAST_NAME = re.compile(
 
 
 @dataclass(frozen=True)
-class OutputColumn:
+class SelectItem:
     """One column of the result: its expression, and its name (None keeps the column's own)."""
 
     sql: str
@@ -23,19 +23,19 @@ class OutputColumn:
 
     @property
     def name(self) -> str:
-        """The name of the column in the result, as SQL writes it."""
+        """Return the name of the column in the result, as SQL writes it."""
         return quoted(self.alias) if self.alias else self.bare
 
     @property
     def bare(self) -> str:
-        """The name of the expression's column in its table, as SQL writes it."""
+        """Return the name of the expression's column in its table, as SQL writes it."""
         return str(_LAST_NAME.findall(self.sql)[0])
 
     def __str__(self) -> str:
         return f"{self.sql} AS {quoted(self.alias)}" if self.alias else self.sql
 
 
-def disambiguated(groups: list[tuple[str, list[OutputColumn]]]) -> list[list[OutputColumn]]:
+def disambiguated(groups: list[tuple[str, list[SelectItem]]]) -> list[list[SelectItem]]:
     """Give columns with equal names (customer.name, product.name) the name of their table in front.
 
     Args:
@@ -54,10 +54,10 @@ def disambiguated(groups: list[tuple[str, list[OutputColumn]]]) -> list[list[Out
     return found
 
 
-def _told_apart(output: OutputColumn, table: str) -> OutputColumn:
+def _told_apart(output: SelectItem, table: str) -> SelectItem:
     if output.alias is not None:
         return output
-    return OutputColumn(output.sql, f"{table}_{output.bare}".replace('"', ""))
+    return SelectItem(output.sql, f"{table}_{output.bare}".replace('"', ""))
 
 
 def group_name(dimension: Dimension) -> str:

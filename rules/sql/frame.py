@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.meanings import TableKey
-from rules.query.functions import PARTS
+from rules.query.aggregates import PARTS
 from rules.query.query import ColumnRef, Condition, Either, Operand, Operator, Query, Related
 from rules.schema.reference_graph import Graph, Path
 from rules.schema.table_facts import Kind, kind_of, needs_cast

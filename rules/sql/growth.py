@@ -10,7 +10,7 @@ from postgres.identifiers import quoted
 from rules.linking.moments import Moment, Period, Unit
 from rules.query.query import Change, ColumnRef, Condition, Dimension, Measure, Order, Query
 from rules.schema.table_facts import kind_of
-from rules.sql.column_names import OutputColumn, direction, group_name
+from rules.sql.column_names import SelectItem, direction, group_name
 from rules.sql.expressions import comparison, moment_sql
 from rules.sql.statement import (
     SelectStatement,
@@ -49,15 +49,15 @@ def _short(measure: Measure, statement: SelectStatement) -> str:
     return statement.alias(measure).encode()[:_LONGEST].decode(errors="ignore")
 
 
-def _changes(measure: Measure, statement: SelectStatement) -> dict[Change | None, OutputColumn]:
+def _changes(measure: Measure, statement: SelectStatement) -> dict[Change | None, SelectItem]:
     """Return the figure (None) and its changes, as expressions over the columns of `names_of`."""
     before, after = (quoted(name) for name in names_of(measure, statement))
     percent = percentage(f"({after} - {before})", f"abs({before})", statement.is_float(measure))
     name = f"{_short(measure, statement)}_change"
     return {
-        None: OutputColumn(after),
-        "difference": OutputColumn(f"{after} - {before}", name),
-        "percent": OutputColumn(percent, f"{name}_percent"),
+        None: SelectItem(after),
+        "difference": SelectItem(f"{after} - {before}", name),
+        "percent": SelectItem(percent, f"{name}_percent"),
     }
 
 
@@ -70,8 +70,8 @@ def compared(statement: SelectStatement) -> str:
     outputs = statement.dimension_outputs()
     for measure in query.measures:
         first_name, second_name = names_of(measure, statement)
-        outputs.append(OutputColumn(statement.aggregate_sql(measure, first), first_name))
-        outputs.append(OutputColumn(statement.aggregate_sql(measure, second), second_name))
+        outputs.append(SelectItem(statement.aggregate_sql(measure, first), first_name))
+        outputs.append(SelectItem(statement.aggregate_sql(measure, second), second_name))
     return statement.selected(outputs)
 
 
@@ -97,7 +97,7 @@ def grown(statement: SelectStatement) -> str:
 
 def _figures_with_earlier(
     statement: SelectStatement, inner: SelectStatement, bucket: Dimension, step: str
-) -> list[OutputColumn]:
+) -> list[SelectItem]:
     """Return the groups, and each figure beside that of the bucket which lies `step` before."""
     groups = []
     for dimension in statement.query.dimensions:
@@ -109,7 +109,7 @@ def _figures_with_earlier(
     for measure in statement.query.measures:
         figure = inner.aggregate_sql(measure)
         before, after = names_of(measure, statement)
-        outputs += [OutputColumn(figure, after), OutputColumn(f"max({figure}) {window}", before)]
+        outputs += [SelectItem(figure, after), SelectItem(f"max({figure}) {window}", before)]
     return outputs
 
 
@@ -198,7 +198,7 @@ def with_changes(statement: SelectStatement, figures: str, shown: Iterable[str] 
     if query.top_per or query.columns or query.distinct or not are_numbers:
         raise Unrenderable("only figures change")
     groups = statement.group_names()
-    outputs = [OutputColumn(name) for names in groups for name in names]
+    outputs = [SelectItem(name) for names in groups for name in names]
     for measure in query.measures:
         outputs += _shown_changes(measure, statement)
     having = []
@@ -216,9 +216,9 @@ def with_changes(statement: SelectStatement, figures: str, shown: Iterable[str] 
     return "\n".join(lines)
 
 
-def _shown_changes(measure: Measure, statement: SelectStatement) -> list[OutputColumn]:
-    """Return both figures and the changes; an earlier bucket's figure comes behind the bucket's."""
-    before = OutputColumn(quoted(names_of(measure, statement)[0]))
+def _shown_changes(measure: Measure, statement: SelectStatement) -> list[SelectItem]:
+    """Return both figures and the changes; in a series the later figure stands first."""
+    before = SelectItem(quoted(names_of(measure, statement)[0]))
     after, *changes = _changes(measure, statement).values()
     if statement.query.comparison is not None:
         return [before, after, *changes]

@@ -11,7 +11,7 @@ from common.meanings import TableKey
 from common.values import Catalog
 from knowledge.language.spoken_names import english_words
 from postgres.identifiers import quoted
-from rules.query.functions import PARTS, CalendarPart
+from rules.query.aggregates import PARTS, CalendarPart
 from rules.query.query import ColumnRef, Query
 from rules.schema.reference_graph import Graph, Path
 from rules.schema.table_facts import date_form, kind_of
@@ -64,7 +64,7 @@ class JoinedTables:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether rows appear to which no row of the base belongs."""
+        """Tell whether rows appear to which no row of the base belongs."""
         return bool(self._kept)
 
     def is_kept(self, table: TableKey, via: str | None) -> bool:
@@ -82,7 +82,7 @@ class JoinedTables:
 
     @property
     def multiplies(self) -> bool:
-        """Whether a row of the base may appear more than once."""
+        """Tell whether a row of the base may appear more than once."""
         return self._root != self._base
 
     def include(
@@ -125,11 +125,18 @@ class JoinedTables:
         """
         base, *paths = (self._path(table, via) for table, via in self._needed)
         assert base is not None
-        sides = [base, *(path for path in paths if path and path[: len(base)] != base)]
-        if any(len(path) != 1 for path in sides):
-            return False
-        columns = {column for path in sides for column in path[0].columns}
-        return set(self._schema.facts[self._root].key) == columns
+        sides = [base]
+        for path in paths:
+            is_other_side = path is not None and path[: len(base)] != base
+            if path and is_other_side:
+                sides.append(path)
+        columns: set[str] = set()
+        for path in sides:
+            if len(path) != 1:  # the root itself refers to both sides
+                return False
+            columns.update(path[0].columns)
+        key = self._schema.facts[self._root].key
+        return set(key) == columns
 
     def _path(self, table: TableKey, via: str | None) -> Path | None:
         """Return the way up from the root to a table.

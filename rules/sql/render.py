@@ -7,7 +7,7 @@ from postgres.identifiers import quoted
 from rules.query.query import Comparison, Condition, Measure, Query
 from rules.schema.reference_graph import Graph
 from rules.schema.table_schema import Schema
-from rules.sql.column_names import OutputColumn, direction
+from rules.sql.column_names import SelectItem, direction
 from rules.sql.expressions import DURING
 from rules.sql.growth import compared, grown, names_of, with_changes
 from rules.sql.statement import (
@@ -89,8 +89,8 @@ def _average_of_groups(statement: SelectStatement) -> str:
     columns: list[str] = []
     for dimension in dimensions:
         columns += inner.group_columns(dimension)
-    outputs = [OutputColumn(sql, f"g{index}") for index, sql in enumerate(columns)]
-    body = inner.selected([*outputs, OutputColumn(inner.aggregate_sql(plain), "figure")])
+    outputs = [SelectItem(sql, f"g{index}") for index, sql in enumerate(columns)]
+    body = inner.selected([*outputs, SelectItem(inner.aggregate_sql(plain), "figure")])
     outer = outputs[: len(outputs) - len(inner.group_columns(measure.per))]
     alias = quoted(statement.alias(measure))
     lines = [
@@ -103,7 +103,7 @@ def _average_of_groups(statement: SelectStatement) -> str:
     return "\n".join([*lines, *order_and_limit(order, query)])
 
 
-def _renamed(inner: SelectStatement, query: Query, outer: list[OutputColumn]) -> list[str]:
+def _renamed(inner: SelectStatement, query: Query, outer: list[SelectItem]) -> list[str]:
     """Return the columns that show the groups, from their aliases in `inner` to their own names."""
     names: dict[str, str] = {}
     for dimension in query.dimensions:
@@ -130,7 +130,7 @@ def _top_of_groups(statement: SelectStatement) -> str:
     names = [output.name for output in outputs]
     lines = [
         "SELECT " + ", ".join(names),
-        f"FROM {nested(statement.selected([*outputs, OutputColumn(rank, 'place')]))} AS ranked",
+        f"FROM {nested(statement.selected([*outputs, SelectItem(rank, 'place')]))} AS ranked",
         f"WHERE place <= {query.limit or 1}",
         f"ORDER BY {names[0]}, place",
     ]
@@ -160,11 +160,11 @@ def _share_of_top(statement: SelectStatement, count: int) -> str:
     measure = query.measures[0]
     figure = statement.aggregate_sql(measure)
     place = f"row_number() {over(order=[figure + direction(True)])}"
-    body = statement.selected([OutputColumn(figure, "figure"), OutputColumn(place, "place")])
+    body = statement.selected([SelectItem(figure, "figure"), SelectItem(place, "place")])
     first = f"sum(figure) FILTER (WHERE place <= {count})"
     part = percentage(first, "sum(figure)", statement.is_float(measure))
     name = f"top_{count}_{statement.alias(measure)}_percent"
-    return f"SELECT {OutputColumn(part, name)}\nFROM {nested(body)} AS ranked"
+    return f"SELECT {SelectItem(part, name)}\nFROM {nested(body)} AS ranked"
 
 
 def _several_bases(statement: SelectStatement, bases: list[_Base]) -> str:

@@ -7,12 +7,12 @@ from functools import cached_property
 
 from common.meanings import TableKey
 from postgres.identifiers import quoted
-from rules.query.functions import FUNCTIONS, PARTS
+from rules.query.aggregates import FUNCTIONS, PARTS
 from rules.query.query import ColumnRef, Dimension, Measure, Order, Query, measured_table
 from rules.schema.reference_graph import Graph
 from rules.schema.table_facts import Facts, kind_of
 from rules.schema.table_schema import Schema
-from rules.sql.column_names import OutputColumn, direction, disambiguated, group_name, measure_alias
+from rules.sql.column_names import SelectItem, direction, disambiguated, group_name, measure_alias
 from rules.sql.expressions import comparison, is_float_type, number
 from rules.sql.frame import RestrictedTables
 
@@ -44,7 +44,7 @@ class SelectStatement:
 
     @cached_property
     def frame(self) -> RestrictedTables:
-        """The FROM and WHERE, in which each measured row counts once per group.
+        """Return the FROM and WHERE, in which each measured row counts once per group.
 
         Raises:
             Unrenderable: there is no such FROM.
@@ -133,7 +133,7 @@ class SelectStatement:
             return not self._facts(dimension.table).key
         return not self.schema.column(dimension.table, dimension.column).nullable
 
-    def key_outputs(self) -> list[OutputColumn]:
+    def key_outputs(self) -> list[SelectItem]:
         """Return the columns that identify groups which their shown columns don't tell apart."""
         found: list[str] = []
         for dimension in self.query.dimensions:
@@ -143,7 +143,7 @@ class SelectStatement:
                 found += self._columns(dimension, self._facts(dimension.table).key)
             else:  # as text, in which NULL equals NULL
                 found.append(f"ROW({self._dimension_sql(dimension)})::text")
-        return [OutputColumn(sql, f"key{index}") for index, sql in enumerate(found)]
+        return [SelectItem(sql, f"key{index}") for index, sql in enumerate(found)]
 
     def text(self, *, with_keys: bool = False) -> str:
         """Write the statement.
@@ -161,7 +161,7 @@ class SelectStatement:
         lines = [self.selected([*self.outputs(), *keys]), *clause("HAVING", having, " AND ")]
         return "\n".join([*lines, *order_and_limit(order, query)])
 
-    def selected(self, outputs: Iterable[OutputColumn]) -> str:
+    def selected(self, outputs: Iterable[SelectItem]) -> str:
         """Write the statement of these columns, from SELECT to GROUP BY."""
         select = "SELECT DISTINCT " if self.query.distinct else "SELECT "
         select += ", ".join(map(str, outputs))
@@ -173,14 +173,14 @@ class SelectStatement:
     def _facts(self, key: TableKey) -> Facts:
         return self.schema.facts[key]
 
-    def outputs(self) -> list[OutputColumn]:
+    def outputs(self) -> list[SelectItem]:
         """Return the columns of the result."""
         figures = [
-            OutputColumn(self._measure_sql(one), self.alias(one)) for one in self.query.measures
+            SelectItem(self._measure_sql(one), self.alias(one)) for one in self.query.measures
         ]
         return [*self.dimension_outputs(), *self._column_outputs(), *figures]
 
-    def dimension_outputs(self) -> list[OutputColumn]:
+    def dimension_outputs(self) -> list[SelectItem]:
         """Return the columns of all dimensions."""
         return [output for outputs in self._outputs_by_dimension() for output in outputs]
 
@@ -188,17 +188,17 @@ class SelectStatement:
         """Return the names of the columns of each dimension, as SQL writes them."""
         return [[one.name for one in outputs] for outputs in self._outputs_by_dimension()]
 
-    def _outputs_by_dimension(self) -> list[list[OutputColumn]]:
+    def _outputs_by_dimension(self) -> list[list[SelectItem]]:
         return disambiguated([(one.table[1], self.shown(one)) for one in self.query.dimensions])
 
-    def shown(self, dimension: Dimension) -> list[OutputColumn]:
+    def shown(self, dimension: Dimension) -> list[SelectItem]:
         """Return the columns that show a dimension."""
         if dimension.column is None:
             names = self._facts(dimension.table).shown
-            return [OutputColumn(sql) for sql in self._columns(dimension, names)]
+            return [SelectItem(sql) for sql in self._columns(dimension, names)]
         name = group_name(dimension)
         alias = name if name != dimension.column else None
-        return [OutputColumn(self._dimension_sql(dimension), alias)]
+        return [SelectItem(self._dimension_sql(dimension), alias)]
 
     def is_float(self, measure: Measure) -> bool:
         """Tell whether the figure is a floating-point number, which can't be rounded to digits."""
@@ -218,7 +218,7 @@ class SelectStatement:
         is_day = kind_of(self.schema.column(dimension.table, dimension.column)) == "date"
         return column if is_day else f"{column}::date"
 
-    def _column_outputs(self) -> list[OutputColumn]:
+    def _column_outputs(self) -> list[SelectItem]:
         often = Counter((column.column, column.part) for column in self.query.columns)
         outputs = []
         for column in self.query.columns:
@@ -228,7 +228,7 @@ class SelectStatement:
                 alias = f"{column.column}_{PARTS[column.part].name}"
             elif is_twin:
                 alias = f"{column.table[1]}_{column.column}"
-            outputs.append(OutputColumn(self.frame.column(column), alias))
+            outputs.append(SelectItem(self.frame.column(column), alias))
         return outputs
 
     def _measure_sql(self, measure: Measure) -> str:

@@ -45,7 +45,7 @@ class Numeral:
 
     @property
     def unscaled(self) -> Decimal:
-        """The number before its unit."""
+        """Return the number before its unit."""
         return self.value / self.scale
 
 
@@ -74,7 +74,7 @@ def chinese_number(text: str) -> int | None:
 
 
 def numerals_of(atoms: tuple[Atom, ...]) -> list[Numeral]:
-    """Every reading of a run of atoms as a number, longest first at each place."""
+    """Return every reading of a run of atoms as a number, longest first at each place."""
     found: list[Numeral] = []
     for start in range(len(atoms)):
         base = _base_at(atoms, start)
@@ -103,7 +103,8 @@ def _is_negative(atoms: tuple[Atom, ...], start: int) -> bool:
 
 def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     """Give the Chinese numeral that begins at `start`."""
-    if not _is_numeral(atoms[start]) or (start > 0 and _is_numeral(atoms[start - 1])):
+    is_within = start > 0 and _is_numeral(atoms[start - 1])
+    if is_within or not _is_numeral(atoms[start]):
         return None
     end = start
     while end < len(atoms) and _is_numeral(atoms[end]):
@@ -112,8 +113,12 @@ def _chinese_at(atoms: tuple[Atom, ...], start: int) -> Numeral | None:
     value = chinese_number(text)
     if value is None:
         return None
-    scale = _PLACES.get(text[-1], 1) if len(text) > 1 else 1
-    return Numeral(start, end, Decimal(value), scale=scale if scale > 10 else 1)
+    scale = 1
+    if len(text) > 1:
+        scale = _PLACES.get(text[-1], 1)
+    if scale <= 10:
+        scale = 1
+    return Numeral(start, end, Decimal(value), scale=scale)
 
 
 def _glued_to_word(atoms: tuple[Atom, ...], index: int) -> bool:

@@ -69,8 +69,8 @@ def course_asked(question: str, unit: str | None, rows: int) -> Course | None:
 def _without(
     said: Mapping[str, re.Pattern[str]], question: str, unit: str | None, rows: int
 ) -> tuple[str, bool]:
-    """The question without what it says of a period before, and whether it says that of one the
-    series may have.
+    """Return the question without what it says of a period before, and whether it says that of one
+    the series may have.
     """
     a_year_ago = "year" if rows > _PER_YEAR.get(unit or "", rows) else ""
     for named in ("any", unit or "", a_year_ago):

@@ -223,7 +223,7 @@ def _english(word: str) -> Speech:
 
 
 def _kind(tag: str, kinds: Mapping[str, Speech]) -> Speech:
-    """Return what the longest beginning of the tag that is listed stands for."""
+    """Return the kind of word of the longest listed beginning of the tag."""
     for size in range(len(tag), 0, -1):
         beginning = tag[:size]
         if beginning in kinds:

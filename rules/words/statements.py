@@ -111,10 +111,10 @@ def _statement(text: str, start: int) -> str:
 def _is_statement(text: str, catalog: Catalog | None) -> bool:
     """Tell whether the text is one query of rows, and no sentence that parses by accident."""
     select = _select(text)
-    if select is None or not any("fromClause" in node for node in _nodes(select)):
+    if select is None or not _nodes_with("fromClause", select):
         return False
     known = _KnownNames(catalog, select)
-    targets = [node for node in _nodes(select) if "ResTarget" in node]
+    targets = _nodes_with("ResTarget", select)
     for target in targets:
         if _is_called(target) and not known.has_columns(target):
             return False
@@ -163,6 +163,15 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
+
+
+def _nodes_with(field: str, tree: Any) -> list[dict[str, Any]]:
+    """Return the nodes of a tree that have the field."""
+    found = []
+    for node in _nodes(tree):
+        if field in node:
+            found.append(node)
+    return found
 
 
 def _is_called(node: dict[str, Any]) -> bool:

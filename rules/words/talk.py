@@ -71,15 +71,17 @@ is.
 
 
 def without_courtesy(question: str) -> str:
-    """The question without the greeting before it and the thanks behind; empty when it is nothing
-    else.
+    """Return the question without the greeting before it and the thanks behind; empty when it is
+    nothing else.
     """
     rest = _COURTESY.sub("", question.strip(), count=1)
     return _CLOSING.sub("", rest).strip()
 
 
 def signs_of_talk(question: str) -> int:
-    """How many forms of conversation a question has; 0 when it may be asked of a database."""
+    """Return how many forms of conversation a question has; 0 when it may be asked of a
+    database.
+    """
     text = without_courtesy(question)
     bare = _OURS.sub(" ", _FRAMES.sub(" ", text))
     signs = sum(bool(form.search(text)) for form in _SIGNS)

@@ -80,7 +80,7 @@ def _entries(words: Words, table: str) -> Iterator[tuple[Intent, tuple[str, ...]
 
 
 def intents_of(table: str, *files: Words) -> dict[str, Intent]:
-    """Intent by comparison key (exact form).
+    """Return intent by comparison key (exact form).
 
     Raises:
         WordsError: a kind is unknown, or a phrase has two meanings.
@@ -115,8 +115,8 @@ FOLLOW_UP_INTENTS = INTENTS | intents_of("follow_ups", *_LANGUAGES)
 
 
 def common_phrases() -> Iterator[str]:
-    """Phrases that any question may hold, whatever it is about; verbs are not among them, since
-    they name events.
+    """Yield phrases that any question may hold, whatever it is about; verbs are not among them,
+    since they name events.
     """
     for words in _LANGUAGES:
         for table in ("intents", "inclusions"):

@@ -15,7 +15,7 @@ _IGNORE = WORDS.chinese.text("orders.ignore")
 
 
 def _polite(words: Words, *others: str) -> str:
-    """Any number of polite phrases.
+    """Return a pattern of any number of polite phrases.
 
     Each is read in one way only, the longest, and never again: one that begins like another would
     double the ways of reading a text with every time that it is said.

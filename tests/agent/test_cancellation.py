@@ -89,7 +89,7 @@ def _has_place(port: int) -> bool:
 
 
 def _nothing_is_left(citu: Citu, watch: Watch) -> None:
-    """The place is free, and no SQL runs for a client that has left."""
+    """The slot is free, and no SQL runs for a client that has left."""
     eventually(lambda: _has_place(citu.port), GONE_S)
     assert not watch.running("endless")
 
@@ -158,7 +158,7 @@ def _leaves_after(
     watch: Watch,
     model: OpenAiServer,
 ) -> bool:
-    """Whether there were so many events."""
+    """Tell whether there were so many events."""
     gate, first = Gate(), len(model.requests)
     with scripted(model, *hold(gate)), Stream(citu.port, STREAM, ASK) as stream:
         found = stream.read_events(

@@ -80,9 +80,9 @@ def think(
 
 def test_a_working_model_is_not_interfered_with(server: OpenAiServer) -> None:
     server.replies(Reply("```sql\nSELECT 'model'\n```"))
-    thought = think(server, lambda skills: skills.write_sql(ZH))
-    assert thought.value == Sql("SELECT 'model'")
-    assert thought.warnings == ()
+    outcome = think(server, lambda skills: skills.write_sql(ZH))
+    assert outcome.value == Sql("SELECT 'model'")
+    assert outcome.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -99,23 +99,23 @@ def test_every_skill_falls_back_and_says_so(
     action: Callable[[FallbackSkills], Awaitable[SkillResult[object]]],
     value: object,
 ) -> None:
-    thought = think(server, action)
-    assert thought.value == value
-    assert thought.warnings[0].startswith("大模型不可用")
-    assert thought.usage == Usage(llm_calls=1)
+    outcome = think(server, action)
+    assert outcome.value == value
+    assert outcome.warnings[0].startswith("大模型不可用")
+    assert outcome.usage == Usage(llm_calls=1)
 
 
 def test_the_rest_of_the_question_does_not_ask_the_model_again(server: OpenAiServer) -> None:
     async def action(skills: FallbackSkills) -> list[tuple[str, ...]]:
         assert skills.name == "test-model"
-        thoughts = [
+        outcomes = [
             await skills.classify(EN),
             await skills.write_sql(EN),
             await skills.summarize(EN, "SELECT 7", RESULT),
         ]
         assert skills.name == "rules"
-        assert sum(thought.usage.llm_calls for thought in thoughts) == 1  # type: ignore[attr-defined]
-        return [thought.warnings for thought in thoughts]  # type: ignore[attr-defined]
+        assert sum(outcome.usage.llm_calls for outcome in outcomes) == 1  # type: ignore[attr-defined]
+        return [outcome.warnings for outcome in outcomes]  # type: ignore[attr-defined]
 
     warnings = think(server, action)
     assert len(server.requests) == 1
@@ -176,15 +176,15 @@ def test_text_begun_by_the_model_is_followed_by_a_paragraph_of_the_rules(
 ) -> None:
     server.replies(Reply(pieces=["there are "], ending="disconnect"))
     pieces: list[str] = []
-    thought = think(server, lambda skills: skills.summarize(ZH, "SELECT 7", RESULT, pieces.append))
-    assert thought.value == "7 rows"
+    outcome = think(server, lambda skills: skills.summarize(ZH, "SELECT 7", RESULT, pieces.append))
+    assert outcome.value == "7 rows"
     assert "".join(pieces) == "there are\n\n7 rows"
 
 
 def test_text_not_begun_is_the_rules_alone(server: OpenAiServer) -> None:
     pieces: list[str] = []
-    thought = think(server, lambda skills: skills.chat(ZH, pieces.append))
-    assert "".join(pieces) == thought.value == "hello"
+    outcome = think(server, lambda skills: skills.chat(ZH, pieces.append))
+    assert "".join(pieces) == outcome.value == "hello"
 
 
 def test_cancelling_is_no_failure(server: OpenAiServer) -> None:

@@ -89,10 +89,10 @@ def test_a_repair_knows_what_the_question_goes_on_from(server: OpenAiServer) -> 
 
 def test_a_verdict_is_steered_by_the_questions_before(server: OpenAiServer) -> None:
     server.replies(CHAT_VERDICT)
-    thought = think(
+    outcome = think(
         server, lambda skills: skills.classify(follow_up("为什么第一名这么高", RANKING))
     )
-    assert thought.value.question_type == "CHAT"
+    assert outcome.value.question_type == "CHAT"
     assert f"question (DATABASE): {RANKING.question}" in history_in(server.requests[0])
     assert "Kind of the previous turn: DATABASE" in server.requests[0].question
     assert "SELECT" not in history_in(server.requests[0])
@@ -215,12 +215,12 @@ def test_figures_that_no_earlier_result_holds_are_named(
     server: OpenAiServer, answer: str, doubtful: str | None
 ) -> None:
     server.replies(Reply(answer))
-    thought = think(server, lambda skills: skills.chat(follow_up("为什么第一名这么高")))
-    assert thought.value == answer
+    outcome = think(server, lambda skills: skills.chat(follow_up("为什么第一名这么高")))
+    assert outcome.value == answer
     if doubtful is None:
-        assert thought.warnings == ()
+        assert outcome.warnings == ()
     else:
-        assert thought.warnings[0].endswith(doubtful)
+        assert outcome.warnings[0].endswith(doubtful)
 
 
 def test_figures_of_the_question_are_no_doubt(server: OpenAiServer) -> None:

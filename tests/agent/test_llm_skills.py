@@ -55,12 +55,12 @@ def test_verdicts_are_read_however_they_are_dressed(
     server: OpenAiServer, reply: str, kind: str, confidence: float
 ) -> None:
     server.replies(Reply(reply))
-    thought = think(server, lambda skills: skills.classify(inquiry()))
-    assert (thought.value.question_type, thought.value.confidence) == (kind, confidence)
-    assert thought.value.method == "llm"
-    assert thought.value.reason
-    assert thought.warnings == ()
-    assert thought.usage.llm_calls == 1
+    outcome = think(server, lambda skills: skills.classify(inquiry()))
+    assert (outcome.value.question_type, outcome.value.confidence) == (kind, confidence)
+    assert outcome.value.method == "llm"
+    assert outcome.value.reason
+    assert outcome.warnings == ()
+    assert outcome.usage.llm_calls == 1
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_verdicts_are_read_however_they_are_dressed(
 )
 def test_an_unreadable_verdict_is_unsure_and_says_so(server: OpenAiServer, reply: str) -> None:
     server.replies(Reply(reply))
-    thought = think(server, lambda skills: skills.classify(inquiry()))
-    assert thought.value.question_type == "DATABASE"
-    assert thought.value.confidence < 0.5
-    assert len(thought.warnings) == 1
+    outcome = think(server, lambda skills: skills.classify(inquiry()))
+    assert outcome.value.question_type == "DATABASE"
+    assert outcome.value.confidence < 0.5
+    assert len(outcome.warnings) == 1
 
 
 # ------------------------------------------------------------------------------
@@ -81,10 +81,10 @@ def test_an_unreadable_verdict_is_unsure_and_says_so(server: OpenAiServer, reply
 
 def test_sql_is_written_in_one_call(server: OpenAiServer) -> None:
     server.replies(Reply("```sql\nSELECT count(*) FROM service_area;\n```"))
-    thought = think(server, lambda skills: skills.write_sql(inquiry()))
-    assert thought.value == Sql("SELECT count(*) FROM service_area")
-    assert thought.usage.llm_calls == len(server.requests) == 1
-    assert thought.usage.prompt_tokens > 0
+    outcome = think(server, lambda skills: skills.write_sql(inquiry()))
+    assert outcome.value == Sql("SELECT count(*) FROM service_area")
+    assert outcome.usage.llm_calls == len(server.requests) == 1
+    assert outcome.usage.prompt_tokens > 0
     assert not server.requests[0].is_stream
 
 
@@ -125,10 +125,10 @@ def test_a_write_is_refused_as_forbidden(server: OpenAiServer) -> None:
 
 def test_a_repair_is_one_call_and_no_more(server: OpenAiServer) -> None:
     server.replies(Reply("```sql\nSELECT company_id FROM service_area\n```"))
-    thought = think(
+    outcome = think(
         server, lambda skills: skills.repair_sql(inquiry(), "SELECT x FROM service_area", BROKEN)
     )
-    assert thought.value == Sql("SELECT company_id FROM service_area")
+    assert outcome.value == Sql("SELECT company_id FROM service_area")
     assert len(server.requests) == 1
     assert 'column "x" does not exist' in server.requests[0].question
 
@@ -138,10 +138,10 @@ def test_a_repair_is_one_call_and_no_more(server: OpenAiServer) -> None:
 )
 def test_a_repair_may_fail_but_never_raises_a_refusal(server: OpenAiServer, reply: str) -> None:
     server.replies(Reply(reply))
-    thought = think(
+    outcome = think(
         server, lambda skills: skills.repair_sql(inquiry(), "SELECT x FROM service_area", BROKEN)
     )
-    assert isinstance(thought.value, NoSql)
+    assert isinstance(outcome.value, NoSql)
 
 
 TOO_LONG = Reply(status=400, body={"error": {"message": "no", "code": "context_length_exceeded"}})
@@ -157,9 +157,9 @@ def test_a_prompt_that_is_too_long_is_sent_once_more_with_half_the_schema(
         return await skills.repair_sql(inquiry(), "SELECT x FROM service_area", BROKEN)
 
     server.replies(TOO_LONG, Reply("SELECT count(*) FROM service_area"))
-    thought = think(server, action)
-    assert thought.value == Sql("SELECT count(*) FROM service_area")
-    assert thought.usage.llm_calls == len(server.requests) == 2
+    outcome = think(server, action)
+    assert outcome.value == Sql("SELECT count(*) FROM service_area")
+    assert outcome.usage.llm_calls == len(server.requests) == 2
     long, short = (request.question.partition("</schema>")[0] for request in server.requests)
     assert len(short) < 0.6 * len(long)
     assert "TABLE service_area" in short
@@ -176,8 +176,8 @@ REASONED = "The tables fit.\n```sql\nSELECT count(*) FROM service_area\n```"
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_an_answer_among_reasoning_is_one(server: OpenAiServer, field: str) -> None:
     server.replies(Reply("", message={field: REASONED}))
-    thought = think(server, lambda skills: skills.write_sql(inquiry()))
-    assert thought.value == Sql("SELECT count(*) FROM service_area")
+    outcome = think(server, lambda skills: skills.write_sql(inquiry()))
+    assert outcome.value == Sql("SELECT count(*) FROM service_area")
     server.replies(Reply(None, message={field: 'Data, so {"type": "DATABASE", "confidence": 0.9}'}))
     assert think(server, lambda skills: skills.classify(inquiry())).value.confidence == 0.9
     server.replies(
@@ -252,12 +252,12 @@ def test_nothing_but_reasoning_is_no_answer(
 
 @pytest.mark.parametrize("watched", [False, True])
 def test_text_at_the_end_of_reasoning_is_the_answer(server: OpenAiServer, watched: bool) -> None:
-    thoughts = ("They greet me.", "</think>你好！")
+    outcomes = ("They greet me.", "</think>你好！")
     deltas = [
-        event({"choices": [{"delta": {"reasoning_content": thought}}]}) for thought in thoughts
+        event({"choices": [{"delta": {"reasoning_content": outcome}}]}) for outcome in outcomes
     ]
     server.default = lambda request: Reply(
-        pieces=deltas, message={"reasoning_content": "".join(thoughts)}
+        pieces=deltas, message={"reasoning_content": "".join(outcomes)}
     )
     text, pieces = speak(server, "chat", watched)
     assert text == "你好！"

@@ -79,15 +79,15 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
         (SQL, UNKNOWN),
         inquiry_with(experience=EXPERIENCE, history=HISTORY),
     ),
-    "tool_loop": ("opening", ("tool_loop",), inquiry_with()),
+    "tool_loop": ("first_prompt", ("tool_loop",), inquiry_with()),
     "tool_loop_history_en": (
-        "opening",
+        "first_prompt",
         ("tool_loop",),
         inquiry_with(
             question="and why?", lang="en", history=HISTORY, experience=EXPERIENCE, table="company"
         ),
     ),
-    "tool_graph": ("opening", ("tool_graph",), inquiry_with()),
+    "tool_graph": ("first_prompt", ("tool_graph",), inquiry_with()),
     "chat_history_en": (
         "chat",
         (),
@@ -331,7 +331,8 @@ def test_a_schema_that_fits_reads_the_same_for_every_question() -> None:
     ]
     assert len({messages_of("write_sql", about=each)[0]["content"] for each in about}) == 1
     assert (
-        len({messages_of("opening", "tool_loop", about=each)[0]["content"] for each in about}) == 1
+        len({messages_of("first_prompt", "tool_loop", about=each)[0]["content"] for each in about})
+        == 1
     )
 
 

@@ -270,16 +270,23 @@ def test_a_run_is_cancelled_by_its_id_and_lets_go_of_its_key(
     assert (status, envelope["data"]["response"]) == (200, "hello")
 
 
-@pytest.mark.parametrize(("wish", "end"), [("cancel", "cancelled"), ("continue", "completed")])
+@pytest.mark.parametrize(
+    ("on_disconnect", "end"), [("cancel", "cancelled"), ("continue", "completed")]
+)
 def test_what_becomes_of_a_run_whose_client_leaves(
-    hello: dict[str, Any], wish: str, end: str, here: Citu, there: Citu, model: OpenAiServer
+    hello: dict[str, Any],
+    on_disconnect: str,
+    end: str,
+    here: Citu,
+    there: Citu,
+    model: OpenAiServer,
 ) -> None:
     gate = Gate()
     with scripted(model, Reply(pieces=["One ", gate, "two."])):
-        with Stream(here.port, STREAM, {**hello, "on_disconnect": wish}) as stream:
+        with Stream(here.port, STREAM, {**hello, "on_disconnect": on_disconnect}) as stream:
             run_id = run_id_of(begun(stream, 2)[1])
             assert gate.reached.wait(60)
-        if wish == "cancel":
+        if on_disconnect == "cancel":
             assert model.requests[-1].disconnected.wait(60)
         gate.open()
         follow(there, run_id)

@@ -42,7 +42,7 @@ def citu(
 
 
 def is_answered(citu: Citu, model: OpenAiServer) -> bool:
-    """Whether the next question of the conversation is answered, with calls of tools in it."""
+    """Tell whether the next question of the conversation is answered, with calls of tools in it."""
     model.default = following([running(ROWS), Reply("There are 3.")])
     status, envelope = post_json(citu.port, SYNC, ASK)
     assert status in (200, 503), envelope

@@ -795,7 +795,7 @@ PAIRS = (
 
 
 @pytest.mark.parametrize(
-    ("sql", "wish", "drawn"),
+    ("sql", "arguments", "drawn"),
     [
         (PER_STATUS, {}, ("bar", "status", "orders")),
         (PER_STATUS, {"type": "pie"}, ("pie", "status", "orders")),
@@ -815,10 +815,10 @@ PAIRS = (
     ],
 )
 def test_a_chart_is_as_wished(
-    bench: ToolBench, sql: str, wish: dict[str, str], drawn: tuple[str, str | None, str]
+    bench: ToolBench, sql: str, arguments: dict[str, str], drawn: tuple[str, str | None, str]
 ) -> None:
     call_id = bench.sql(sql)
-    found = bench.call("chart", {"call_id": call_id, **wish}).found
+    found = bench.call("chart", {"call_id": call_id, **arguments}).found
     assert found is not None
     chart = found.shown["chart"]
     assert (chart["type"], chart["x"], chart["y"]) == drawn
@@ -826,7 +826,7 @@ def test_a_chart_is_as_wished(
 
 
 @pytest.mark.parametrize(
-    ("sql", "wish", "told"),
+    ("sql", "arguments", "told"),
     [
         (PER_STATUS, {"type": "line"}, "bar (x=status, y=orders)"),
         (PER_MONTH, {"type": "pie"}, "line (x=month, y=total)"),
@@ -839,9 +839,9 @@ def test_a_chart_is_as_wished(
     ],
 )
 def test_a_chart_that_does_not_fit_says_what_does(
-    bench: ToolBench, sql: str, wish: dict[str, str], told: str
+    bench: ToolBench, sql: str, arguments: dict[str, str], told: str
 ) -> None:
-    result = bench.call("chart", {"call_id": bench.sql(sql), **wish})
+    result = bench.call("chart", {"call_id": bench.sql(sql), **arguments})
     assert (result.error_type, result.found) == ("invalid_request", None)
     assert told in result.text
 

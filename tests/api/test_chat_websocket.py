@@ -219,7 +219,7 @@ def test_a_named_request_goes_on_for_a_while_and_is_joined(citu: Citu, model: Op
 
 
 def _joined(citu: Citu, body: dict[str, Any]) -> dict[str, Any] | None:
-    """The answer to a poll, once the place of the run is free."""
+    """The answer to a poll, once the slot of the run is free."""
     status, answer = post_json(citu.port, POLL, body)
     return answer if status == 200 else None
 

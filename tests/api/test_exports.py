@@ -310,8 +310,8 @@ def test_a_picture_is_of_the_chart_that_the_user_saw(
     sql = (
         "SELECT category, count(*) AS n, sum(monthly_rent) AS rent FROM shop GROUP BY 1 ORDER BY 2"
     )
-    wish = {"call_id": "rows", "type": "pie", "x": None, "y": "rent"}
-    calls = [Called("run_sql", {"sql": sql}, "rows"), Called("chart", wish, "pie")]
+    chart = {"call_id": "rows", "type": "pie", "x": None, "y": "rent"}
+    calls = [Called("run_sql", {"sql": sql}, "rows"), Called("chart", chart, "pie")]
     body = {"question": "Some rows", "user_id": "ann", "agent": "tool_loop", "lang": "en"}
     code, envelope = asking.sync(body, *(Reply(calls=[call]) for call in calls), Reply("Done."))
     assert code == 200, envelope

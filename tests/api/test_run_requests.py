@@ -241,7 +241,7 @@ def test_without_a_place_everybody_is_told_at_once(asking: Asking, model: OpenAi
         ):
             assert error_of(response) == (503, "too_many_streams")
             assert response.headers["Retry-After"] == "2"
-        assert call(asking, "GET", f"{RUNS}/{run_id}").status_code == 200, "a look takes no place"
+        assert call(asking, "GET", f"{RUNS}/{run_id}").status_code == 200, "a look takes no slot"
         gate.open()
         assert list(frames(stream.get_data().decode()))[-1]["data"]["type"] == "completed"
         stream.close()
@@ -393,4 +393,4 @@ def test_an_event_that_can_not_be_rendered_ends_the_run_in_an_error(
     shown, ends = runtime.run(followed(), 20)
     assert json.loads(shown[-1].data)["data"]["error_type"] == "internal_error"
     assert [frame.seq for frame in shown] == list(range(1, len(shown) + 1))
-    assert ends == 1, "its place is free again"
+    assert ends == 1, "its slot is free again"

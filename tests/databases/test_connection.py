@@ -1,4 +1,4 @@
-"""What every connection to the asked database is given, whatever the role's defaults are."""
+"""What every connection to the datasource is given, whatever the role's defaults are."""
 
 import asyncio
 

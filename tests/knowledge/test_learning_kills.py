@@ -90,7 +90,7 @@ async def died(work: Awaitable[Any]) -> bool:
 
 
 async def is_whole(learned: Learned, said: Learning) -> bool:
-    """Whether feedback, example and lesson are all there; fails when only some are."""
+    """Tell whether feedback, example and lesson are all there; fails when only some are."""
     user = said.feedback.user_id
     seen = await learned.visible(said.datasource, user)
     kept = await learned.feedback(user, said.feedback.run_id)

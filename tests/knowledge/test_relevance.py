@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.retrieval import Asked, described, measure, needed, pooled, questions_of
+from benchmarks.retrieval import RetrievalQuestion, described, measure, needed, pooled, questions_of
 from common.meanings import BilingualNames, ColumnMeaning, Metric, TableMeaning, ValueMeaning
 from common.text import Text
 from common.values import Catalog, Column, ForeignKey, Table
@@ -331,9 +331,9 @@ def test_the_tables_of_sql(sql: str, tables: set[str]) -> None:
 def test_a_question_counts_when_all_of_its_tables_are_found() -> None:
     index = TableIndex(Catalog((*filler(20), table("film", "id"), table("actor", "id"))))
     asked = [
-        Asked("1", "films", frozenset({"film"}), "x", "en"),
-        Asked("2", "films", frozenset({"film", "nowhere"}), "x", "en"),
-        Asked("3", "films", frozenset({"film"}), "x", "zh"),
+        RetrievalQuestion("1", "films", frozenset({"film"}), "x", "en"),
+        RetrievalQuestion("2", "films", frozenset({"film", "nowhere"}), "x", "en"),
+        RetrievalQuestion("3", "films", frozenset({"film"}), "x", "zh"),
     ]
     found = measure(index, asked)
     assert found.counts == {("en", True): 1, ("en", False): 1, ("zh", True): 1}
@@ -360,8 +360,8 @@ def test_questions_and_databases_are_read_from_files(tmp_path: Path) -> None:
         "utf-8",
     )
     assert questions_of(path) == [
-        Asked("7", "films?", frozenset({"film"}), "x", "en"),
-        Asked("some:3", "电影", frozenset({"film"}), "demo", "zh"),
+        RetrievalQuestion("7", "films?", frozenset({"film"}), "x", "en"),
+        RetrievalQuestion("some:3", "电影", frozenset({"film"}), "demo", "zh"),
     ]
     path.write_text('{"question": "films?"}', "utf-8")
     with pytest.raises(ValueError, match="line 1"):

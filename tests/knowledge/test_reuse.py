@@ -436,8 +436,8 @@ def test_any_text_has_a_phrasing(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked.
+class Ranking:
+    """A question for the first customers by a figure of their orders.
 
     Attributes:
         order: `top` or `bottom`.
@@ -470,37 +470,37 @@ CHINESE = {
 }
 
 
-def english(wish: Wish) -> str:
-    paid = {None: "", True: "paid ", False: "not paid "}[wish.paid]
-    place = f"excluding {wish.city}" if wish.excludes else f"in {wish.city}"
-    bound_ = "over" if wish.over else "under"
+def english(one: Ranking) -> str:
+    paid = {None: "", True: "paid ", False: "not paid "}[one.paid]
+    place = f"excluding {one.city}" if one.excludes else f"in {one.city}"
+    bound_ = "over" if one.over else "under"
     return (
-        f"{wish.order} {wish.count} customers {place} by {wish.figure} amount of {paid}orders "
-        f"{bound_} {wish.amount}"
-        f" in {wish.period}"
+        f"{one.order} {one.count} customers {place} by {one.figure} amount of {paid}orders "
+        f"{bound_} {one.amount}"
+        f" in {one.period}"
     )
 
 
-def chinese(wish: Wish) -> str:
-    paid = {None: "", True: "已付款", False: "未付款"}[wish.paid]
-    place = f"不含{wish.city}" if wish.excludes else f"在{wish.city}"
-    bound_ = "大于" if wish.over else "小于"
-    period = {"last month": "上月"}.get(wish.period, wish.period)
+def chinese(one: Ranking) -> str:
+    paid = {None: "", True: "已付款", False: "未付款"}[one.paid]
+    place = f"不含{one.city}" if one.excludes else f"在{one.city}"
+    bound_ = "大于" if one.over else "小于"
+    period = {"last month": "上月"}.get(one.period, one.period)
     return (
-        f"{period}{place}的客户按{bound_}{wish.amount}元的{paid}订单"
-        f"{CHINESE[wish.figure]}排{CHINESE[wish.order]}{wish.count}名"
+        f"{period}{place}的客户按{bound_}{one.amount}元的{paid}订单"
+        f"{CHINESE[one.figure]}排{CHINESE[one.order]}{one.count}名"
     )
 
 
-def answer(wish: Wish) -> str:
-    """The only SQL that answers the wish."""
-    paid = {None: "", True: " AND o.status = 'P'", False: " AND o.status <> 'P'"}[wish.paid]
+def answer(one: Ranking) -> str:
+    """The only SQL that answers the question."""
+    paid = {None: "", True: " AND o.status = 'P'", False: " AND o.status <> 'P'"}[one.paid]
     return (
-        f"SELECT c.name, {FIGURES[wish.figure]}(o.total_amount) FROM customers c JOIN orders o "
+        f"SELECT c.name, {FIGURES[one.figure]}(o.total_amount) FROM customers c JOIN orders o "
         "USING (customer_id)"
-        f" WHERE c.city {'<>' if wish.excludes else '='} '{wish.city}'{paid}"
-        f" AND o.total_amount {'>' if wish.over else '<'} {wish.amount} AND {_within(wish.period)}"
-        f" GROUP BY c.name ORDER BY 2 {'DESC' if wish.order == 'top' else 'ASC'} LIMIT {wish.count}"
+        f" WHERE c.city {'<>' if one.excludes else '='} '{one.city}'{paid}"
+        f" AND o.total_amount {'>' if one.over else '<'} {one.amount} AND {_within(one.period)}"
+        f" GROUP BY c.name ORDER BY 2 {'DESC' if one.order == 'top' else 'ASC'} LIMIT {one.count}"
     )
 
 
@@ -522,8 +522,8 @@ PERIODS = st.one_of(
     st.dates(date(2023, 1, 1), date(2026, 1, 1)).map(lambda day: f"{day:%Y-%m}"),
     st.just("last month"),
 )
-WISHES = st.builds(
-    Wish,
+RANKINGS = st.builds(
+    Ranking,
     order=st.sampled_from(["top", "bottom"]),
     count=st.integers(1, 12),
     figure=st.sampled_from(sorted(FIGURES)),
@@ -535,42 +535,45 @@ WISHES = st.builds(
     period=PERIODS,
 )
 OTHERS = st.lists(
-    st.tuples(st.sampled_from(list(Wish.__dataclass_fields__)), WISHES), min_size=0, max_size=3
+    st.tuples(st.sampled_from(list(Ranking.__dataclass_fields__)), RANKINGS), min_size=0, max_size=3
 )  # fmt: skip
 SAID = st.sampled_from([english, chinese])
 
 
-def changed(wish: Wish, changes: list[tuple[str, Wish]]) -> Wish:
-    """The wish with some of its parts taken from others."""
+def changed(one: Ranking, changes: list[tuple[str, Ranking]]) -> Ranking:
+    """The question with some of its parts taken from others."""
     for name, other in changes:
-        wish = replace(wish, **{name: getattr(other, name)})
-    return wish
+        one = replace(one, **{name: getattr(other, name)})
+    return one
 
 
-@given(WISHES, OTHERS, SAID)
+@given(RANKINGS, OTHERS, SAID)
 @settings(max_examples=tries(150))
 def test_another_question_gets_its_own_sql_or_none(
-    wish: Wish, changes: list[tuple[str, Wish]], say: object
+    one: Ranking, changes: list[tuple[str, Ranking]], say: object
 ) -> None:
-    other = changed(wish, changes)
+    other = changed(one, changes)
     assert callable(say)
-    found = reuse((say(wish), answer(wish)), say(other))
+    found = reuse((say(one), answer(one)), say(other))
     assert found in (None, answer(other))
 
 
-@given(WISHES, SAID)
-def test_the_same_question_gets_the_same_sql(wish: Wish, say: object) -> None:
+@given(RANKINGS, SAID)
+def test_the_same_question_gets_the_same_sql(one: Ranking, say: object) -> None:
     assert callable(say)
-    assert reuse((say(wish), answer(wish)), say(wish).upper().lower() + "?") in (None, answer(wish))
-    plain = replace(wish, city="Berlin")
+    assert reuse((say(one), answer(one)), say(one).upper().lower() + "?") in (
+        None,
+        answer(one),
+    )
+    plain = replace(one, city="Berlin")
     assert reuse((say(plain), answer(plain)), say(plain)) == answer(plain)
 
 
 def test_most_questions_with_other_literals_are_answered() -> None:
-    wish = Wish("top", 5, "total", "Berlin", False, True, 100, True, "2024")
-    other = replace(wish, count=10, city="New York", amount=250, period="2025")
+    one = Ranking("top", 5, "total", "Berlin", False, True, 100, True, "2024")
+    other = replace(one, count=10, city="New York", amount=250, period="2025")
     for say in (english, chinese):
-        assert reuse((say(wish), answer(wish)), say(other)) == answer(other)
+        assert reuse((say(one), answer(one)), say(other)) == answer(other)
 
 
 WORDS = (
@@ -591,24 +594,24 @@ MORE_WORDS = ("least", "most", "all", "or", "and", "5", "10", "2024", "2025")
 HAN = list("不未非无前后大小最多少已或和除")
 
 
-@given(WISHES, SAID, st.data())
+@given(RANKINGS, SAID, st.data())
 @settings(max_examples=tries(150))
 def test_one_word_that_is_changed_added_or_left_out_makes_another_question(
-    wish: Wish, say: object, data: st.DataObject
+    one: Ranking, say: object, data: st.DataObject
 ) -> None:
     assert callable(say)
-    question = say(wish)
+    question = say(one)
     parts = re.findall(r"[A-Za-z]+|\d+|[^\sA-Za-z\d]| ", question)
     at = data.draw(st.integers(0, len(parts) - 1))
     word = data.draw(st.sampled_from((*WORDS, *MORE_WORDS) if say is english else HAN))
     gone = data.draw(st.integers(0, 1))
     mutated = "".join([*parts[:at], *([" "] if say is english else []), word, *parts[at + gone :]])
-    found = reuse((question, answer(wish)), mutated)
-    if found is not None and found != answer(wish):
+    found = reuse((question, answer(one)), mutated)
+    if found is not None and found != answer(one):
         literals = [constant.value for constant in constants_of(found) or ()]
         assert word.isdigit() and any(word in literal for literal in literals), (
             question,
             mutated,
             found,
         )
-        assert re.sub(r"\d+", "#", found) == re.sub(r"\d+", "#", answer(wish))
+        assert re.sub(r"\d+", "#", found) == re.sub(r"\d+", "#", answer(one))

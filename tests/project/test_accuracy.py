@@ -29,7 +29,7 @@ from benchmarks.accuracy_judging import (
     measure,
     measured_settings,
 )
-from benchmarks.accuracy_questions import Asked, read_questions
+from benchmarks.accuracy_questions import AccuracyQuestion, read_questions
 from benchmarks.accuracy_report import comparison, lines, read_report, report
 from benchmarks.result_sets import same_result
 from tests.support.live import GAUGES
@@ -135,8 +135,8 @@ def test_a_bad_line_is_named_and_the_others_are_asked(tmp_path: Path) -> None:
     file.write_bytes(b"\r\n".join(written))
     asked, bad = read_questions([file])
     assert asked == [
-        Asked("7", "how many", "SELECT 1"),
-        Asked("q:11", "多少\u2028", "SELECT 1", True, "zh", "hard"),
+        AccuracyQuestion("7", "how many", "SELECT 1"),
+        AccuracyQuestion("q:11", "多少\u2028", "SELECT 1", True, "zh", "hard"),
     ]
     assert [line.line for line in bad] == [3, 4, 5, 6, 7, 8, 9, 10]
     assert all(line.file == str(file) and line.problem for line in bad)
@@ -166,7 +166,7 @@ CASES: dict[str, tuple[str, bool, Reply, Outcome]] = {
     "written names": ("DELETE FROM gauge RETURNING name", False, Reply(status=500), "gold_failed"),
 }
 QUESTIONS = [
-    Asked(question, question, sql, order, "en", question.split()[0])
+    AccuracyQuestion(question, question, sql, order, "en", question.split()[0])
     for question, (sql, order, *_) in CASES.items()
 ]
 

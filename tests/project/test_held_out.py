@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.rule_answers import CHAT, HELD_OUT, Found, held_out_names, measure
+from benchmarks.rule_answers import CHAT, HELD_OUT, RuleResults, held_out_names, measure
 from common.text import language_of
 from tests.support.databases import rows_of
 from tests.support.offline_questions import REFUSE, Case, cases_of
@@ -43,14 +43,14 @@ def test_answers_are_judged_by_their_rows(make_database: Callable[[str], str]) -
     )
     answers = {str(number): answer for number, (_, answer, _) in enumerate(judged)}
     for number, (gold, _, verdict) in enumerate(judged):
-        found = Found()
+        found = RuleResults()
         measure(found, lambda question: {"sql": answers[question]}, url, [Case(str(number), gold)])
         assert found.answerable + found.unanswerable == {verdict: 1}
 
 
 def test_talk_is_judged_by_its_kind(make_database: Callable[[str], str]) -> None:
     url = make_database("CREATE TABLE t (i int)")
-    found = Found()
+    found = RuleResults()
     kinds = {"hello": CHAT, "how are you": "DATABASE", "rows of t": CHAT, "what is it": CHAT}
     cases = [
         Case("hello", CHAT),
@@ -67,10 +67,10 @@ def test_a_service_that_fails_is_not_taken_for_a_refusal(
     make_database: Callable[[str], str],
 ) -> None:
     url = make_database("CREATE TABLE t (i int)")
-    with pytest.raises(RuntimeError, match="all places are taken"):
+    with pytest.raises(RuntimeError, match="all slots are taken"):
         measure(
-            Found(),
-            lambda _: {"retryable": True, "error": "all places are taken"},
+            RuleResults(),
+            lambda _: {"retryable": True, "error": "all slots are taken"},
             url,
             [Case("rows", REFUSE)],
         )

@@ -120,7 +120,7 @@ def _doubtful(found: Found) -> Iterator[Attack]:
 
 
 def _is_slow(found: Found, attack: Attack) -> bool:
-    """Whether the time grows faster than the text, or is beyond any bound.
+    """Tell whether the time grows faster than the text, or is beyond any bound.
 
     What else runs here takes time from some of the tries, not from all: each size counts as it is
     at its quickest. Of what reads only short texts, the time for the longest of these counts.

@@ -95,8 +95,8 @@ def test_no_question_over_no_catalogue_fails(question: str, catalog: Catalog, la
 )
 def test_small_talk_over_any_catalogue(catalog: Catalog, lang: Lang, question: str) -> None:
     pieces: list[str] = []
-    thought = asyncio.run(SKILLS.chat(Inquiry(question, lang, catalog), pieces.append))
-    assert thought.value == "".join(pieces) != ""
+    outcome = asyncio.run(SKILLS.chat(Inquiry(question, lang, catalog), pieces.append))
+    assert outcome.value == "".join(pieces) != ""
 
 
 cells = (
@@ -122,10 +122,10 @@ def test_any_rows_can_be_put_into_words(
     result = QueryResult(
         ("a", "b"), ("text", "numeric"), tuple(list(row) for row in rows), is_limited=limited
     )
-    thought = asyncio.run(
+    outcome = asyncio.run(
         SKILLS.summarize(Inquiry("?", lang, SHOP), "SELECT 1", result, pieces.append)
     )
-    assert thought.value == "".join(pieces) != ""
+    assert outcome.value == "".join(pieces) != ""
 
 
 figures = st.decimals(min_value=-(10**12), max_value=10**12, places=6) | st.integers(
@@ -140,8 +140,8 @@ figures = st.decimals(min_value=-(10**12), max_value=10**12, places=6) | st.inte
 )
 def test_summaries_state_no_figure_of_their_own(rows: list[tuple[str, object]], lang: Lang) -> None:
     result = QueryResult(("name", "total"), ("text", "numeric"), tuple(list(row) for row in rows))
-    thought = asyncio.run(SKILLS.summarize(Inquiry("?", lang, SHOP), "SELECT 1", result))
-    assert doubtful_figures(thought.value, result) == []
+    outcome = asyncio.run(SKILLS.summarize(Inquiry("?", lang, SHOP), "SELECT 1", result))
+    assert doubtful_figures(outcome.value, result) == []
 
 
 FIXED = (CATALOG, SHOP, AIR, CHINESE, wide_catalog(60), Catalog(()))

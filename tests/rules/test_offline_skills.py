@@ -189,8 +189,10 @@ def test_unsure_questions_are_left_to_the_model() -> None:
 
 def test_the_previous_turn_nudges_unsure_questions() -> None:
     plain = asyncio.run(SKILLS.classify(inquiry("and the open ones in 2024"))).value
-    nudged = asyncio.run(SKILLS.classify(inquiry("and last month?", context_type="DATABASE"))).value
-    assert nudged.question_type == "DATABASE"
+    verdict = asyncio.run(
+        SKILLS.classify(inquiry("and last month?", context_type="DATABASE"))
+    ).value
+    assert verdict.question_type == "DATABASE"
     assert plain.question_type == "DATABASE"
 
 
@@ -495,8 +497,8 @@ def summary(
     question: str, result: QueryResult, statement: str = "SELECT 1"
 ) -> tuple[str, list[str]]:
     pieces: list[str] = []
-    thought = asyncio.run(SKILLS.summarize(inquiry(question), statement, result, pieces.append))
-    return thought.value, pieces
+    outcome = asyncio.run(SKILLS.summarize(inquiry(question), statement, result, pieces.append))
+    return outcome.value, pieces
 
 
 def test_a_single_value_is_stated() -> None:

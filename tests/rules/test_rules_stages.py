@@ -19,7 +19,7 @@ from rules.linking.moments import Moment, Period, unit_period
 from rules.query.query import ColumnRef, Condition, Dimension, Having, Measure, Order, Query
 from rules.reading.cover import readings
 from rules.reading.patterns import BY_SYMBOL
-from rules.reading.words import Question
+from rules.reading.words import QuestionWords
 from rules.schema.lexicon import lexicon_of
 from rules.schema.reference_graph import AmbiguousPath
 from rules.sql.render import render
@@ -33,7 +33,7 @@ def test_a_question_passes_through_the_stages() -> None:
     names = {"BY_SYMBOL": BY_SYMBOL, "catalog": SHOP}
     names |= {
         one.__name__: one
-        for one in (Inquiry, Question, lexicon_of, marks_of, nouns_of, readings, understand)
+        for one in (Inquiry, QuestionWords, lexicon_of, marks_of, nouns_of, readings, understand)
     }
     example = doctest.DocTestParser().get_doctest(rules.__doc__ or "", names, "rules", None, 0)
     assert len(example.examples) > 5
@@ -104,11 +104,11 @@ def test_marks_cover_a_question(question: str, marks: list[tuple[str, str]]) -> 
     assert marked(question) == marks
 
 
-def read(question: str) -> Question:
+def read(question: str) -> QuestionWords:
     """The words of an English question about the shop."""
     lexicon = lexicon_of(SHOP)
     marks = marks_of(question, lexicon)
-    return Question(marks, nouns_of(marks, lexicon), lexicon, is_chinese=False)
+    return QuestionWords(marks, nouns_of(marks, lexicon), lexicon, is_chinese=False)
 
 
 def test_chinese_is_covered_without_blanks() -> None:

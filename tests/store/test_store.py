@@ -1102,7 +1102,7 @@ class _Run:
         self.settled: set[str] = set()
 
     def write(self, write: RunWrite) -> bool:
-        """Whether it is refused."""
+        """Tell whether it is refused."""
         newest = write.frames[-1].seq
         worker_id = write.head.worker_id
         if self.state and worker_id != self.worker:

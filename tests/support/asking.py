@@ -61,7 +61,7 @@ class Asking:
         run(_awaited(self.services.aclose), timeout_s=60)
 
     def sync(self, body: dict[str, Any], *replies: Reply) -> tuple[int, dict[str, Any]]:
-        """Status and envelope."""
+        """Return status and envelope."""
         with self._post(SYNC, body, replies) as response:  # closing the response frees its slot
             return response.status_code, json.loads(response.get_data())
 

@@ -109,7 +109,7 @@ def intent(
 
 
 def column(text: str) -> BoundColumn:
-    """`orders.id`, or `name` for one that a step made."""
+    """Return `orders.id`, or `name` for one that a step made."""
     source, dot, name = text.partition(".")
     return BoundColumn(source, name) if dot else BoundColumn("", source)
 
@@ -181,7 +181,7 @@ def mapped(
 
 
 def rate(to: str) -> RateStep:
-    """`orders.amount` in the currency `to`, as `converted`."""
+    """Return `orders.amount` in the currency `to`, as `converted`."""
     return RateStep(
         2,
         "converted",

@@ -7,7 +7,7 @@ from typing import Any
 def entry(
     *, index: Any = None, id: str | None = None, name: str | None = None, arguments: Any = None
 ) -> dict[str, Any]:
-    """One entry of `tool_calls`, holding what is given."""
+    """Return one entry of `tool_calls`, holding what is given."""
     function = {
         key: value
         for key, value in {"name": name, "arguments": arguments}.items()

@@ -25,7 +25,7 @@ class Cases:
 
 @contextmanager
 def all_cases() -> Iterator[Cases]:
-    """Fails at its end if cases within it have failed, with the name and the error of each."""
+    """Fail at its end if cases within it have failed, with the name and the error of each."""
     cases = Cases()
     yield cases
     if cases.failed:

@@ -43,7 +43,7 @@ CATALOG = Catalog((COMPANY, SERVICE_AREA, ORDERS))
 
 
 def wide_catalog(tables: int, columns: int = 10) -> Catalog:
-    """`tables` meaningless tables, each referencing the one before it."""
+    """Return `tables` meaningless tables, each referencing the one before it."""
     return Catalog(
         tuple(
             Table(

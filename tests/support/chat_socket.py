@@ -15,13 +15,13 @@ Frame = dict[str, Any]
 
 
 class Chat:
-    """One open socket."""
+    """An open socket of the chat protocol."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
 
     def send(self, message: str, **fields: Any) -> None:
-        """Asks without waiting for the answer."""
+        """Ask without waiting for the answer."""
         self.connection.send(json.dumps({"message": message, **fields}))
 
     def frame(self) -> Frame:
@@ -37,7 +37,7 @@ class Chat:
         return found
 
     def ask(self, message: str, **fields: Any) -> list[Frame]:
-        """Asks, and reads the whole answer."""
+        """Ask, and read the whole answer."""
         self.send(message, **fields)
         return self.frames()
 

@@ -1,4 +1,4 @@
-"""Opens the asked database for tests, and looks at it from outside with a role that may see
+"""Opens the datasource for tests, and looks at it from outside with a role that may see
 everything.
 """
 

@@ -108,7 +108,7 @@ _HOWS = st.sampled_from(["left", "left", "inner", "semi", "anti"])
 
 @st.composite
 def drawn_intents(draw: st.DrawFn) -> BoundIntent:
-    """Any intent over the shop that the binding could make."""
+    """Return any intent over the shop that the binding could make."""
     steps, sources, joined = _joined(draw)
     if draw(st.booleans()) and "rates" not in sources and "orders" in joined:
         steps.append(rate("EUR"))

@@ -16,7 +16,7 @@ _STREAM_REQUEST = b"POST /api/v0/ask_agent_stream"
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to a stream.
+    """The fault of a stream.
 
     Attributes:
         piece: bytes per write; 0 passes pieces as they come.

@@ -31,7 +31,9 @@ def reachable_folder() -> Iterator[Path]:
 
 @cache
 def _parent() -> Path | None:
-    """Memory, where nothing waits for a disk, if there is enough; None: where TMPDIR says."""
+    """Return memory, where nothing waits for a disk, if there is enough; None: where TMPDIR
+    says.
+    """
     if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK):
         return None
     memory = os.statvfs(_MEMORY)

@@ -35,7 +35,9 @@ def begin_imports() -> None:
 
 
 class Fork:
-    """What the tests use of `subprocess.Popen`; the command is `python` followed by `words`."""
+    """The part of `subprocess.Popen` that the tests use; the command is `python` followed by
+    `words`.
+    """
 
     def __init__(self, words: list[str], cwd: Path, env: dict[str, str], stderr: IO[str]) -> None:
         self.words = words
@@ -52,7 +54,7 @@ class Fork:
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; negative: the signal that ended it."""
+        """Return None while it runs; negative: the signal that ended it."""
         return self._process.exitcode
 
     def wait(self, timeout: float) -> int:
@@ -74,7 +76,7 @@ class Fork:
 def run_forked(
     words: list[str], cwd: Path, env: dict[str, str], timeout: float
 ) -> "subprocess.CompletedProcess[str]":
-    """Like `subprocess.run` with captured output."""
+    """Run as `subprocess.run` does, with captured output."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         process = Fork(words, cwd, env, errors)
         with process.stdout:
@@ -90,7 +92,7 @@ def run_forked(
 def _begin(
     words: list[str], cwd: str, env: dict[str, str], stdout: Connection, stderr: Connection
 ) -> None:
-    """In the fork: becomes the program, `python` followed by `words`."""
+    """In the fork: become the program, `python` followed by `words`."""
     os.setsid()
     os.chdir(cwd)
     for connection, descriptor in ((stdout, 1), (stderr, 2)):

@@ -16,12 +16,14 @@ class GuardCase(NamedTuple):
 
     @property
     def named(self) -> str:
-        """What the refusal must name."""
+        """Return what the refusal must name."""
         return self.reason.partition(": ")[0]
 
 
 def guard_cases(name: str) -> list[GuardCase]:
-    """Each `-- reason` line after an empty one begins a case; it ends where the next begins."""
+    """Return each `-- reason` line after an empty one begins a case; it ends where the next
+    begins.
+    """
     text = (FIXTURES / name).read_text("utf-8")
     parts = re.split(r"\n\n-- ([^\n]*)\n", text)
     return [

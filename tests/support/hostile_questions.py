@@ -106,7 +106,9 @@ def _filled(unit: str, length: int) -> str:
 
 
 def units_of(catalog: Catalog) -> tuple[str, ...]:
-    """Units made of the names and values of a catalogue, and those that have none of these."""
+    """Return units made of the names and values of a catalogue, and those that have none of
+    these.
+    """
     columns = [column for table in catalog.tables[:40] for column in table.columns]
     values = [value for column in columns for value in column.values[:3]]
     told = [one.comment for one in catalog.tables[:40] if one.comment]

@@ -13,17 +13,17 @@ PING_S = 0.1  # between the pings of services whose streams are read until nothi
 
 
 def get_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a GET."""
+    """Return status and body of a GET."""
     return _exchange(port, "GET", path, None, {})
 
 
 def delete_json(port: int, path: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a DELETE."""
+    """Return status and body of a DELETE."""
     return _exchange(port, "DELETE", path, None, {})
 
 
 def post_json(port: int, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
-    """Status and body of a POST."""
+    """Return status and body of a POST."""
     return _exchange(
         port,
         "POST",
@@ -47,7 +47,7 @@ def _exchange(
 
 
 class Stream:
-    """One open stream."""
+    """An open stream of events."""
 
     def __init__(
         self, port: int, path: str, body: Any, *, method: str = "POST", **headers: str

@@ -237,12 +237,12 @@ def is_alive(pid: int) -> bool:
 
 
 def thread_count(pid: int) -> int:
-    """How many threads a process has."""
+    """Return how many threads a process has."""
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
 def descriptor_count(pid: int) -> int:
-    """How many files and sockets a process has open."""
+    """Return how many files and sockets a process has open."""
     return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
@@ -283,7 +283,7 @@ class Watch:
         return [pid for (pid,) in rows]
 
     def connections(self) -> int:
-        """How many connections Citu has open."""
+        """Return how many connections Citu has open."""
         sql = (
             "SELECT 1 FROM pg_stat_activity WHERE application_name = 'citu' "
             "AND datname = current_database()"
@@ -291,11 +291,11 @@ class Watch:
         return len(self.query(sql))
 
     def close_gate(self) -> None:
-        """Statements that read `gated` wait from now on."""
+        """Let statements that read `gated` wait from now on."""
         self.query("SELECT pg_advisory_lock(7)")
 
     def open_gate(self) -> None:
-        """Lets them go on."""
+        """Let them go on."""
         self.query("SELECT pg_advisory_unlock_all()")
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ def odd_ddl() -> str:
 
 
 def odd_intent() -> BoundIntent:
-    """Each value is in a literal, each name is read, made or written."""
+    """Return each value is in a literal, each name is read, made or written."""
     state = BoundColumn("o", BREAKS)
     mapping = tuple((value, f"{value}!") for value in VALUES[:4])
     amount = exp.Column(this=exp.to_identifier(LONG, quoted=True), table=exp.to_identifier("o"))

@@ -21,7 +21,7 @@ class Case(NamedTuple):
 
 
 def cases_of(path: Path) -> list[Case]:
-    """Cases of a file: a comment line with the question, then its SQL.
+    """Return cases of a file: a comment line with the question, then its SQL.
 
     `{last_year}`, `{this_year}` and `{next_year}` stand for years: the demo always has the last two
     years up to yesterday.

@@ -69,17 +69,17 @@ class Request:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of the prompt."""
+        """Return the messages of the prompt."""
         return list(self.params.get("messages", []))
 
     @property
     def question(self) -> str:
-        """The text of the last message."""
+        """Return the text of the last message."""
         return str(self.messages[-1].get("content") or "") if self.messages else ""
 
     @property
     def tool_names(self) -> list[str]:
-        """The names of the tools that are offered."""
+        """Return the names of the tools that are offered."""
         return [tool["function"]["name"] for tool in self.params.get("tools", [])]
 
     @property
@@ -98,7 +98,7 @@ class Called:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as the protocol spells them."""
+        """Return the arguments as the protocol spells them."""
         return (
             self.arguments
             if isinstance(self.arguments, str)
@@ -166,7 +166,7 @@ class Reply:
         return not (self.delay_s or self.gate or self.repeat or timed or self.ending != "complete")
 
     def stream_pieces(self) -> Sequence[Piece]:
-        """`pieces`, or the text word by word and the calls in pieces."""
+        """Return `pieces`, or the text word by word and the calls in pieces."""
         if self.pieces is not None:
             return self.pieces
         words = re.findall(r"\s*\S+|\s+$", self.text or "")
@@ -177,11 +177,11 @@ class Reply:
 
     @property
     def said_reason(self) -> str | None:
-        """The finish reason that is sent."""
+        """Return the finish reason that is sent."""
         return "tool_calls" if self.calls and self.finish_reason == "stop" else self.finish_reason
 
     def whole_text(self) -> str | None:
-        """`text`, or the text among the pieces; None beside calls when there is none."""
+        """Return `text`, or the text among the pieces; None beside calls when there is none."""
         if self.pieces is None:
             return self.text or (None if self.calls else self.text)
         return "".join(piece for piece in self.pieces if isinstance(piece, str))
@@ -192,7 +192,7 @@ def _in_pieces(call: Called, place: int) -> list[dict[str, Any]]:
 
 
 def _written(reply: Reply) -> str:
-    """All that the model wrote, for counting."""
+    """Return all that the model wrote, for counting."""
     return (reply.whole_text() or "") + "".join(
         call.name + call.arguments_text for call in reply.calls
     )

@@ -228,7 +228,7 @@ class OpenAiServer:
 
     @property
     def root(self) -> str:
-        """Scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
+        """Return scheme, host and port: Azure's endpoint. `url` is the base URL of the protocol."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -236,7 +236,7 @@ class OpenAiServer:
         return f"{self.root}/v1"
 
     def replies(self, *replies: Reply) -> None:
-        """Queues replies, one per request; afterwards `default` answers (a 500 unless the test sets
+        """Queue replies, one per request; afterwards `default` answers (a 500 unless the test sets
         it).
         """
         self._queue.extend(replies)
@@ -273,7 +273,7 @@ class OpenAiServer:
         self._loop.close()
 
     def close(self) -> None:
-        """Refuses new connections and breaks the open ones, as a server that goes down does."""
+        """Refuse new connections and breaks the open ones, as a server that goes down does."""
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
 
     async def _start(self) -> None:
@@ -302,7 +302,7 @@ def openai_server() -> Iterator[OpenAiServer]:
 
 
 def demo_script(request: Request) -> Reply:
-    """Recognises Citu's own prompts well enough to try the service by hand: one fixed answer per
+    """Recognise Citu's own prompts well enough to try the service by hand: one fixed answer per
     kind of prompt.
     """
     prompt = "\n".join(str(message["content"]) for message in request.messages)

@@ -53,7 +53,7 @@ class Found:
 
 
 def patterns() -> list[Found]:
-    """Every pattern of the product, each once."""
+    """Return every pattern of the product, each once."""
     found: dict[re.Pattern[Any], Found] = {}
     for module in modules():
         for place, pattern in _held(module):
@@ -64,7 +64,7 @@ def patterns() -> list[Found]:
 
 
 def modules() -> Iterator[types.ModuleType]:
-    """Every module of the product, imported."""
+    """Yield every module of the product, imported."""
     for room in ROOMS:
         package = importlib.import_module(room)
         yield package
@@ -201,7 +201,9 @@ def attacks(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
 def _repeats(
     tree: Any, before: list[str], after: list[str]
 ) -> Iterator[tuple[list[str], list[str], list[str]]]:
-    """Each long repeat: samples of what stands before it, of what it repeats, and after it."""
+    """Yield each long repeat: samples of what stands before it, of what it repeats, and after
+    it.
+    """
     items = list(tree)
     tails = [after]
     for item in reversed(items):
@@ -239,7 +241,7 @@ def _joined(ones: list[str], others: list[str]) -> list[str]:
 
 
 def _samples(tree: Any, wide: bool = False) -> list[str]:
-    """Texts that the tree matches, a few."""
+    """Return texts that the tree matches, a few."""
     samples = [""]
     for item in tree:
         found = _item_samples(item, wide)

@@ -50,9 +50,9 @@ def messages_of(method: str, *arguments: Any, about: Inquiry | None = None) -> l
     """Return the messages that a skill sends, or with which a flow with tools begins."""
     model = RecordingModel()
     skills = LlmSkills(model, today=lambda: date(2025, 3, 9))
-    if method == "opening":
-        openings = FirstPrompts(skills.parts, today=lambda: date(2025, 3, 9))
-        return list(asyncio.run(openings.write(about or inquiry_with(), *arguments)).messages)
+    if method == "first_prompt":
+        first_prompts = FirstPrompts(skills.parts, today=lambda: date(2025, 3, 9))
+        return list(asyncio.run(first_prompts.write(about or inquiry_with(), *arguments)).messages)
     asyncio.run(getattr(skills, method)(about or inquiry_with(), *arguments))
     assert len(model.prompts) == 1, "one call per skill"
     return model.prompts[0]

@@ -33,7 +33,7 @@ ORDERED = ColumnRef(ORDERS, "ordered_at")
 
 
 def by(unit: Unit) -> Dimension:
-    """Orders by the unit in which they were ordered."""
+    """Return orders by the unit in which they were ordered."""
     return Dimension(ORDERS, "ordered_at", unit)
 
 
@@ -60,7 +60,7 @@ def holds(
 
 
 def in_year(year: int) -> Condition:
-    """Ordered in that year."""
+    """Return the condition that it was ordered in that year."""
     first, end = (Moment(date(one, 1, 1)) for one in (year, year + 1))
     return Condition(ORDERED, "during", (Period(first, end, "year"),))
 

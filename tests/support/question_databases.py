@@ -25,7 +25,7 @@ class QuestionDatabase:
         self._connection.autocommit = True
 
     def rows(self, sql: str) -> list[tuple[object, ...]]:
-        """All rows of a statement."""
+        """Return all rows of a statement."""
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchall()

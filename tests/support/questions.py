@@ -40,7 +40,7 @@ def post(path: str, body: dict[str, Any]) -> bytes:
 
 
 def send(port: int, path: str, body: dict[str, Any], after: bytes = b"") -> socket.socket:
-    """Asks without waiting for the answer; `after` follows the body."""
+    """Ask without waiting for the answer; `after` follows the body."""
     client = socket.create_connection(("127.0.0.1", port))
     client.sendall(post(path, body) + after)
     return client
@@ -57,7 +57,7 @@ def last(port: int, path: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def error_of(envelope: dict[str, Any]) -> tuple[int, str, bool, str | None]:
-    """Code, type, whether to try again, and the node of an error."""
+    """Return code, type, whether to try again, and the node of an error."""
     data = envelope["data"]
     assert (data["type"], envelope["success"]) == ("error", False)
     return envelope["code"], data["error_type"], data["retryable"], data.get("node")

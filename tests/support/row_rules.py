@@ -64,7 +64,7 @@ def statements(name: str) -> list[str]:
 
 
 class Outcome(NamedTuple):
-    """What a statement gives: columns and rows, or an error."""
+    """The result of a statement: columns and rows, or an error."""
 
     columns: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
@@ -72,11 +72,13 @@ class Outcome(NamedTuple):
 
     @property
     def in_any_order(self) -> tuple[tuple[str, ...], Counter[str]]:
-        """The columns and rows, whatever the rows' order."""
+        """Return the columns and rows, whatever the rows' order."""
         return self.columns, Counter(self.rows)
 
     def canaries(self, sql: str) -> set[str]:
-        """Values of hidden rows anywhere in it, but those that the statement names itself."""
+        """Return values of hidden rows anywhere in it, but those that the statement names
+        itself.
+        """
         return set(_CANARY.findall(repr(self))) - set(_CANARY.findall(sql))
 
 

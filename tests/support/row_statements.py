@@ -12,7 +12,7 @@ _DEPTH = 2
 
 @dataclass(frozen=True)
 class Source:
-    """Something to read from: how it is written, and its columns of numbers and of texts as a query
+    """A thing to read from: how it is written, and its columns of numbers and of texts as a query
     calls them.
     """
 

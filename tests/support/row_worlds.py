@@ -106,7 +106,7 @@ class World:
     keys: dict[str, str]
 
     def fetch(self, who: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
-        """Status and body of a request; a GET unless there is a body to send."""
+        """Return status and body of a request; a GET unless there is a body to send."""
         headers = {
             "Authorization": f"Bearer {self.keys[who]}",
             **{key.replace("_", "-"): headers[key] for key in headers},
@@ -120,7 +120,7 @@ class World:
     def call(
         self, who: str, path: str, body: Any = None, **headers: str
     ) -> tuple[int, dict[str, Any]]:
-        """Status and data of a request."""
+        """Return status and data of a request."""
         code, answer = self.fetch(who, path, body, **headers)
         return code, json.loads(answer)["data"]
 
@@ -193,5 +193,5 @@ def serving(
 
 
 def prompts(requests: Iterable[Any]) -> str:
-    """All that a model was sent."""
+    """Return all that a model was sent."""
     return "\n".join(json.dumps(request.params, ensure_ascii=False) for request in requests)

@@ -41,7 +41,7 @@ _ROWS = {
 
 @st.composite
 def worlds(draw: st.DrawFn) -> Rows:
-    """Rows of the shop; those of tables with a number are numbered from 1."""
+    """Return rows of the shop; those of tables with a number are numbered from 1."""
     tables = {}
     for name, rows in _ROWS.items():
         drawn = draw(st.lists(rows, max_size=7))
@@ -82,7 +82,7 @@ def stored(connection: psycopg.Connection, tables: Rows) -> Rows:
 
 
 def counted(rows: Iterable[Sequence[Any]]) -> Counter[str]:
-    """Rows without their order; numbers are equal whatever zeros are written."""
+    """Return rows without their order; numbers are equal whatever zeros are written."""
     return Counter(repr([_plain(value) for value in row]) for row in rows)
 
 

@@ -35,12 +35,12 @@ class ToolBench:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The service's tools."""
+        """Return the service's tools."""
         return self._asking.services.tools
 
     @property
     def use(self) -> Use:
-        """What the calls are made for."""
+        """Return what the calls are made for."""
         occasion = Occasion(
             "ask", self.question.run_id, self.question.actor, None, self.question.question
         )

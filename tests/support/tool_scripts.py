@@ -13,7 +13,7 @@ WRITES_SQL = "NO_SQL:"  # only prompts that want SQL without tools name it
 
 
 def turns(request: Request) -> int:
-    """How often the model has replied in this conversation."""
+    """Return how often the model has replied in this conversation."""
     return sum(message["role"] == "assistant" for message in request.messages)
 
 

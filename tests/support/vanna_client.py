@@ -187,7 +187,7 @@ class VannaPage:
 
     @property
     def texts(self) -> list[str]:
-        """Texts, SQL left out."""
+        """Return texts, SQL left out."""
         return [data["content"] for data in self.all("text") if "code_language" not in data]
 
     @property
@@ -196,7 +196,7 @@ class VannaPage:
 
     @property
     def buttons(self) -> dict[str, str]:
-        """What each button sends, by its label."""
+        """Return what each button sends, by its label."""
         return {
             one["label"]: one["action"]
             for group in self.all("button_group")

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def calls(work: Callable[[], Any]) -> int:
-    """How many functions written in Python `work` calls."""
+    """Return how many functions written in Python `work` calls."""
     count = 0
 
     def note(_frame: FrameType, event: str, _argument: Any) -> None:

@@ -67,7 +67,7 @@ class AskContext:
 
     @property
     def has_model(self) -> bool:
-        """True when a model is configured."""
+        """Tell whether a model is configured."""
         return self.skills is not self.rules
 
     async def validate(self, sql: str) -> PlanEstimate | None:

@@ -42,7 +42,7 @@ class QuestionFlow:
 
     @property
     def graph(self) -> Graph:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return compiled_graph()
 
     def start(self, question: Question) -> AskInput:

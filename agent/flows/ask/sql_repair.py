@@ -39,14 +39,16 @@ class Repair:
 
     @property
     def sizes(self) -> dict[str, dict[str, int]]:
-        """The parts of the repair prompt, as the state has them; empty when no model was asked."""
+        """Return the parts of the repair prompt, as the state has them; empty when no model was
+        asked.
+        """
         if not self.prompt_parts:
             return {}
         return {"repair_sql": dict(self.prompt_parts)}
 
     @property
     def happened(self) -> str:
-        """The entry for it in `execution_path`."""
+        """Return the entry for it in `execution_path`."""
         if self.error is None:
             return SUCCESS
         if isinstance(self.error, ForbiddenStatement | ForbiddenObject):

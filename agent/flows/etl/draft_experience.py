@@ -22,7 +22,7 @@ from common.learning import (
 )
 from common.text import language_of
 from common.values import Catalog
-from etl.schemas.context import KnownFailure, ReferenceSql
+from etl.schemas.knowledge_context import KnownFailure, ReferenceSql
 from etl.schemas.requirement import AnalysisResult, UserIntent
 from knowledge.experience.experience_service import ExperienceService, ExperienceView
 

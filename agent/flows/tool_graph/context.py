@@ -28,7 +28,7 @@ class ToolGraphContext:
 
     @property
     def session(self) -> ToolSession:
-        """The limits and the results of the question's calls."""
+        """Return the limits and the results of the question's calls."""
         return self.given.session
 
     def offered(self) -> tuple[Tool[Any], ...]:

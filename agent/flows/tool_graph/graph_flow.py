@@ -51,7 +51,7 @@ class ToolGraphFlow:
 
     @property
     def graph(self) -> Graph:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return compiled_graph()
 
     def start(self, question: Question) -> ToolGraphInput:
@@ -83,6 +83,11 @@ class ToolGraphFlow:
         """Return the answer; nodes raise the errors that end a question."""
         return FlowAnswer(cast(ToolGraphState, state)["answer"])
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:  # noqa: ARG002
+    def turn(
+        self,
+        question: Question,
+        state: Mapping[str, Any],  # noqa: ARG002
+        answer: FlowAnswer,
+    ) -> Turn:
         """Return the turn without what was called and found on the way."""
         return turn_of(question, answer.body, None)

@@ -43,7 +43,10 @@ _MOST_CANDIDATES = 3  # statements of one question
 # the beginning
 
 
-async def initialize(state: ToolGraphState, runtime: GraphRuntime) -> ToolGraphUpdate:  # noqa: ARG001 - the name LangGraph wants
+async def initialize(
+    state: ToolGraphState,  # noqa: ARG001 - the name LangGraph wants
+    runtime: GraphRuntime,
+) -> ToolGraphUpdate:
     """Gather what is known of the question, or end it when nothing may be used for it.
 
     Raises:
@@ -68,7 +71,7 @@ async def memory_search(state: ToolGraphState, runtime: GraphRuntime) -> ToolGra
     """
     given, scratchpad = runtime.context.given, runtime.context.scratchpad
     inquiry = await remembered(state["inquiry"], given)
-    prompt = await given.openings.write(inquiry, FLOW)
+    prompt = await given.first_prompts.write(inquiry, FLOW)
     scratchpad.inquiry = inquiry
     if prompt.has_whole_schema:
         scratchpad.was_shown_tables()
@@ -169,7 +172,7 @@ async def generate_sql(state: ToolGraphState, runtime: GraphRuntime) -> ToolGrap
 
 
 def _forget_estimates(call: ToolCall, runtime: GraphRuntime) -> None:
-    """The planner's estimates are no results: no figure of the answer may be traced to them."""
+    """Forget the planner's estimates: no figure of the answer may be traced to them."""
     results = runtime.context.session.results
     if call.id in results:
         results[call.id] = replace(results[call.id], text="")

@@ -11,17 +11,19 @@ FINALIZE = "finalize"
 
 
 def after_initialize(update: ToolGraphUpdate) -> str:
-    """To the end when nothing may be used for the question."""
+    """Go to the end when nothing may be used for the question."""
     return FINALIZE if "limit" in update else "memory_search"
 
 
 def after_think(update: ToolGraphUpdate) -> str:
-    """To the node of the next call, or to the end when there is an answer or a limit is reached."""
+    """Return to the node of the next call, or to the end when there is an answer or a limit is
+    reached.
+    """
     if "limit" in update or "is_answered" in update:
         return FINALIZE
     return NODE_OF.get(update["pending"][0].name, TOOLS)
 
 
 def after_tools(update: ToolGraphUpdate) -> str:
-    """Back to the model, or to the end at a limit."""
+    """Go back to the model, or to the end at a limit."""
     return FINALIZE if "limit" in update else "think"

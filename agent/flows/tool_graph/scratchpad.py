@@ -50,7 +50,7 @@ class Scratchpad:
 
     @property
     def to_run(self) -> AcceptedStatement | None:
-        """The accepted statement, unless it has been run."""
+        """Return the accepted statement, unless it has been run."""
         if self.statement is None or self.statement.sql in self.runs:
             return None
         return self.statement

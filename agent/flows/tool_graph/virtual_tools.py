@@ -102,21 +102,19 @@ def _query_schema(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Query
     search = given.registry.find("search_schema", actor)
 
     async def run(context: ToolContext, wanted: QuerySchema) -> ToolResult:
-        names = [name for name in wanted.tables or () if name.strip()]
+        names = _table_names(wanted)
         calls = [(describe, {"table": name}) for name in names[:_MOST_TABLES]]
         words = _search_words(wanted, names, context)
         if words:
             calls.append((search, {"words": words}))
         results = await _all_looked_up(calls, given, context)
-        told = [result.text for result in results]
-        if len(names) > _MOST_TABLES:
-            told.append(_TOO_MANY_TABLES)
         found = [result for result in results if result.error_type is None]
         if found:
             scratchpad.was_shown_tables()
         first = (found or results)[0]
-        return replace(first, text="\n\n".join(told))
+        return replace(first, text=_joined_texts(results, len(names)))
 
+    may_call_both = describe is not None and search is not None
     return Tool(
         SCHEMA,
         Text("查询表结构", "Look at the schema"),
@@ -124,8 +122,21 @@ def _query_schema(given: ToolAgentContext, scratchpad: Scratchpad) -> Tool[Query
         "Give names of tables, or words to find tables by. It takes no SQL.",
         QuerySchema,
         run,
-        frozenset({EVERYONE} if describe and search else ()),
+        frozenset({EVERYONE}) if may_call_both else frozenset(),
     )
+
+
+def _joined_texts(results: Sequence[ToolResult], count: int) -> str:
+    """Join what was looked up; `count` tables were named, of which some may be left out."""
+    texts = [result.text for result in results]
+    if count > _MOST_TABLES:
+        texts.append(_TOO_MANY_TABLES)
+    return "\n\n".join(texts)
+
+
+def _table_names(wanted: QuerySchema) -> list[str]:
+    names = wanted.tables or ()
+    return [name for name in names if name.strip()]
 
 
 def _search_words(wanted: QuerySchema, names: Sequence[str], context: ToolContext) -> str:

@@ -31,18 +31,18 @@ class ToolLoopNode(Protocol):
 
 
 def after_thinking(update: ToolLoopUpdate) -> str:
-    """To the model's calls, or to the end."""
+    """Go to the model's calls, or to the end."""
     return "use_tools" if "limit" not in update and update["reply"].tool_calls else LAST_NODE
 
 
 def after_tools(update: ToolLoopUpdate) -> str:
-    """Back to the model, or to the end at a limit."""
+    """Go back to the model, or to the end at a limit."""
     return LAST_NODE if "limit" in update else "think"
 
 
 @cache
 def compiled_graph() -> Graph:
-    """The graph, ready to run."""
+    """Return the graph, ready to run."""
     graph: StateGraph[ToolLoopState, ToolAgentContext, ToolLoopInput, ToolLoopState] = StateGraph(
         _STATE, context_schema=ToolAgentContext
     )

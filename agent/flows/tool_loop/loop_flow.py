@@ -44,7 +44,7 @@ class LoopFlow:
 
     @property
     def graph(self) -> Graph:
-        """Compiled once for the process."""
+        """Return the graph, compiled once for the process."""
         return compiled_graph()
 
     def start(self, question: Question) -> ToolLoopInput:
@@ -68,6 +68,11 @@ class LoopFlow:
         """Return the answer; nodes raise the errors that end a question."""
         return FlowAnswer(cast(ToolLoopState, state)["answer"])
 
-    def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:  # noqa: ARG002
+    def turn(
+        self,
+        question: Question,
+        state: Mapping[str, Any],  # noqa: ARG002
+        answer: FlowAnswer,
+    ) -> Turn:
         """Return the turn without what was called and found on the way."""
         return turn_of(question, answer.body, None)

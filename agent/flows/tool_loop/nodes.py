@@ -24,8 +24,11 @@ _NO_ROOM = Text(
 )
 
 
-async def prepare(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:  # noqa: ARG001 - the name LangGraph wants
-    """Gathers what is known of the question, and writes how the conversation with the model begins.
+async def prepare(
+    state: ToolLoopState,  # noqa: ARG001 - the name LangGraph wants
+    runtime: Node,
+) -> ToolLoopUpdate:
+    """Gather what is known of the question, and write how the conversation with the model begins.
 
     Raises:
         DatabaseUnavailable, QueryTimeout: the catalogue can't be read.
@@ -33,7 +36,7 @@ async def prepare(state: ToolLoopState, runtime: Node) -> ToolLoopUpdate:  # noq
     context = runtime.context
     known = await begun(context)
     inquiry = await remembered(known.inquiry, context)
-    prompt = await context.openings.write(inquiry, FLOW)
+    prompt = await context.first_prompts.write(inquiry, FLOW)
     return {
         "inquiry": inquiry,
         "warnings": list(known.warnings),

@@ -152,8 +152,7 @@ class FeedbackService:
         self._request_timeout_s = request_timeout_s
 
     async def take(self, given: GivenFeedback) -> dict[str, Any]:
-        """Keeps the feedback with what is learnt from it, together or not at all; the answer's
-        body.
+        """Keep the feedback with what is learnt from it, together or not at all; the answer's body.
 
         Raises:
             NotFound, Conflict: there is no such answer of this user, or not yet.
@@ -308,7 +307,7 @@ class FeedbackService:
     async def _shown(
         self, learnt: Example | Lesson | None, source: LearningSource
     ) -> dict[str, Any] | None:
-        """Return what the store has of it; of one that is shared or rejected already, that one."""
+        """Return the entry as the store has it, which may be shared or rejected already."""
         item = await self._learned.find(source.name, item_id(learnt)) if learnt else None
         return shown(item) if item else None
 

@@ -56,7 +56,7 @@ class LearningService:
     async def page(
         self, kind: Kind, wanted: LearnedFilter, actor: Actor, limit: int, cursor: str | None
     ) -> tuple[list[dict[str, Any]], str | None]:
-        """One page of a list, and the cursor of the next one.
+        """Return one page of a list, and the cursor of the next one.
 
         A page may have less than `limit`: what others brought about tables that the actor may not
         read is left out, unless a reviewer looks (`wanted.seen_by` is None). What may quote rows
@@ -88,7 +88,7 @@ class LearningService:
         return True
 
     async def export(self, wanted: LearnedFilter, actor: Actor) -> AsyncIterator[dict[str, Any]]:
-        """All that the lists show, examples first; raises what `page` raises."""
+        """Yield all that the lists show, examples first; raises what `page` raises."""
         kinds: tuple[Kind, ...] = ("example", "lesson")
         for kind in kinds:
             cursor = None
@@ -102,7 +102,7 @@ class LearningService:
     async def review(
         self, kind: Kind, item_id: str, reviewer: Actor, verdict: Verdict, seen: Trust | None
     ) -> dict[str, Any]:
-        """The item after the verdict. The caller has checked that the actor is a reviewer.
+        """Return the item after the verdict; the caller has checked that the actor is a reviewer.
 
         Raises:
             NotFound: there is no such item, or it may quote rows that are hidden from the reviewer.
@@ -128,7 +128,7 @@ class LearningService:
         return shown(reviewed.item)
 
     async def delete(self, kind: Kind, item_id: str, actor: Actor, *, is_reviewer: bool) -> None:
-        """Forgets the item.
+        """Forget the item.
 
         Raises:
             NotFound: there is none that the actor may see.

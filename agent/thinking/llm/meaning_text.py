@@ -47,14 +47,14 @@ def _join_condition(join: PreferredJoin) -> str:
 
 
 def table_remark(table: Table) -> str:
-    """Return what follows a table's comment where it has but one line."""
+    """Return the remark behind the comment of a table that gets one line."""
     if table.meaning is None:
         return ""
     return _remark([_said(table.meaning.names, None)])
 
 
 def column_remark(column: Column) -> str:
-    """Return what follows a column's own comment."""
+    """Return the remark behind a column's own comment."""
     meaning = column.meaning
     if meaning is None:
         return ""

@@ -52,7 +52,7 @@ class _Prompt:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Estimated tokens of each part that is there, and of all of it, in the order of the
+        """Return estimated tokens of each part that is there, and of all of it, in the order of the
         prompt.
         """
         total = sum(weight(message["content"]) for message in self.messages)
@@ -87,13 +87,15 @@ class LlmSkills:
         self._today = today
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Describes the catalogue before questions come, because that takes seconds when it is
+        """Describe the catalogue before questions come, because that takes seconds when it is
         large.
         """
         await self.parts.prepare(catalog)
 
     async def classify(self, inquiry: Inquiry) -> SkillResult[Classification]:
-        """As `Skills.classify`. A verdict that can't be read counts as DATABASE, with a warning."""
+        """Classify as `Skills.classify` says. A verdict that can't be read counts as DATABASE, with
+        a warning.
+        """
         completion = await self._model.complete(
             prompt(
                 "classify",
@@ -217,9 +219,9 @@ class LlmSkills:
     async def _complete(
         self, made: Callable[[PromptBudget], _Prompt]
     ) -> tuple[Completion, Mapping[str, int]]:
-        """The reply to the prompt within the budget, and the sizes of its parts. A prompt that the
-        model finds too long is sent once more with half of the tokens that the schema took, and
-        half of the other parts' budgets.
+        """Return the reply to the prompt within the budget, and the sizes of its parts. A prompt
+        that the model finds too long is sent once more with half of the tokens that the schema
+        took, and half of the other parts' budgets.
         """
         sent = made(self.parts.budget)
         try:
@@ -230,7 +232,7 @@ class LlmSkills:
         return replace(completion, usage=completion.usage + Usage(1)), sent.sizes
 
     async def _speak(self, messages: list[Message], emit: Emit | None) -> tuple[str, Completion]:
-        """The visible text of a reply, and the reply.
+        """Return the visible text of a reply, and the reply.
 
         The emitted pieces concatenate to the text, unless the reply closes a block of reasoning
         that it never opened: then the reasoning was emitted before it could be recognized, and the

@@ -35,12 +35,12 @@ def _templates(name: str, has_history: bool) -> tuple[Template, Template]:
 
 @cache
 def passage(name: str) -> str:
-    """The text of `prompts/<name>.md`, which is a part of another prompt."""
+    """Return the text of `prompts/<name>.md`, which is a part of another prompt."""
     return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def prompt(name: str, lang: Lang, **values: str) -> list[Message]:
-    """The messages of `prompts/<name>.md`; with a non-empty value `history`, those for a
+    """Return the messages of `prompts/<name>.md`; with a non-empty value `history`, those for a
     conversation that goes on.
 
     Raises:

@@ -50,17 +50,17 @@ class QuestionParts:
         self._described = IndexPart(self._describe)
 
     async def prepare(self, catalog: Catalog) -> None:
-        """Describes the catalogue before questions come, because that takes seconds when it is
+        """Describe the catalogue before questions come, because that takes seconds when it is
         large.
         """
         await self._described.ready(catalog)
 
     async def schema(self, inquiry: Inquiry) -> SchemaText:
-        """The description of the inquiry's catalogue; made once per catalogue."""
+        """Return the description of the inquiry's catalogue; made once per catalogue."""
         return await self._described.ready(inquiry.catalog)
 
     async def within(self, inquiry: Inquiry, view: View = "sql") -> PartsWithin:
-        """The maker of all parts; `view` says what they tell of earlier turns."""
+        """Return the maker of all parts; `view` says what they tell of earlier turns."""
         schema = await self.schema(inquiry)
         near = await self._near(schema, inquiry)
 
@@ -77,7 +77,9 @@ class QuestionParts:
         return made
 
     async def within_for_sql(self, inquiry: Inquiry, sql: str) -> PartsWithin:
-        """The same for work on a statement: the tables that it names come first."""
+        """Return the maker of all parts for work on a statement: the tables that it names come
+        first.
+        """
         schema = await self.schema(inquiry)
         hints = _hints(inquiry, mentioned_tables(sql, schema), await self._near(schema, inquiry))
 
@@ -93,8 +95,8 @@ class QuestionParts:
         return made
 
     async def _near(self, schema: SchemaText, inquiry: Inquiry) -> tuple[TableKey, ...]:
-        """The tables that mean what the question means; not asked for when all tables are shown
-        anyway.
+        """Return the tables that mean what the question means; not asked for when all tables are
+        shown anyway.
         """
         if self._nearest is None or schema.fits(self.budget.schema):
             return ()
@@ -107,13 +109,13 @@ class QuestionParts:
 
 
 def asked(inquiry: Inquiry) -> str:
-    """The question as prompts have it."""
+    """Return the question as prompts have it."""
     return block(inquiry.question, _MAX_QUESTION)
 
 
 def table_hint(table: str | None) -> str:
-    """A line that names the table which the caller says the question is about; empty when they name
-    none.
+    """Return a line that names the table which the caller says the question is about; empty when
+    they name none.
     """
     return (
         f"\nThe user says that the question is about the table {one_line(table, 128)}."
@@ -123,8 +125,8 @@ def table_hint(table: str | None) -> str:
 
 
 def shorter(budget: PromptBudget, parts: Mapping[str, str]) -> PromptBudget:
-    """The budget for a prompt with `parts` that the model found too long: half of what the schema
-    took, and half of the other parts' budgets.
+    """Return the budget for a prompt with `parts` that the model found too long: half of what the
+    schema took, and half of the other parts' budgets.
     """
     return budget.halved(estimated_tokens(parts["schema"]))
 
@@ -132,8 +134,8 @@ def shorter(budget: PromptBudget, parts: Mapping[str, str]) -> PromptBudget:
 def _relevant(
     schema: SchemaText, inquiry: Inquiry, history: Told, near: tuple[TableKey, ...], budget: int
 ) -> str:
-    """The schema text, with the tables of the last query, because a follow-up may name none of
-    them, and with those that the best examples read.
+    """Return the schema text, with the tables of the last query, because a follow-up may name none
+    of them, and with those that the best examples read.
     """
     table = schema.find(inquiry.table) if inquiry.table else None
     first = [table] if table else []
@@ -146,7 +148,7 @@ def _relevant(
 
 
 def _hints(inquiry: Inquiry, first: Iterable[Table], near: tuple[TableKey, ...]) -> Hints:
-    """What is known of the question beside its words: tables to show first, those of similar
+    """Return what is known of the question beside its words: tables to show first, those of similar
     questions, values.
     """
     found = inquiry.found_values

@@ -67,7 +67,7 @@ class VisibleText:
         return self._stripper.feed(visible)
 
     def finish(self) -> str:
-        """Return what is left when the reply has ended."""
+        """Return the rest of the visible text when the reply has ended."""
         return self._stripper.feed(self._take(len(self._pending)))
 
     def _take(self, length: int) -> str:

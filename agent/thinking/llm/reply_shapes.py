@@ -44,7 +44,7 @@ class Grade(IntEnum):
 
 
 class PassageMark(IntEnum):
-    """How plainly the reply sets a passage off as what it answers."""
+    """The degree to which the reply marks a passage as its answer."""
 
     NONE = 1
     INLINE = 2
@@ -72,8 +72,8 @@ class FoundSql(NamedTuple):
 
 
 def sql_in(reply: str, known_tables: frozenset[str], *, is_cut: bool = False) -> FoundSql | None:
-    """The SQL that the reply means; None when it has none. Of a reply that `is_cut`, the SQL at
-    which it is cut.
+    """Return the SQL that the reply means; None when it has none. Of a reply that `is_cut`, the SQL
+    at which it is cut.
 
     Of several the one that it calls final, else the last that is a query. SQL that is set off
     outweighs SQL in the text, and what can't be parsed is taken only when nothing can, to be

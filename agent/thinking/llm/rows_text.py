@@ -48,7 +48,7 @@ _ROWS = simplejson.JSONEncoder(ensure_ascii=False, use_decimal=True, ignore_nan=
 
 
 def row_line(cells: Iterable[Any]) -> str:
-    """One row as a JSON list on one line, its cells shortened."""
+    """Return one row as a JSON list on one line, its cells shortened."""
     shown = [_cell(cell) for cell in cells]
     return _ROWS.encode(shown)
 

@@ -42,7 +42,7 @@ class Shown:
 
     @cached_property
     def _weights(self) -> list[int]:
-        """Weights of the table with no column, with one, with two …, in quarters of a token.
+        """Return weights of the table with no column, with one, with two …, in quarters of a token.
 
         The line that counts the columns left out is not in them.
         """

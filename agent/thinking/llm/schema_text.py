@@ -147,7 +147,7 @@ class SchemaText:
         return texts, left_out
 
     def name(self, table: Table) -> str:
-        """Return what the table is called in SQL."""
+        """Return the table's name as SQL writes it."""
         name = identifier(table.name)
         if table.schema in self.catalog.search_path:
             return name
@@ -257,7 +257,7 @@ class SchemaText:
     def _shown(
         self, table: Table, asked: Mapping[str, Form], held: Mapping[TableKey, Collection[str]]
     ) -> Shown:
-        """The table with its columns by what they have to do with the question."""
+        """Return the table; its columns are chosen by their relevance to the question."""
         columns = telling(table, self._ranking.joining(table.key), asked, held.get(table.key, ()))
         return Shown(self._text_of(table), columns)
 

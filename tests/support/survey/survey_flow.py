@@ -45,14 +45,14 @@ Node = Runtime[AskContext]
 
 
 async def choose(state: State, runtime: Node) -> State:
-    """Which column; needs the database to know what there is."""
+    """Return which column; needs the database to know what there is."""
     tables = (await runtime.context.database.catalog()).tables
     columns = [column.name for table in tables if table.name == "gauge" for column in table.columns]
     return {"column": ask_user(UserQuestion("choice", "Which column?", choices=columns))}
 
 
 async def limit(state: State, runtime: Node) -> State:
-    """How many rows."""
+    """Return how many rows."""
     return {
         "count": ask_user(
             UserQuestion("number", f"How many of {state['column']}?", schema=COUNT_SCHEMA)
@@ -73,8 +73,8 @@ async def say(state: State, runtime: Node) -> State:
         return {"said": ", ".join(str(row[0]) for row in state["rows"])}
     inquiry = Inquiry(state["question"], state["lang"], Catalog(()))
     with emitting(state["wants_tokens"], runtime.context.write) as emit:
-        thought = await runtime.context.skills.chat(inquiry, emit)
-    return {"said": thought.value}
+        outcome = await runtime.context.skills.chat(inquiry, emit)
+    return {"said": outcome.value}
 
 
 def _face(name: str, icon: str) -> StepLabel:

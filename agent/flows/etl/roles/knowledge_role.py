@@ -13,7 +13,7 @@ from agent.tools.tool import Arguments
 from agent.tools.toolbox import KNOWLEDGE_TOOLS
 from common.text import Text
 from common.values import Catalog, Table
-from etl.schemas.context import KnowledgeContext
+from etl.schemas.knowledge_context import KnowledgeContext
 from knowledge.language.safe_text import one_line
 
 _ROUNDS = 4

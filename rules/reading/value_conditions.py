@@ -5,7 +5,7 @@ from dataclasses import replace
 from common.meanings import TableKey
 from rules.query.query import OPPOSITE, ColumnRef, Condition, Operator, ref
 from rules.reading.parts import Parts
-from rules.reading.words import Match, MatchedItem, Question
+from rules.reading.words import Match, MatchedItem, QuestionWords
 from rules.schema.table_facts import flag_codes, kind_of
 from rules.words import WORDS
 
@@ -55,6 +55,7 @@ def _value_condition(match: Match, item: MatchedItem, via: str | None) -> Condit
 
 
 def _joint_flags(joint: str) -> tuple[str, ...]:
+    """Return the flags of how several values are joined: compared, by "and", by "or"."""
     if not joint:
         return ()
     return ("compare",) if joint == "compare" else (f"joined:{joint}",)
@@ -291,6 +292,6 @@ def _text_column(match: Match, said: MatchedItem) -> ColumnRef | None:
     return ref(target.link) if is_text else None
 
 
-def _name_column(question: Question, table: TableKey) -> ColumnRef | None:
+def _name_column(question: QuestionWords, table: TableKey) -> ColumnRef | None:
     display = question.facts(table).display
     return ColumnRef(table, display[0]) if display else None
