@@ -142,7 +142,9 @@ class AggregateBinding:
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
-        found = self._dates(owners) or self._dates(self._scope.visible)
+        gone = self._state.tree.gone
+        others = [name for name in self._scope.visible if name not in gone]
+        found = self._dates(owners) or self._dates(others)
         by_value = {shown(column): column for column in found}
         if not by_value:
             raise self._findings.refuse(

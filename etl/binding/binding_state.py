@@ -104,7 +104,7 @@ class BindingState:
 
 def is_of_rows(step: Step) -> bool:
     """Tell whether a step works on joined rows or makes them."""
-    if isinstance(step, JoinSourceStep | RateStep):
+    if isinstance(step, RateStep):
         return True
     return getattr(step, "stage", "result") == "rows"
 

@@ -25,13 +25,18 @@ Pairs = tuple[tuple[BoundColumn, BoundColumn], ...]
 
 @dataclass(frozen=True)
 class PlannedJoin:
-    """A join whose columns are decided."""
+    """A join whose columns are decided.
+
+    Attributes:
+        narrows_left: whether it narrows the rows of `left` before that is joined itself.
+    """
 
     order: int
     left: str
     right: str
     how: JoinHow
     on: Pairs
+    narrows_left: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,10 @@ class JoinTree:
             self.gone.add(planned.right)
         self.joined.append(planned.right)
         is_multiple = is_added and not is_right_unique
-        return JoinSourceStep(planned.order, planned.right, planned.how, planned.on, is_multiple)
+        source = planned.left if planned.narrows_left else None
+        return JoinSourceStep(
+            planned.order, planned.right, planned.how, planned.on, is_multiple, source
+        )
 
     def _is_unique(self, source: str, columns: Sequence[str]) -> bool:
         key = self.keys.get(source)
@@ -220,7 +228,7 @@ class JoinPlanner:
         if direct:
             ways: list[Way] = [(link,) for link in direct]
         else:
-            ways = self._through_others(left_source.table, right_source.table)
+            ways = self._through_others(left_source.table, right_source.table, how)
         likely: list[JoinLink] = []
         if all(leads_over_parent(way) for way in ways):
             likely = likely_links(left_source.table, right_source.table, self._catalog)
@@ -235,14 +243,30 @@ class JoinPlanner:
             return []
         return [link for link in self._links.between(left.key, right.key) if link.is_referencing]
 
-    def _through_others(self, left: Table, right: Table) -> list[Way]:
-        ways = self._links.ways(left.key, right.key)
+    def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
+        """Return the ways over other tables: the shortest, for a lookup all of them.
+
+        Rows that are only looked up are not seen in the result, so that nobody would notice which
+        way was taken.
+        """
+        find = self._links.all_ways if how in ("semi", "anti") else self._links.ways
+        ways = find(left.key, right.key)
         named = {source.table.key for source in self._scope.sources.values()}
+        if how in ("semi", "anti"):
+            ways = self._over_named(ways)
         through_named = [way for way in ways if all(link.right in named for link in way)]
         if through_named:
             return through_named
         plain = [way for way in ways if not leads_over_parent(way)]
         return plain or ways
+
+    def _over_named(self, ways: Sequence[Way]) -> list[Way]:
+        """Return the ways that lead over most of the sources that are not joined otherwise."""
+        unjoined = [name for name in self._scope.sources if name not in self._joined]
+        named = {self._scope.sources[name].table.key for name in unjoined}
+        counts = [sum(link.right in named for link in way) for way in ways]
+        most = max(counts, default=0)
+        return [way for way, count in zip(ways, counts, strict=True) if count == most]
 
     def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
         """Return the only way, or the one that was chosen."""
@@ -283,15 +307,8 @@ class JoinPlanner:
         self, way: Way, left: str, right: str, how: JoinHow, order: int
     ) -> list[PlannedJoin]:
         """Return the joins along a way, but those that are there already."""
-        if len(way) > 1 and how in ("semi", "anti"):
-            raise self._findings.refuse(
-                "unsupported",
-                Text(
-                    f"{left} 与 {right} 之间要经过其他表，不能用 {how} 连接；请逐步连接。",
-                    f"{left} and {right} are joined through other tables, which {how} can't do; "
-                    f"join them step by step.",
-                ),
-            )
+        if how in ("semi", "anti"):
+            return self._lookup_along(way, left, right, how, order)
         planned = []
         here = left
         for place, link in enumerate(way):
@@ -305,10 +322,27 @@ class JoinPlanner:
             here = name
         return planned
 
+    def _lookup_along(
+        self, way: Way, left: str, right: str, how: JoinHow, order: int
+    ) -> list[PlannedJoin]:
+        """Return the lookup, behind those that narrow the tables on its way, the farthest first."""
+        planned: list[PlannedJoin] = []
+        here = left
+        for place, link in enumerate(way):
+            is_last = place == len(way) - 1
+            name = right if is_last else self._added_source(link.right)
+            own_how: JoinHow = how if place == 0 else "semi"
+            on = _pairs(here, name, link)
+            planned.append(PlannedJoin(order, here, name, own_how, on, narrows_left=place > 0))
+            here = name
+        return planned[::-1]
+
     def _joined_by(self, here: str, link: JoinLink) -> str | None:
         """Return the source that is joined by these very columns already."""
         wanted = set(zip(link.left_columns, link.right_columns, strict=True))
         for join in self._taken:
+            if join.how in ("semi", "anti"):
+                continue
             columns = {(one.name, other.name) for one, other in join.on}
             is_there = join.left == here and columns == wanted
             if is_there and self._scope.sources[join.right].table.key == link.right:

@@ -13,6 +13,7 @@ from knowledge.tables.implied_references import Implied, implied_references
 
 MOST_HOPS = 3
 _MOST_WAYS = 50
+_MOST_EDGE = 2_000
 _MOST_LINKS = 200  # of one table that ways lead through; a hub says nothing
 
 
@@ -97,6 +98,20 @@ class JoinLinks:
             longer = [one for way in ways for one in self._longer(way, left)]
             ways = [way for way in longer if distances.get(way[-1].right) == left_over]
         return ways[:_MOST_WAYS]
+
+    def all_ways(self, left: TableKey, right: TableKey) -> list[Way]:
+        """Return all ways from one table to the other, of three joins at most, shortest first."""
+        ways: list[Way] = []
+        edge: list[Way] = [()]
+        for _ in range(MOST_HOPS):
+            longer = [one for way in edge for one in self._longer(way, left)]
+            ways += [way for way in longer if way[-1].right == right]
+            edge = [way for way in longer if self._leads_on(way, right)][:_MOST_EDGE]
+        return ways[:_MOST_WAYS]
+
+    def _leads_on(self, way: Way, target: TableKey) -> bool:
+        end = way[-1].right
+        return end != target and len(self._onward(end)) <= _MOST_LINKS
 
     def _distances(self, target: TableKey) -> dict[TableKey, int]:
         """Return how many joins lead from tables nearby to one."""

@@ -195,8 +195,9 @@ class MeasureBinding:
     def _measurable(self) -> list[BoundColumn]:
         found: list[BoundColumn] = []
         for name in self._scope.visible:
-            table = self._scope.sources[name].table
-            found.extend(BoundColumn(name, one) for one in _number_names(table))
+            if name not in self._tree.gone:
+                table = self._scope.sources[name].table
+                found.extend(BoundColumn(name, one) for one in _number_names(table))
         return found
 
     # whose rows

@@ -20,6 +20,7 @@ ClauseKind = Literal[
     "top",
     "spine",
     "sink",
+    "instead",
     "impossible",
     "unread",
 ]
@@ -35,6 +36,7 @@ class Clause:
 
 _FIGURES = ("sum", "avg", "max", "min", "median", "count", "distinct", "rows")
 _GROUPS = ("by", "bucket", "each")
+_RELATIONS = ("not", "lacking", "verb", "having")
 _COMPUTING = ("aggregate", "running", "previous", "dedup", "top", *_FIGURES)
 # Words that begin a clause wherever they stand.
 _OPENERS = ("sink", "exclude", "fill")
@@ -42,6 +44,7 @@ _OPENERS = ("sink", "exclude", "fill")
 _OPENERS_BEHIND_VERB = ("keep", "join", "left", "inner", "aggregate", "running", "dedup", "matched")
 _VERBS = (
     *_OPENERS,
+    "lacking",
     "keep",
     "join",
     "left",
@@ -57,6 +60,9 @@ _VERBS = (
 _KINDS: tuple[tuple[str, ClauseKind], ...] = (
     ("sink", "sink"),
     ("impossible", "impossible"),
+    ("instead", "instead"),
+    ("instead_of", "instead"),
+    ("replacing", "instead"),
     ("matched", "matched"),
     ("left", "join"),
     ("inner", "join"),
@@ -71,16 +77,18 @@ _KINDS: tuple[tuple[str, ClauseKind], ...] = (
 )
 
 
-def clauses_of(tokens: Sequence[Token]) -> list[Clause]:
+def clauses_of(tokens: Sequence[Token], *, is_follow_up: bool = False) -> list[Clause]:
     """Return the clauses of a request in order.
 
     A part without a verb of its own goes on with the clause before it: "sum of amount, number of
-    orders".
+    orders". In a follow-up the first part may name groups alone: "also by city".
     """
     clauses: list[Clause] = []
     for part in _parts(tokens):
         previous = clauses[-1] if clauses else None
         kind = _kind(part, previous)
+        if kind == "unread" and is_follow_up and says(part, *_GROUPS, "split", "also"):
+            kind = "aggregate"
         if kind == "unread" and previous is not None and previous.kind not in ("sink", "spine"):
             clauses[-1] = Clause(previous.kind, (*previous.tokens, *part))
         else:
@@ -95,7 +103,7 @@ def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
         if token.is_break or token.means("then"):
             parts.append([])
             continue
-        if part and _begins_clause(tokens, index, part):
+        if part and not _is_last(tokens, index) and _begins_clause(tokens, index, part):
             parts.append([])
         parts[-1].append(token)
     trimmed = [tuple(_without_edges(part)) for part in parts]
@@ -111,7 +119,9 @@ def _begins_clause(tokens: Sequence[Token], index: int, part: Sequence[Token]) -
     has_verb = says(part, *_VERBS)
     if token.means("keep") and says(part, "aggregate", *_FIGURES):
         return True
-    if not has_verb:
+    if _begins_source(tokens, index, part) or _begins_lookup(tokens, index, part):
+        return True
+    if not has_verb and not _is_lookup(part):
         return False
     if token.means(*_OPENERS_BEHIND_VERB) and not _goes_on(part, token):
         return True
@@ -124,12 +134,48 @@ def _goes_on(part: Sequence[Token], token: Token) -> bool:
         is_begun = says(part, "keep", "exclude")
         return is_begun and all(one.table or not one.names for one in part)
     if token.means("dedup", "aggregate", "running"):
-        return says(part, "aggregate", "running")
+        is_distinct = part[-1].means("dedup") and not token.text.isascii()
+        return is_distinct or says(part, "aggregate", "running")
     return token.means("join") and says(part, "left", "inner")
 
 
 def _is_verb_done(part: Sequence[Token]) -> bool:
-    return says(part, "join", "left", "inner", "keep", "exclude")
+    return says(part, "join", "left", "inner", "keep", "exclude", "from") or _is_lookup(part)
+
+
+def _is_last(tokens: Sequence[Token], index: int) -> bool:
+    """Tell whether a word that keeps ends what it is about: "for NOK only"."""
+    if not tokens[index].means("keep") or not tokens[index].text.isascii():
+        return False
+    return index + 1 == len(tokens) or tokens[index + 1].is_break
+
+
+def _begins_source(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
+    """Tell whether "from A joined with B" follows on figures."""
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    is_source = tokens[index].means("from") and after is not None and after.table is not None
+    return is_source and says(part, "aggregate", "bucket", *_FIGURES)
+
+
+def _begins_lookup(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
+    """Tell whether "who never booked …" follows on figures about a table."""
+    is_pronoun = tokens[index].means("which", "having") and tokens[index].text.isascii()
+    if not is_pronoun or part[-1].table is None or not says(part, *_FIGURES):
+        return False
+    behind: list[Token] = []
+    for token in tokens[index:]:
+        if token.is_break or token.means("then", *_GROUPS):
+            break
+        behind.append(token)
+    return says(behind, "not", "lacking", "verb", "having")
+
+
+def _is_lookup(part: Sequence[Token]) -> bool:
+    """Tell whether the part says who has something elsewhere, or never had."""
+    begin = next((at for at, one in enumerate(part) if one.means(*_RELATIONS)), None)
+    if begin is None or says(part, "cmp", "fill", *_FIGURES):
+        return False
+    return any(one.table is not None or one.is_value for one in part[begin + 1 :])
 
 
 def _computes(tokens: Sequence[Token], index: int) -> bool:
@@ -156,7 +202,8 @@ def _without_edges(part: list[Token]) -> list[Token]:
     """Leave out words that only tie the part to its neighbours."""
     while part and part[0].means("and"):
         part = part[1:]
-    while part and part[-1].means("and"):
+    is_of_figures = says(part, *_FIGURES)
+    while part and (part[-1].means("and") or (is_of_figures and part[-1].means("keep"))):
         part = part[:-1]
     return part
 

@@ -49,7 +49,7 @@ def _prompt(kind: str, said: str) -> Text:
 
 
 def anything(_table: Table, _column: Column) -> bool:
-    """Accept every column."""
+    """Accept any column of any table."""
     return True
 
 
@@ -87,6 +87,7 @@ class Names:
         self._lexicon = lexicon
         self._sources: list[TableKey] = []
         self._findings = findings
+        self._called: dict[TableKey, str] = {}
         self.asked: set[str] = set()
 
     @property
@@ -99,8 +100,45 @@ class Names:
         if key not in self._sources:
             self._sources.append(key)
 
+    def about(self, keys: Collection[TableKey]) -> "Names":
+        """Return names of the same request for words that are about other tables."""
+        others = Names(self._catalog, self._lexicon, self._findings)
+        others.asked = self.asked
+        for key in keys:
+            others.add(key)
+        return others
+
+    def call(self, table: Table, name: str) -> None:
+        """Say what the intent calls a table."""
+        self._called[table.key] = name
+
+    def called(self, name: str) -> Table | None:
+        """Return the table of the request that the intent calls so."""
+        for key in self._sources:
+            if self.name_of(self.of(key)) == name:
+                return self.of(key)
+        for table in self._catalog.tables:
+            if self.name_of(table) == name:
+                return table
+        return None
+
+    def assume_joined(self, table: Table) -> None:
+        """Note that a table is joined although no clause says so."""
+        name = self.name_of(table)
+        text = Text(
+            f"为取得 {name} 的字段，左连接了 {name}。",
+            f"{name} is joined (left) for its columns.",
+        )
+        self._findings.assume(f"joined_{name}", text, 1)
+
+    def key_name(self, table: Table, column: str) -> str:
+        """Return what a column of a table's rows is called in a result, with the table's name."""
+        own = self.name_of(table)
+        begins_with_it = column == own or column.startswith(f"{own}_")
+        return column if begins_with_it else f"{own}_{column}"
+
     def of(self, key: TableKey) -> Table:
-        """Return the table."""
+        """Return the table with this key."""
         return self._catalog.by_key[key]
 
     def is_measure(self, table: Table, column: Column) -> bool:
@@ -121,6 +159,8 @@ class Names:
 
     def name_of(self, table: Table) -> str:
         """Return what the intent calls the table: of several with its name, one with its schema."""
+        if table.key in self._called:
+            return self._called[table.key]
         if len(self._catalog.by_name[table.name]) == 1:
             return table.name
         if table.schema == self._catalog.search_path[0]:
@@ -259,10 +299,10 @@ class Names:
             if not accepts(named.table, named.column):
                 continue
             found.setdefault((link.table, named.column.name), (link.quality, named))
-        own = {key: value for key, value in found.items() if key[0] in self._sources}
         if among is not None:
-            own = {key: value for key, value in found.items() if key[0] in among}
-        return list((own or found).values())
+            return [value for key, value in found.items() if key[0] in among]
+        own = [value for key, value in found.items() if key[0] in self._sources]
+        return own or list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:
         table = self.of(link.table)

@@ -1,11 +1,12 @@
 """A request as tokens: the marks of the question rules, with the meaning of words in clauses."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from common.meanings import TableKey
 from etl.clauses.clause_words import CLAUSE, clause_intents
+from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.atoms import atoms_of, normalise
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
@@ -15,6 +16,7 @@ from rules.words.talk import without_courtesy
 
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
+_MOST_WORDS = 5  # of a stored name
 _WORD = re.compile(r"(?<![`'\"])\b[A-Za-z]\w*+(?![`'\"])", re.ASCII)
 
 
@@ -71,6 +73,12 @@ class Token:
         return tables[0].table
 
     @property
+    def is_value(self) -> bool:
+        """Tell whether it is a stored value rather than a table or column."""
+        links = self.mark.links
+        return bool(links) and links[0].kind == "value"
+
+    @property
     def names(self) -> bool:
         """Tell whether it names something of the database."""
         return bool(self.mark.links)
@@ -81,26 +89,68 @@ def says(tokens: Iterable[Token], *kinds: str) -> bool:
     return any(token.means(*kinds) for token in tokens)
 
 
-def _marked(word: str, identifiers: Collection[str]) -> str:
-    """Return the word so that it is read as one: a stored name, or one that could be one."""
-    is_one = word.lower() in identifiers or "_" in word.strip("_")
-    return f"`{word}`" if is_one else word
+def _identifiers(index: CatalogIndex) -> frozenset[str]:
+    """Return the stored names that ordinary words could hide.
+
+    Names of several words are in lower case; those that have capitals or blanks as they are.
+    """
+    names: set[str] = set()
+    for table in index.catalog.tables:
+        names.add(table.name)
+        names.update(column.name for column in table.columns)
+    joined = {name.lower() for name in names if "_" in name}
+    return frozenset(joined | {name for name in names if name.isascii() and _is_written(name)})
+
+
+def _is_written(name: str) -> bool:
+    """Tell whether a name is told from a word by its capitals or blanks."""
+    return " " in name or name != name.lower()
+
+
+IDENTIFIERS = IndexPart(_identifiers, ignores_row_counts=True)
+"""Stored names that are read as such: `daily_revenue` is no "daily" figure, `Order` no order."""
+
+
+def _with_marked_names(question: str, identifiers: Collection[str]) -> str:
+    """Return the question with signs around words that are stored names, or could be one."""
+    words = list(_WORD.finditer(question))
+    parts: list[str] = []
+    end = place = 0
+    while place < len(words):
+        count = _words_of_name(question, words[place : place + _MOST_WORDS], identifiers)
+        first, last = words[place], words[place + max(count, 1) - 1]
+        if count:
+            parts += [question[end : first.start()], f"`{question[first.start() : last.end()]}`"]
+            end = last.end()
+        place += max(count, 1)
+    return "".join([*parts, question[end:]])
+
+
+def _words_of_name(
+    question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]
+) -> int:
+    """Return how many of the words are one stored name, or could be one; 0 for none."""
+    for count in range(len(words), 0, -1):
+        written = question[words[0].start() : words[count - 1].end()]
+        if written in identifiers or written.lower() in identifiers:
+            return count
+    return 1 if "_" in words[0][0].strip("_") else 0
 
 
 def tokens_of(
-    question: str, lexicon: Lexicon, identifiers: Collection[str] = ()
+    question: str, lexicon: Lexicon, identifiers: Collection[str] = (), *, is_follow_up: bool = False
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that is read of a request, and its tokens in order.
 
     Args:
-        identifiers: stored names of several words, in lower case; written like that, one of them is
-            that name: `daily_revenue` is no "daily" figure.
+        identifiers: `IDENTIFIERS` of the catalogue.
+        is_follow_up: whether words may change an earlier request.
     """
-    question = _WORD.sub(lambda match: _marked(match[0], identifiers), question)
+    question = _with_marked_names(question, identifiers)
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found: list[Token] = []
-    for mark in marks_of(question, lexicon, clause_intents()):
+    for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
         kind = mark.intent.kind if mark.intent else ""
         start, end = atoms[mark.start].start, atoms[mark.end - 1].end
         gap = text[found[-1].end : start] if found else ""

@@ -1,7 +1,7 @@
 """An intent whose names are bound to a catalogue; what all later stages read.
 
-The meaning, in one paragraph. Each source has rows. Table steps (filters and dedups of one source
-that come before its join) narrow the rows of that source. The joins then make *combinations*: a
+The meaning, in one paragraph. Each source has rows. Table steps (filters, dedups and semi joins of
+one source that come before its join) narrow the rows of that source. The joins then make *combinations*: a
 combination holds at most one row of each source, the base's always. A left join extends each
 combination by each matching row of its right source, or by none when nothing matches; an inner join
 drops combinations without a match; semi and anti joins keep or drop combinations and add nothing.
@@ -111,6 +111,7 @@ class JoinSourceStep:
     Attributes:
         on: pairs of a column of a source that is already there and one of `right`.
         is_multiple: whether a row may meet several rows of `right`.
+        source: whose rows a semi or anti join narrows at the stage `table`; None: combinations.
     """
 
     order: int
@@ -118,6 +119,12 @@ class JoinSourceStep:
     how: JoinHow
     on: tuple[tuple[BoundColumn, BoundColumn], ...]
     is_multiple: bool
+    source: str | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """Return where the join works."""
+        return "rows" if self.source is None else "table"
 
 
 @dataclass(frozen=True)

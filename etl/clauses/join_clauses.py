@@ -1,0 +1,200 @@
+"""Reads clauses that join tables."""
+
+from collections.abc import Iterator, Sequence
+
+from common.values import Table
+from etl.clauses.clause_cutting import Clause
+from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_tokens import Token, says
+from etl.clauses.request_draft import Json, RequestDraft
+from etl.clauses.request_reading import RequestReading, are_tied
+
+_LEAST_KEY = 0.6  # quality of a name that may be a key
+
+
+class JoinClauses:
+    """Adds the joins of a request.
+
+    Args:
+        reading: of the request, which is changed.
+    """
+
+    def __init__(self, reading: RequestReading) -> None:
+        self._reading = reading
+        self._names = reading.names
+
+    def take(self, clause: Clause) -> None:
+        """Join the tables that the clause names, by the columns that it gives."""
+        keys = _key_tokens(clause.tokens)
+        how = "inner" if says(clause.tokens, "inner") else "left"
+        self._reading.cover([token for token in clause.tokens if token not in keys])
+        unused = list(keys)
+        joined = {table.key for table in self._reading.joined()}
+        for table in self._reading.tables_of(clause.tokens):
+            self._names.add(table.key)
+            if table.key in joined:
+                continue
+            used = self._join(table, keys, how)
+            unused = [token for token in unused if token not in used]
+        self._reading.cover(unused)
+
+    def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
+        """Join a table; return the words of the columns by which it is joined."""
+        parameters: Json = {
+            "left": self._reading.left_of(table),
+            "right": self._names.name_of(table),
+            "how": how,
+        }
+        pairs: list[list[str]] = []
+        used: list[Token] = []
+        for token in keys:
+            pair = self._pair_of(token, table)
+            if pair is not None:
+                pairs.append(pair)
+                used.append(token)
+        if pairs:
+            parameters["on"] = pairs
+            parameters["left"] = pairs[0][0].partition(".")[0]
+        self._reading.draft.add_join(parameters)
+        return used
+
+    def take_matched(self) -> None:
+        """Keep only rows with a match: the joins so far become inner ones."""
+        for parameters in self._reading.draft.of("join"):
+            if parameters["how"] == "left":
+                parameters["how"] = "inner"
+
+    def take_having(self, clause: Clause) -> None:
+        """Join the last table of "only orders that have users" by an inner join."""
+        base = self._reading.base
+        for table in self._reading.tables_of(clause.tokens):
+            if base is not None and table.key != base.key:
+                self._names.add(table.key)
+                self._join(table, (), "inner")
+
+    def join_others(self) -> None:
+        """Join the tables that only a column of the request named, before all else.
+
+        What these are tied to is joined before them, as are tables on which conditions stand.
+        """
+        draft = self._reading.draft
+        first = self._needed_first()
+        draft.begin_with(first)
+        missing = self._missing()
+        while missing:
+            table = self._next(missing)
+            missing.remove(table)
+            left = self._reading.left_of(table)
+            first.append({"left": left, "right": self._names.name_of(table), "how": "left"})
+            draft.begin_with(first)
+            self._names.assume_joined(table)
+
+    def _needed_first(self) -> list[Json]:
+        """Return the joins that have to come before others, or before conditions."""
+        draft = self._reading.draft
+        joins = [join for join in draft.of("join") if join["how"] in ("left", "inner")]
+        if self._missing():
+            return joins
+        conditioned: set[str] = set()
+        for place, (action, parameters) in enumerate(draft.operations):
+            if action == "filter" and "table" not in parameters:
+                conditioned.update(_tables_in(parameters["conditions"]))
+            elif action == "join" and parameters["right"] in conditioned:
+                return [join for join in joins if _stands_before(draft, join, place)]
+        return []
+
+    def _missing(self) -> list[Table]:
+        joined = {table.key for table in self._reading.joined()}
+        return [self._names.of(key) for key in self._names.sources if key not in joined]
+
+    def _next(self, missing: Sequence[Table]) -> Table:
+        """Return a table that is tied to one that is joined; else the first."""
+        joined = self._reading.joined()
+        for table in missing:
+            if any(are_tied(table, other) for other in joined):
+                return table
+        return missing[0]
+
+    # --------------------------------------------------------------------------
+    # columns
+
+    def _pair_of(self, token: Token, right: Table) -> list[str] | None:
+        """Return the pair of columns of a joined table and this one that a word names."""
+        declared: list[list[str]] = []
+        alike: list[list[str]] = []
+        for named in self._named_by(token):
+            for left in self._reading.joined():
+                if right.key not in (named.table.key, left.key) and left.key != named.table.key:
+                    continue
+                partner, is_declared = self._partner(named, left, right)
+                if partner is None:
+                    continue
+                pairs = declared if is_declared else alike
+                if partner not in pairs:
+                    pairs.append(partner)
+        found = declared or alike
+        return found[0] if found else None
+
+    def _named_by(self, token: Token) -> Iterator[NamedColumn]:
+        """Yield the columns of the request's tables that a word may name, best first."""
+        for link in token.links("column"):
+            table = self._names.of(link.table)
+            column = table.column(link.column or "")
+            is_known = link.table in self._names.sources and link.quality >= _LEAST_KEY
+            if is_known and column is not None:
+                yield NamedColumn(table, column)
+
+    def _partner(
+        self, named: NamedColumn, left: Table, right: Table
+    ) -> tuple[list[str] | None, bool]:
+        """Return the pair that has the named column, and whether a key declares it."""
+        other = left if named.table.key == right.key else right
+        if other.key == named.table.key:
+            return None, False
+        name, is_declared = _partner_name(named.table, named.column.name, other)
+        if name is None:
+            return None, False
+        own = self._names.reference(named.table, named.column.name)
+        partner = self._names.reference(other, name)
+        pair = [partner, own] if other.key == left.key else [own, partner]
+        return pair, is_declared
+
+
+def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
+    """Return the words behind `by` or `on`, which name the columns that join."""
+    keys: list[Token] = []
+    is_key = False
+    for token in tokens:
+        if token.means("by", "on"):
+            is_key = True
+        elif token.means("join", "left", "inner"):
+            is_key = False
+        elif is_key and token.links("column") and token.table is None:
+            keys.append(token)
+    return keys
+
+
+
+
+def _partner_name(table: Table, column: str, other: Table) -> tuple[str | None, bool]:
+    """Return the column of `other` that the column is joined with, and whether it is declared."""
+    for key in table.foreign_keys:
+        if key.target == other.key and column in key.columns:
+            return key.target_columns[key.columns.index(column)], True
+    for key in other.foreign_keys:
+        if key.target == table.key and column in key.target_columns:
+            return key.columns[key.target_columns.index(column)], True
+    same = other.column(column)
+    return (column if same is not None else None), False
+
+
+def _tables_in(conditions: Sequence[Json]) -> Iterator[str]:
+    """Yield the names of the tables whose columns conditions compare."""
+    for condition in conditions:
+        for one in condition.get("any", [condition]):
+            yield one["column"].partition(".")[0]
+
+
+def _stands_before(draft: RequestDraft, join: Json, last: int) -> bool:
+    """Tell whether a join is among the operations up to a place."""
+    return any(parameters is join for _, parameters in draft.operations[: last + 1])

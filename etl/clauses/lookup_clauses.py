@@ -1,0 +1,248 @@
+"""Reads who has something elsewhere, or never had: semi and anti joins, also through link tables.
+
+"members who never booked Stretch" and 没买过红茶的会员 select members by rows of other tables of
+which a member may have several. Nothing of these tables comes into the result.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from common.meanings import TableKey
+from common.text import Text
+from common.values import Table
+from etl.binding.join_links import JOIN_LINKS, Way
+from etl.clauses.clause_conditions import ConditionReader
+from etl.clauses.clause_names import Names
+from etl.clauses.clause_tokens import Token, says
+from etl.clauses.request_draft import Json
+from etl.clauses.request_reading import RequestReading, said
+
+NEGATIONS = ("not", "lacking", "exclude")
+RELATIONS = (*NEGATIONS, "verb", "having")
+# What says that the words compare, group or compute, and don't tell who has something.
+_OTHERWISE = (
+    *("cmp", "null", "notnull", "like", "between", "bucket", "by", "each", "aggregate", "fill"),
+    *("sum", "avg", "max", "min", "median", "count", "distinct", "top", "running", "previous"),
+    *("join", "left", "inner", "dedup", "instead", "split", "super"),
+)
+_LEAST_TELLING = 0.8  # quality of a verb that names a column of the table that is looked up
+
+
+@dataclass
+class _Lookup:
+    """The parts of a clause that looks something up.
+
+    Attributes:
+        verbs: words that say how rows are tied, without naming a table.
+        objects: words behind the one that begins the lookup, but the subject.
+    """
+
+    subject: Token | None
+    objects: list[Token]
+    verbs: list[Token]
+    is_negated: bool
+    tables: list[Table] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[Token]:
+        """Return the words that are stored values, days or quoted texts."""
+        return [token for token in self.objects if token.is_value or token.mark.date is not None]
+
+
+class LookupClauses:
+    """Adds semi and anti joins.
+
+    Args:
+        reading: of the request, which is changed.
+    """
+
+    def __init__(self, reading: RequestReading) -> None:
+        self._reading = reading
+        self._names = reading.names
+
+    def subject_of(self, tokens: Sequence[Token]) -> Token | None:
+        """Return the word for the table whose rows are selected; None where nothing is."""
+        lookup = _lookup_in(tokens)
+        return lookup.subject if lookup is not None else None
+
+    def is_lookup(self, tokens: Sequence[Token]) -> bool:
+        """Tell whether words may say who has something elsewhere."""
+        return _lookup_in(tokens) is not None
+
+    def take(self, tokens: Sequence[Token]) -> bool:
+        """Add the join that the words say; tell whether they say one."""
+        lookup = _lookup_in(tokens)
+        base = self._base(lookup)
+        if lookup is None or base is None:
+            return False
+        lookup.tables = self._tables_of(lookup, base)
+        if not lookup.tables or not self._is_meant(lookup, base):
+            return False
+        if not self._is_one_way(lookup, base):
+            self._reading.uncovered(said(tokens))
+            return True
+        self._look_up(lookup, base)
+        return True
+
+    def _base(self, lookup: _Lookup | None) -> Table | None:
+        if lookup is None:
+            return None
+        if lookup.subject is None:
+            return self._reading.base
+        table = self._names.table(lookup.subject, self._reading.order)
+        if table is not None:
+            self._names.add(table.key)
+        return table
+
+    def _tables_of(self, lookup: _Lookup, base: Table) -> list[Table]:
+        """Return the other tables that the words name, by themselves or by a value."""
+        keys: dict[TableKey, None] = {}
+        for token in lookup.objects:
+            key = token.table
+            is_of_other = token.is_value and not self._is_own(token)
+            is_telling = token.means("verb") and token.mark.quality >= _LEAST_TELLING
+            if key is None and (is_of_other or is_telling):
+                key = token.mark.links[0].table
+            if key is not None and key != base.key:
+                keys[key] = None
+        return [self._names.of(key) for key in keys]
+
+    def _is_own(self, token: Token) -> bool:
+        """Tell whether a table of the request stores the value."""
+        return any(link.table in self._names.sources for link in token.links("value"))
+
+    def _is_meant(self, lookup: _Lookup, base: Table) -> bool:
+        """Tell whether rows are selected by others, of which each may have several.
+
+        A value of a row that the base refers to is a condition like any other.
+        """
+        ways = [way for table in lookup.tables for way in self._ways(base, table)]
+        if not ways:
+            return False
+        if any(_is_repeating(way) for way in ways):
+            return lookup.is_negated or bool(lookup.verbs) or bool(lookup.values)
+        return lookup.is_negated and not lookup.values
+
+    def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
+        """Tell whether some way leads over all tables that the words name."""
+        if len(lookup.tables) == 1:
+            return True
+        named = {table.key for table in lookup.tables}
+        links = JOIN_LINKS.of(self._reading.catalog)
+        for table in lookup.tables:
+            for way in links.all_ways(base.key, table.key):
+                if named <= {link.right for link in way}:
+                    return True
+        return False
+
+    def _ways(self, base: Table, table: Table) -> Sequence[Way]:
+        return JOIN_LINKS.of(self._reading.catalog).ways(base.key, table.key)
+
+    # --------------------------------------------------------------------------
+    # the join
+
+    def _look_up(self, lookup: _Lookup, base: Table) -> None:
+        far = max(lookup.tables, key=lambda table: self._distance(base, table))
+        names = self._names.about(self._with_those_between(base, far, lookup.tables))
+        for table in (far, *lookup.tables):
+            names.call(table, self._free_name(table))
+        for parameters in self._filters(lookup, names):
+            self._reading.draft.add_row_filter(parameters["conditions"], parameters["table"])
+        how = "anti" if lookup.is_negated else "semi"
+        right = names.name_of(far)
+        for table in lookup.tables:
+            self._reading.lookups[names.name_of(table)] = table
+        left = self._names.name_of(base)
+        self._reading.draft.add_join({"left": left, "right": right, "how": how})
+        self._assume(lookup, base, far)
+
+    def _distance(self, base: Table, table: Table) -> int:
+        return min(len(way) for way in self._ways(base, table) or [()])
+
+    def _with_those_between(
+        self, base: Table, far: Table, named: Sequence[Table]
+    ) -> list[TableKey]:
+        """Return the named tables, and those on ways to the farthest, whose dates may be meant."""
+        keys = dict.fromkeys(table.key for table in named)
+        for way in self._ways(base, far):
+            keys.update(dict.fromkeys(link.right for link in way))
+        return [key for key in keys if key != base.key]
+
+    def _free_name(self, table: Table) -> str:
+        """Return what the table is called as one that is only looked up."""
+        name = self._names.name_of(table)
+        taken = {self._names.name_of(self._names.of(key)) for key in self._names.sources}
+        taken.update(self._reading.lookups)
+        number, free = 2, name
+        while free in taken:
+            free = f"{name}_{number}"
+            number += 1
+        return free
+
+    def _filters(self, lookup: _Lookup, names: Names) -> Iterator[Json]:
+        """Yield the conditions on each table that is looked up."""
+        tokens = [token for token in lookup.objects if token.table is None]
+        tokens = [token for token in tokens if token not in lookup.verbs]
+        reader = ConditionReader(tokens, names, self._reading.findings, self._reading.order)
+        reading = reader.read(excludes=False)
+        for word in reading.uncovered:
+            self._reading.uncovered(word)
+        by_table: dict[str, list[Json]] = {}
+        for condition in reading.conditions:
+            owners = {one["column"].partition(".")[0] for one in condition.get("any", [condition])}
+            if len(owners) != 1:
+                self._reading.uncovered(said(tokens))
+                continue
+            by_table.setdefault(owners.pop(), []).append(condition)
+        for table, conditions in by_table.items():
+            yield {"table": table, "conditions": conditions}
+
+    def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
+        """Note what a verb is taken for, and that nothing is added or repeated."""
+        one, other = self._names.label(base), self._names.label(far)
+        verb = said(lookup.verbs)
+        meant = Text(f"“{verb}”理解为", f"“{verb}” is taken as ") if verb else Text("", "")
+        if lookup.is_negated:
+            rows = Text(
+                f"{one} 中在 {other} 里没有对应行的行",
+                f"rows of {one} without such a row of {other}",
+            )
+        else:
+            rows = Text(
+                f"{one} 中在 {other} 里有对应行的行，每行只计一次",
+                f"rows of {one} with such a row of {other}, each once",
+            )
+        text = Text(f"{meant.zh}{rows.zh}。", f"{meant.en}{rows.en}.")
+        self._reading.findings.assume("looked_up", text, len(self._reading.draft.operations))
+
+
+def _is_repeating(way: Way) -> bool:
+    """Tell whether a row at the beginning of the way may meet several at its end."""
+    return any(not link.is_referencing for link in way)
+
+
+def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
+    """Return the parts of a lookup; None where the words say something else."""
+    place = next((at for at, token in enumerate(tokens) if token.means(*RELATIONS)), None)
+    if place is None or says(tokens, *_OTHERWISE):
+        return None
+    before, behind = tokens[:place], list(tokens[place:])
+    subject = next((token for token in before if token.table is not None), None)
+    if subject is None:
+        subject = _subject_behind(behind)
+    objects = [token for token in behind if token is not subject]
+    is_exclusion = not says(tokens, "not", "lacking", "verb", "having")
+    if is_exclusion and all(token.table is None for token in objects):
+        return None
+    negations = [token for token in (*before, *objects) if token.means(*NEGATIONS)]
+    verbs = [token for token in objects if token.means("verb") and token.table is None]
+    objects = [token for token in objects if not token.means("which", *NEGATIONS)]
+    return _Lookup(subject, objects, verbs, is_negated=len(negations) % 2 == 1)
+
+
+def _subject_behind(tokens: Sequence[Token]) -> Token | None:
+    """Return the table's word behind 的: 没有订单的会员."""
+    for before, token in zip(reversed(tokens[:-1]), reversed(tokens[1:]), strict=True):
+        if token.table is not None and before.means("of") and not before.text.isascii():
+            return token
+    return None
