@@ -36,11 +36,13 @@ from etl.meaning.row_expressions import (
     with_time_zone,
 )
 from etl.schemas.parameters import (
+    AggregateParameters,
     DedupParameters,
     FilterParameters,
     JoinParameters,
     SinkParameters,
     TransformParameters,
+    WindowParameters,
 )
 from etl.schemas.requirement import AnalysisResult, IntentSource, Materialization, UserIntent
 
@@ -253,7 +255,8 @@ class _IntentBinding:
                 elif not isinstance(operation.parameters, SinkParameters):
                     binding.bind(operation)
             except NotBound:
-                continue
+                if _makes_result(operation):
+                    return  # what follows is about a result that is not known yet
         if unsaid == len(self._operations):
             self._join_unsaid(binding, planned)
         if self._findings.is_clear:
@@ -402,6 +405,10 @@ def _check_zone(name: str) -> None:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         zh, en = "没有这个时区。", "there is no such time zone."
         raise invalid("options.time_zone", zh, en) from error
+
+
+def _makes_result(operation: CheckedOperation) -> bool:
+    return isinstance(operation.parameters, AggregateParameters | WindowParameters)
 
 
 def _is_about_one_table(operation: CheckedOperation) -> bool:

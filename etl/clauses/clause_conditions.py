@@ -29,6 +29,8 @@ _SKIPPED = (
     "having",
     "except_end",
     "between_end",
+    "inclusion",
+    "also",
 )
 _OPPOSITE = {
     "=": "!=",

@@ -20,6 +20,7 @@ ClauseKind = Literal[
     "top",
     "spine",
     "sink",
+    "lookup",
     "instead",
     "impossible",
     "unread",
@@ -125,11 +126,15 @@ def _begins_clause(tokens: Sequence[Token], index: int, part: Sequence[Token]) -
         return False
     if token.means(*_OPENERS_BEHIND_VERB) and not _goes_on(part, token):
         return True
-    return token.means(*_GROUPS) and _is_verb_done(part) and _computes(tokens, index)
+    if not token.means(*_GROUPS):
+        return False
+    return _is_lookup(part) or (_is_verb_done(part) and _computes(tokens, index))
 
 
 def _goes_on(part: Sequence[Token], token: Token) -> bool:
     """Tell whether the word belongs to the clause: "where" behind "exclude", 去重 in 去重用户数."""
+    if not any(one.names for one in part) and part[-1].means("exclude"):
+        return True  # 不要累计
     if token.means("keep"):  # "keep only orders where …" has said no condition yet
         is_begun = says(part, "keep", "exclude")
         return is_begun and all(one.table or not one.names for one in part)
@@ -140,7 +145,7 @@ def _goes_on(part: Sequence[Token], token: Token) -> bool:
 
 
 def _is_verb_done(part: Sequence[Token]) -> bool:
-    return says(part, "join", "left", "inner", "keep", "exclude", "from") or _is_lookup(part)
+    return says(part, "join", "left", "inner", "keep", "exclude", "from")
 
 
 def _is_last(tokens: Sequence[Token], index: int) -> bool:
@@ -192,6 +197,8 @@ def _computes(tokens: Sequence[Token], index: int) -> bool:
 
 def _ends_target(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
     """Tell whether the name behind a sink's word is over: one written without blanks is a word."""
+    if tokens[index].means("or") or tokens[index - 1].means("or"):
+        return False  # another name
     named = [token for token in part[1:] if not token.means("skipped", "table", "noise")]
     if not named or not named[0].text.isascii():
         return False
@@ -230,7 +237,7 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> Clau
         return "aggregate"
     if before is None and any(token.table for token in part):
         return "source"
-    return "unread"
+    return "lookup" if _is_lookup(part) else "unread"
 
 
 def _is_condition(part: Sequence[Token]) -> bool:

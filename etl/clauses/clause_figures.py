@@ -53,7 +53,6 @@ _SKIPPED = (
     "calendar",
     "keep",
     "also",
-    "split",
     "then",
 )
 _AGGREGATES: dict[type[exp.Expr], str] = {
@@ -149,7 +148,7 @@ class FigureReader:
 
     def _take_structure(self, index: int, token: Token) -> bool:
         """Take a word that says how others are meant; tell whether it is one."""
-        if token.means("by", "each"):
+        if token.means("by", "each", "split"):
             self._close_count()
             self._is_key = True
         elif token.means("rows"):

@@ -147,6 +147,11 @@ class Names:
             return False
         return self._lexicon.schema.facts[table.key].is_measure(column)
 
+    def measures_of(self, table: Table) -> list[NamedColumn]:
+        """Return the columns of the table that hold figures."""
+        columns = [column for column in table.columns if self.is_measure(table, column)]
+        return [NamedColumn(table, column) for column in columns]
+
     def label(self, table: Table, column: Column | None = None) -> str:
         """Return how people read the name, with the stored one."""
         stored = table.name if column is None else f"{table.name}.{column.name}"
@@ -177,20 +182,22 @@ class Names:
             return None
         best = [link for link in links if link.quality >= links[0].quality - _NEAR]
         keys = list(dict.fromkeys(link.table for link in best))
-        if len(keys) == 1:
-            return self.of(keys[0])
-        choices = [self._table_choice(key) for key in keys[:_MOST_CHOICES]]
-        chosen = self.ask("table", token.text, _prompt("table", token.text), choices, order)
-        for key in keys:
-            if chosen == self._table_choice(key).value:
-                return self.of(key)
-        return None
+        return self.one_of_tables(token.text, [self.of(key) for key in keys], order)
 
-    def _table_choice(self, key: TableKey) -> Choice:
-        table = self.of(key)
+    def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
+        """Return the only one of the tables, or the one that was chosen."""
+        if len(tables) == 1:
+            return tables[0]
+        offered = {self._table_value(table): table for table in tables[:_MOST_CHOICES]}
+        choices = []
+        for value, table in offered.items():
+            choices.append(Choice(value=value, label=self.label(table)))
+        chosen = self.ask("table", said, _prompt("table", said), choices, order)
+        return None if chosen is None else offered[chosen]
+
+    def _table_value(self, table: Table) -> str:
         is_alone = len(self._catalog.by_name[table.name]) == 1
-        value = table.name if is_alone else f"{table.schema}.{table.name}"
-        return Choice(value=value, label=self.label(table))
+        return table.name if is_alone else f"{table.schema}.{table.name}"
 
     # --------------------------------------------------------------------------
     # columns

@@ -21,10 +21,15 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
     unjoined = {join["right"] for join in draft.of("join") if join["how"] in _LOOKING_UP}
     unjoined.update(_rate_tables(draft))
     tables: dict[str, Table] = {}
-    for source in _base_first(earlier.data_sources, draft):
+    sources = _base_first(earlier.data_sources, draft)
+    read = set(_tables_read(draft))
+    if not read:
+        read = {source.alias or source.table_name for source in sources}
+    for source in sources:
         found = tables_named(source.table_name, source.schema_name, catalog)
         called = source.alias or source.table_name
-        if len(found) != 1 or called in unjoined:
+        is_base = source is sources[0]
+        if len(found) != 1 or not (is_base or called in read) or called in unjoined:
             continue
         names.call(found[0], called)
         names.add(found[0].key)
@@ -34,6 +39,26 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         if action in ("filter", "aggregate"):
             _qualify(parameters, tables, made | set(_result_names(draft)))
     return draft
+
+
+def _tables_read(draft: RequestDraft) -> Iterator[str]:
+    """Yield the names of tables that are joined, or whose columns are read."""
+    for action, parameters in draft.operations:
+        if action == "join" and parameters["how"] not in _LOOKING_UP:
+            yield from (parameters["left"], parameters["right"])
+        elif action != "join" and "table" not in parameters:
+            yield from (text.partition(".")[0] for text in _texts_in(parameters) if "." in text)
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts_in(inner)
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts_in(inner)
 
 
 def _rate_tables(draft: RequestDraft) -> Iterator[str]:

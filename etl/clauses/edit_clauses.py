@@ -243,12 +243,18 @@ class EditClauses:
     def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
         keys = [key for key in self._draft.keys if key.get("unit") is None]
         wanted = {self._reference(token) for token in old if token.names}
-        keys = [key for key in keys if key.get("column") in wanted] or keys
-        key = self._one_of("column", keys, said)
+        replaced = [one for one in keys if one.get("column") in wanted] or keys
+        key = self._one_of("column", replaced, said)
         if key is None:
             return bool(keys)
         before = str(key["as"])
-        key["column"] = self._names.reference(named.table, named.column.name)
+        column = self._names.reference(named.table, named.column.name)
+        known = next((one for one in keys if one.get("column") == column), None)
+        if known is not None and known is not key:
+            self._draft.keys.remove(key)
+            self._draft.rename_result({before: known["as"]})
+            return True
+        key["column"] = column
         others = {one["as"] for one in (*self._draft.keys, *self._draft.measures) if one is not key}
         key["as"] = self._free_name({**key, "as": named.column.name}, others)
         self._draft.rename_result({before: key["as"]})

@@ -79,7 +79,7 @@ class LookupClauses:
         if not lookup.tables or not self._is_meant(lookup, base):
             return False
         if not self._is_one_way(lookup, base):
-            self._reading.uncovered(said(tokens))
+            self._refuse(lookup, base)
             return True
         self._look_up(lookup, base)
         return True
@@ -88,11 +88,26 @@ class LookupClauses:
         if lookup is None:
             return None
         if lookup.subject is None:
-            return self._reading.base
+            return self._asked_base(lookup)
         table = self._names.table(lookup.subject, self._reading.order)
         if table is not None:
             self._names.add(table.key)
         return table
+
+    def _asked_base(self, lookup: _Lookup) -> Table | None:
+        """Return the table whose rows are selected: of several joined ones it is asked."""
+        base = self._reading.base
+        if base is None:
+            return None
+        possible: list[Table] = []
+        for table in self._reading.joined():
+            tables = self._tables_of(lookup, table)
+            if tables and self._is_meant(lookup, table):
+                possible.append(table)
+        if len(possible) <= 1:
+            return possible[0] if possible else base
+        words = said(lookup.objects)
+        return self._names.one_of_tables(words, possible, self._reading.order)
 
     def _tables_of(self, lookup: _Lookup, base: Table) -> list[Table]:
         """Return the other tables that the words name, by themselves or by a value."""
@@ -118,15 +133,13 @@ class LookupClauses:
         """
         ways = [way for table in lookup.tables for way in self._ways(base, table)]
         if not ways:
-            return False
+            return lookup.is_negated
         if any(_is_repeating(way) for way in ways):
             return lookup.is_negated or bool(lookup.verbs) or bool(lookup.values)
         return lookup.is_negated and not lookup.values
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
-        if len(lookup.tables) == 1:
-            return True
         named = {table.key for table in lookup.tables}
         links = JOIN_LINKS.of(self._reading.catalog)
         for table in lookup.tables:
@@ -134,6 +147,15 @@ class LookupClauses:
                 if named <= {link.right for link in way}:
                     return True
         return False
+
+    def _refuse(self, lookup: _Lookup, base: Table) -> None:
+        one = self._names.label(base)
+        others = ", ".join(self._names.label(table) for table in lookup.tables)
+        text = Text(
+            f"{one} 与 {others} 之间没有最多三步的已声明关联。",
+            f"No way of three declared joins at most leads from {one} to {others}.",
+        )
+        self._reading.findings.refuse("no_join_path", text)
 
     def _ways(self, base: Table, table: Table) -> Sequence[Way]:
         return JOIN_LINKS.of(self._reading.catalog).ways(base.key, table.key)

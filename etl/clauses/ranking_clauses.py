@@ -10,7 +10,7 @@ from etl.clauses.clause_figures import FigureReading
 from etl.clauses.clause_names import NamedColumn
 from etl.clauses.clause_tokens import Token
 from etl.clauses.request_draft import Json
-from etl.clauses.request_reading import RequestReading
+from etl.clauses.request_reading import RequestReading, are_tied, said
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,27 @@ class RankingClauses:
             measures = self._reading.figures(parts.figure).measures
             return measures[0] if measures else None
         known = self._reading.draft.measures
-        return known[0] if len(known) == 1 else None
+        if known:
+            return known[0] if len(known) == 1 else None
+        return self._asked_measure(parts)
+
+    def _asked_measure(self, parts: TopParts) -> Json | None:
+        """Ask by which figure the rows rank that are to be the first."""
+        base = self._reading.base
+        if not parts.things or base is None:
+            return None
+        columns = self._names.measures_of(base)
+        for table in self._reading.catalog.tables:
+            if are_tied(base, table):
+                columns += self._names.measures_of(table)
+        if not columns:
+            return None
+        named = self._names.only("measure", said(parts.things), columns, self._reading.order)
+        if named is None:
+            return None
+        self._names.add(named.table.key)
+        column = self._names.reference(named.table, named.column.name)
+        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
 
     def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
         groups: list[_Group] = []

@@ -116,6 +116,7 @@ class _SentenceReader:
             "matched": lambda _: self._joins.take_matched(),
             "filter": self._filters.take,
             "exclude": self._filters.take,
+            "lookup": self._filters.take,
             "aggregate": self._take_figures,
             "dedup": self._dedups.take,
             "newest": self._dedups.take_newest,
@@ -189,11 +190,15 @@ class _SentenceReader:
         if clause.kind not in _WITHOUT_BASE and self._lookups.take(clause.tokens):
             self._is_built = True
             return
-        take = self._readers.get(clause.kind)
-        if take is None:
-            self._reading.cover(clause.tokens)
+        self._readers.get(clause.kind, self._take_source)(clause)
+
+    def _take_source(self, clause: Clause) -> None:
+        """Take the conditions that stand with the tables: "paid orders of the last 30 days"."""
+        if any(token.is_value or token.mark.date is not None for token in clause.tokens):
+            self._is_built = True
+            self._filters.take(clause)
         else:
-            take(clause)
+            self._reading.cover(clause.tokens)
 
     def _name_unknown_tables(self, clause: Clause) -> None:
         """Name what is called a table and is none: 工资表, where no table is called so."""
@@ -251,7 +256,9 @@ class _SentenceReader:
 
     def _ask_measure(self) -> None:
         """Ask for the figure of a request that only says what to group by."""
-        columns = [named for key in self._names.sources for named in self._measurable(key)]
+        columns: list[NamedColumn] = []
+        for key in self._names.sources:
+            columns += self._names.measures_of(self._names.of(key))
         if not columns:
             text = Text(
                 "没有认出要计算的指标，请说明要汇总哪个字段。",
@@ -266,11 +273,6 @@ class _SentenceReader:
         reference = self._names.reference(named.table, named.column.name)
         name = f"{named.column.name}_sum"
         self._draft.measures.append({"function": "sum", "column": reference, "as": name})
-
-    def _measurable(self, key: tuple[str, str]) -> list[NamedColumn]:
-        table = self._names.of(key)
-        columns = [one for one in table.columns if self._names.is_measure(table, one)]
-        return [NamedColumn(table, column) for column in columns]
 
     # --------------------------------------------------------------------------
     # the intent

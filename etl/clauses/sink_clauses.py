@@ -30,9 +30,9 @@ class SinkClauses:
 
     def take(self, clause: Clause) -> None:
         """Take the names behind the word as they are written."""
-        tokens = _without_beginning(clause.tokens)
-        for part in _alternatives(tokens):
-            name = self._written(part)
+        for part in _alternatives(clause.tokens):
+            tokens = _name_in(part)
+            name = self._written(tokens) if tokens else ""
             if name:
                 self._named[name] = None
 
@@ -51,7 +51,7 @@ class SinkClauses:
         first, last = tokens[0], tokens[-1]
         if first.mark.literal is not None:
             return first.mark.literal
-        written = self._text[first.start : last.end].strip().strip("`")
+        written = self._text[first.start : last.end].replace("`", "").strip()
         if written.isascii():
             written = written.removesuffix(" table").replace(" ", "_").lower()
         return written
@@ -98,15 +98,20 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
     return [catalog.by_key[key] for key in keys]
 
 
-def _without_beginning(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Leave out the words before the name: "save it as the table"."""
+def _name_in(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the words of the name: without "save it as the table" before it."""
     place = 0
     for token in tokens:
         is_name = token.means("noise") and token.names
         if is_name or not token.means("sink", "table", "skipped", "noise"):
             break
         place += 1
-    return tokens[place:]
+    named = tokens[place:]
+    while named and named[-1].means("instead"):
+        named = named[:-1]
+    if not named and tokens and tokens[-1].means("noise"):
+        return tokens[-1:]  # a name that is a word as well
+    return named
 
 
 def _alternatives(tokens: Sequence[Token]) -> list[list[Token]]:
