@@ -462,6 +462,7 @@ class _Adapters:
             self._time_zone,
             self._most_rows,
             write,
+            _recall(question, self.store, self.journal, self.extensions.filters),
         )
 
     async def warm(self) -> None:

@@ -10,6 +10,7 @@ from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQue
 from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
 from etl.binding.request_findings import NotBound, choice
+from etl.binding.result_names import name_with_table
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
@@ -123,8 +124,10 @@ class AggregateBinding:
         plain = unit or column.name
         if plain not in self._names:
             return plain
-        longer = [column.source, column.name] if unit is None else [column.name, unit]
-        return self._free("_".join(part for part in longer if part))
+        if unit is not None:
+            return self._free(f"{column.name}_{unit}")
+        longer = name_with_table(column.source, column.name) if column.source else column.name
+        return self._free(longer)
 
     def _free(self, name: str) -> str:
         number, free = 2, fitting_name(name)

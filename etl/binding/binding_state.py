@@ -15,7 +15,6 @@ from etl.meaning.bound import (
     BoundColumn,
     BoundCondition,
     BoundOutput,
-    JoinSourceStep,
     RateStep,
     RowTest,
     Stage,

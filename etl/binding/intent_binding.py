@@ -14,7 +14,7 @@ from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
-from etl.binding.request_findings import NotBound, RequestFindings
+from etl.binding.request_findings import Decision, NotBound, RequestFindings
 from etl.binding.scope import IntentScope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
@@ -69,10 +69,11 @@ class BindingOptions:
 
 @dataclass(frozen=True)
 class BindingResult:
-    """A bound intent, or None and why not."""
+    """A bound intent, or None and why not; and what its user has chosen."""
 
     bound: BoundIntent | None
     analysis: AnalysisResult
+    decisions: tuple[Decision, ...] = ()
 
 
 def bind_intent(
@@ -118,7 +119,8 @@ class _IntentBinding:
     def result(self) -> BindingResult:
         bound = self._bound()
         analysis = self._findings.analysis(self._intent, "given")
-        return BindingResult(bound if self._findings.is_clear else None, analysis)
+        is_clear = self._findings.is_clear
+        return BindingResult(bound if is_clear else None, analysis, self._findings.decisions)
 
     def _bound(self) -> BoundIntent | None:
         sources = (*self._intent.data_sources, *self._unlisted_sources())

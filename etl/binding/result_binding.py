@@ -8,6 +8,7 @@ from common.text import Text
 from etl.binding.intent_checks import MOST_NAME_BYTES
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.result_names import name_with_table
 from etl.binding.scope import IntentScope, ResultName
 from etl.binding.step_columns import columns_of_step
 from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
@@ -103,7 +104,7 @@ class ResultBinding:
         for name in names:
             for column in self._scope.sources[name].table.columns:
                 is_plain = name == self._tree.base or shared[column.name] == 1
-                wanted = column.name if is_plain else f"{name}_{column.name}"
+                wanted = column.name if is_plain else name_with_table(name, column.name)
                 given = _free_name(wanted, taken, f"{name}_{column.name}")
                 taken.add(given)
                 outputs.append(BoundOutput(given, BoundColumn(name, column.name)))

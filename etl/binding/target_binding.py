@@ -41,14 +41,28 @@ def relation_name(text: str) -> str:
     return _BLANKS.sub("_", parted).lower()
 
 
-def model_name(relation: str) -> str:
-    """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time."""
-    plain = _NOT_IN_MODEL.sub("_", relation).strip("_")
+def model_name(relation: str, parts: Sequence[str]) -> str:
+    """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time.
+
+    Args:
+        parts: what a relation without such a name is made of: its layer, tables and grain. What is
+            left of them names the node; a mark tells it from others where that is too little.
+    """
+    plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
+    words = [_plain(part) for part in parts]
+    readable = "_".join(word for word in words if word)
+    has_names = any(words[1:])
+    if has_names and len(readable) <= _MODEL_LENGTH:
+        return readable
     mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
-    begin = plain[: _MODEL_LENGTH - len(mark) - 1] or "target"
+    begin = readable[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
     return f"{begin}_{mark}"
+
+
+def _plain(text: str) -> str:
+    return _NOT_IN_MODEL.sub("_", text.lower()).strip("_")
 
 
 class TargetBinding:
@@ -91,7 +105,7 @@ class TargetBinding:
         columns = self._columns()
         return BoundTarget(
             relation=relation,
-            model=model_name(relation),
+            model=model_name(relation, self._name_parts(layer)),
             layer=layer,
             materialization=self._materialization(materialization),
             mode=self._sink.mode,
@@ -154,9 +168,14 @@ class TargetBinding:
         raise self._findings.refuse("sink_refused", reason, [])
 
     def _default_name(self, layer: Layer) -> str:
-        grain = [key.name for key in self._keys()]
-        name = relation_name("_".join((layer, self._base, *grain)))
+        name = relation_name("_".join(self._name_parts(layer)))
         return fitting_name(name).rstrip("_")
+
+    def _name_parts(self, layer: Layer) -> list[str]:
+        """Return what tells the target from others: its layer, its base, what its rows are."""
+        parts = [layer.lower(), _without_layer(self._base, layer)]
+        parts += [key.unit or key.name for key in self._keys()]
+        return parts
 
     def _keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of the aggregate, if there is one."""
@@ -246,6 +265,11 @@ class TargetBinding:
         if one is not None and one.column is not None:
             return one.column
         return self._scope.column(text, self._order or 0)
+
+
+def _without_layer(name: str, layer: Layer) -> str:
+    """Return a table's name without the layer with which the target's begins."""
+    return name.lower().removeprefix(f"{layer.lower()}_")
 
 
 def _layer_of(steps: Sequence[Step]) -> Layer:

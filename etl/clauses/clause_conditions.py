@@ -508,6 +508,8 @@ class ConditionReader:
 
     def _only_date(self, said: str) -> NamedColumn | None:
         dates = self._names.dates()
+        if self._names.date_in_use is not None:
+            return self._names.only("date_column", said, dates, self._order)
         if len(dates) == 1:
             return dates[0]
         if not dates:

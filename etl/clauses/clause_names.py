@@ -7,6 +7,7 @@ from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
+from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
@@ -80,6 +81,7 @@ class Names:
 
     Attributes:
         asked: words of which the user is asked what they name.
+        date_in_use: the date that the request's periods cut; a day without a date is one of it.
     """
 
     def __init__(self, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings) -> None:
@@ -89,6 +91,7 @@ class Names:
         self._findings = findings
         self._called: dict[TableKey, str] = {}
         self.asked: set[str] = set()
+        self.date_in_use: NamedColumn | None = None
 
     @property
     def sources(self) -> tuple[TableKey, ...]:
@@ -122,6 +125,14 @@ class Names:
                 return table
         return None
 
+    def use_date(self, reference: str) -> None:
+        """Say which date the request's periods cut, as the intent writes it."""
+        name, _, called = reference.partition(".")
+        table = self.called(name)
+        column = table.column(called) if table is not None else None
+        if table is not None and column is not None:
+            self.date_in_use = NamedColumn(table, column)
+
     def assume_joined(self, table: Table) -> None:
         """Note that a table is joined although no clause says so."""
         name = self.name_of(table)
@@ -133,9 +144,7 @@ class Names:
 
     def key_name(self, table: Table, column: str) -> str:
         """Return what a column of a table's rows is called in a result, with the table's name."""
-        own = self.name_of(table)
-        begins_with_it = column == own or column.startswith(f"{own}_")
-        return column if begins_with_it else f"{own}_{column}"
+        return name_with_table(self.name_of(table), column)
 
     def of(self, key: TableKey) -> Table:
         """Return the table with this key."""
@@ -277,6 +286,8 @@ class Names:
 
         Of a base for which the semantic file names the date, this one alone.
         """
+        if self.date_in_use is not None:
+            return [self.date_in_use]
         found = []
         for key in self._sources:
             table = self.of(key)

@@ -138,7 +138,11 @@ def _words_of_name(
 
 
 def tokens_of(
-    question: str, lexicon: Lexicon, identifiers: Collection[str] = (), *, is_follow_up: bool = False
+    question: str,
+    lexicon: Lexicon,
+    identifiers: Collection[str] = (),
+    *,
+    is_follow_up: bool = False,
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that is read of a request, and its tokens in order.
 

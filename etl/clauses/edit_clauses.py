@@ -405,9 +405,9 @@ def _replace_text(draft: RequestDraft, old: str, new: str) -> None:
 
 
 def _replace_in(value: Any, old: str, new: str) -> None:
-    places: Iterable[Any] = ()
+    places: list[Any] = []
     if isinstance(value, list):
-        places = range(len(value))
+        places = list(range(len(value)))
     elif isinstance(value, dict):
         places = list(value)
     for place in places:

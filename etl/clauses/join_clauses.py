@@ -174,8 +174,6 @@ def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
     return keys
 
 
-
-
 def _partner_name(table: Table, column: str, other: Table) -> tuple[str | None, bool]:
     """Return the column of `other` that the column is joined with, and whether it is declared."""
     for key in table.foreign_keys:

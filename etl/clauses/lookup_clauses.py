@@ -72,9 +72,11 @@ class LookupClauses:
     def take(self, tokens: Sequence[Token]) -> bool:
         """Add the join that the words say; tell whether they say one."""
         lookup = _lookup_in(tokens)
-        base = self._base(lookup)
-        if lookup is None or base is None:
+        if lookup is None:
             return False
+        base = self._base(lookup)
+        if base is None:
+            return said(lookup.objects) in self._names.asked
         lookup.tables = self._tables_of(lookup, base)
         if not lookup.tables or not self._is_meant(lookup, base):
             return False
@@ -84,9 +86,7 @@ class LookupClauses:
         self._look_up(lookup, base)
         return True
 
-    def _base(self, lookup: _Lookup | None) -> Table | None:
-        if lookup is None:
-            return None
+    def _base(self, lookup: _Lookup) -> Table | None:
         if lookup.subject is None:
             return self._asked_base(lookup)
         table = self._names.table(lookup.subject, self._reading.order)
@@ -100,12 +100,15 @@ class LookupClauses:
         if base is None:
             return None
         possible: list[Table] = []
-        for table in self._reading.joined():
-            tables = self._tables_of(lookup, table)
-            if tables and self._is_meant(lookup, table):
+        joined = self._reading.joined()
+        keys = {table.key for table in joined}
+        for table in joined:
+            named = self._tables_of(lookup, table)
+            lookup.tables = [one for one in named if one.key not in keys]
+            if lookup.tables and self._is_meant(lookup, table):
                 possible.append(table)
         if len(possible) <= 1:
-            return possible[0] if possible else base
+            return possible[0] if possible else None
         words = said(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
 

@@ -135,6 +135,7 @@ class _SentenceReader:
             self._name_sources()
         for clause in self._clauses:
             check()
+            self._note_date()
             self._take(clause)
         self._sinks.decide()
         self._check_whole()
@@ -150,7 +151,7 @@ class _SentenceReader:
         for clause in self._clauses:
             if clause.kind != "sink":
                 self._add_tables(_tables_behind_from(clause.tokens))
-        groups = [("source", "join", "dedup")]
+        groups: list[tuple[str, ...]] = [("source", "join", "dedup")]
         if not self._names.sources:
             groups += [("filter", "exclude"), ("top",)]
         for kinds in groups:
@@ -177,6 +178,15 @@ class _SentenceReader:
     def _add_tables(self, tokens: Sequence[Token]) -> None:
         for table in self._reading.tables_of(tokens):
             self._names.add(table.key)
+
+    def _note_date(self) -> None:
+        """Remember which date is cut, which a day without a date then is one of."""
+        period = self._draft.period
+        if period is None:
+            return
+        column = period.get("column") or self._findings.decided("date_column", "date")
+        if column is not None:
+            self._names.use_date(column)
 
     # --------------------------------------------------------------------------
     # clauses

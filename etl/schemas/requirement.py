@@ -28,6 +28,7 @@ ImpossibleKind = Literal[
     "not_allowed",
     "unsupported",
 ]
+DecidedBy = Literal["default", "semantic", "user", "example"]
 Layer = Literal["SRC", "ODS", "DWD", "DWS", "ADS"]
 Materialization = Literal["view", "table", "incremental"]
 
@@ -96,7 +97,7 @@ class Assumption(StrictModel):
     operation: int | None = None
     rows: int | None = None
     amount: str | None = None
-    decided_by: Literal["default", "semantic", "user", "example"] = "default"
+    decided_by: DecidedBy = "default"
 
 
 class Impossible(StrictModel):

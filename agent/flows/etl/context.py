@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from agent.progress import Write
-from agent.question import Question
+from agent.question import Question, Recall, nothing_before
 from common.ports import Database
 from etl.binding.intent_binding import BindingResult
 from etl.planning.draft_model import Draft
@@ -42,6 +42,7 @@ class EtlContext:
         time_zone: in which periods are cut unless the request says otherwise.
         most_rows: of the preview.
         write: shows what nodes write while they run.
+        recall: gives the earlier turns of the conversation.
     """
 
     question: Question
@@ -51,6 +52,7 @@ class EtlContext:
     time_zone: str
     most_rows: int
     write: Write
+    recall: Recall = nothing_before
     memory: DraftMemory = field(default_factory=DraftMemory)
 
 

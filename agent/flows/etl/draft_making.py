@@ -15,7 +15,8 @@ from agent.flows.etl.state import EtlState, Json
 from common.errors import Conflict
 from common.text import Text
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
-from etl.clauses.request_analysis import analysed_sentence
+from etl.binding.request_findings import Decision
+from etl.clauses.request_analysis import EarlierTurns, analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
@@ -50,9 +51,18 @@ async def _bound(state: EtlState, answers: Mapping[str, str], context: EtlContex
         lang=state["lang"],
     )
     if state["given_intent"] is None:
-        return await analysed_sentence(state["question"], catalog, answers, options)
+        earlier = earlier_turns(state)
+        return await analysed_sentence(state["question"], catalog, answers, options, earlier)
     intent = UserIntent.model_validate(state["given_intent"])
     return await asyncio.to_thread(bind_intent, intent, catalog, answers, options)
+
+
+def earlier_turns(state: EtlState) -> EarlierTurns:
+    """Return what the conversation has said before, as the state holds it."""
+    earlier = state.get("earlier") or {}
+    intent = earlier.get("intent")
+    decisions = tuple(Decision(**one) for one in earlier.get("decisions", ()))
+    return EarlierTurns(UserIntent.model_validate(intent) if intent else None, decisions)
 
 
 async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:

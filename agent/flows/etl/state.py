@@ -43,8 +43,10 @@ class EtlUpdate(EtlPath, total=False):
     """The keys that nodes write.
 
     Attributes:
+        earlier: `{intent, decisions}` of the conversation's turns before.
         knowledge: a `KnowledgeContext`.
         analysis: an `AnalysisResult`.
+        decisions: `{kind, topic, value}` of what was chosen, for later turns.
         clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
         code: `{node, sql, method, attempts}`, in topological order.
@@ -57,8 +59,10 @@ class EtlUpdate(EtlPath, total=False):
         answer: the body of the answer.
     """
 
+    earlier: Json
     knowledge: Json
     analysis: Json
+    decisions: list[Json]
     clarifications: list[Json]
     plan: Json
     review: Json
