@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from common.text import Text
+from common.values import PeriodUnit
 from etl.binding.binding_state import BindingState
 from etl.binding.intent_checks import (
     CheckedOperation,
@@ -31,6 +33,7 @@ _MODEL_LENGTH = 55
 _NOT_IN_MODEL = re.compile(r"[^a-z0-9_]+")
 _LATIN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BLANKS = re.compile(r"[\s\-]+")
+_PERIOD_UNITS = get_args(PeriodUnit)
 _RESERVED = "pg_"
 _PATH_SIGNS = ("/", "\\", "..", "~", ":", "\0", "\n")
 
@@ -41,23 +44,24 @@ def relation_name(text: str) -> str:
     return _BLANKS.sub("_", parted).lower()
 
 
-def model_name(relation: str, parts: Sequence[str]) -> str:
+def model_name(relation: str, parts: Sequence[str], computed: Sequence[str]) -> str:
     """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time.
 
     Args:
-        parts: what a relation without such a name is made of: its layer, tables and grain. What is
-            left of them names the node; a mark tells it from others where that is too little.
+        parts: what a relation without such a name is made of: its layer, table and grain.
+        computed: what names it, with a mark that tells it from others, where these say nothing.
     """
     plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
     words = [_plain(part) for part in parts]
     readable = "_".join(word for word in words if word)
-    has_names = any(words[1:])
+    has_names = any(word and word not in _PERIOD_UNITS for word in words[1:])
     if has_names and len(readable) <= _MODEL_LENGTH:
         return readable
+    longer = readable if has_names else "_".join((readable, *computed))
     mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
-    begin = readable[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
+    begin = longer[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
     return f"{begin}_{mark}"
 
 
@@ -105,7 +109,7 @@ class TargetBinding:
         columns = self._columns()
         return BoundTarget(
             relation=relation,
-            model=model_name(relation, self._name_parts(layer)),
+            model=model_name(relation, self._name_parts(layer), self._computed()),
             layer=layer,
             materialization=self._materialization(materialization),
             mode=self._sink.mode,
@@ -170,6 +174,13 @@ class TargetBinding:
     def _default_name(self, layer: Layer) -> str:
         name = relation_name("_".join(self._name_parts(layer)))
         return fitting_name(name).rstrip("_")
+
+    def _computed(self) -> tuple[str, ...]:
+        """Return the functions of the target's figures, each once."""
+        for step in self._steps:
+            if isinstance(step, AggregateStep):
+                return tuple(dict.fromkeys(one.function for one in step.measures))
+        return ("rows",)
 
     def _name_parts(self, layer: Layer) -> list[str]:
         """Return what tells the target from others: its layer, its base, what its rows are."""

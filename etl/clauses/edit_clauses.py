@@ -349,8 +349,8 @@ class EditClauses:
         aggregate = self._draft.aggregate
         if not gone or aggregate is None:
             return False
-        for place in ("group_by", "measures"):
-            aggregate[place] = [one for one in aggregate[place] if one not in gone]
+        for part in ("group_by", "measures"):
+            aggregate[part] = [one for one in aggregate[part] if one not in gone]
         self._remove_windows_over(str(one["as"]) for one in gone)
         if not aggregate["group_by"] and not aggregate["measures"]:
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
