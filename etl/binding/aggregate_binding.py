@@ -9,7 +9,7 @@ from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
 from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
-from etl.binding.request_findings import NotBound, choice
+from etl.binding.request_findings import NotBound, choices_of
 from etl.binding.result_names import name_with_table
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
@@ -82,7 +82,9 @@ class AggregateBinding:
     def _key_type(self, key: BoundKey) -> str:
         if key.unit is None:
             return bare_type(self._scope.type_of(key.column))
-        return "timestamp without time zone" if key.unit == "hour" else "date"
+        if key.unit == "hour":
+            return "timestamp without time zone"
+        return "date"
 
     # keys
 
@@ -139,16 +141,26 @@ class AggregateBinding:
 
     def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
         """Return the date that is cut: the semantic file's, the only one, or the chosen."""
-        sources = [one.measure.source for one in measures]
+        sources = []
+        for one in measures:
+            sources.append(one.measure.source)
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
-        of_metrics = [one.date for one in measures if one.date is not None]
+        of_metrics = []
+        for one in measures:
+            if one.date is not None:
+                of_metrics.append(one.date)
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
         gone = self._state.tree.gone
-        others = [name for name in self._scope.visible if name not in gone]
+        others = []
+        for name in self._scope.visible:
+            if name not in gone:
+                others.append(name)
         found = self._dates(owners) or self._dates(others)
-        by_value = {shown(column): column for column in found}
+        by_value = {}
+        for column in found:
+            by_value[shown(column)] = column
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -160,7 +172,7 @@ class AggregateBinding:
             self._findings.assume("date_column", text, self._order)
             return column
         prompt = Text("按哪个日期统计？", "By which date?")
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
         return by_value[chosen]
 
@@ -184,12 +196,12 @@ class AggregateBinding:
         return said[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
-        return [
-            BoundColumn(owner, column.name)
-            for owner in owners
-            for column in self._scope.sources[owner].table.columns
-            if kind_of_type(column.type) in DAYS
-        ]
+        found: list[BoundColumn] = []
+        for owner in owners:
+            for column in self._scope.sources[owner].table.columns:
+                if kind_of_type(column.type) in DAYS:
+                    found.append(BoundColumn(owner, column.name))
+        return found
 
     def _assume_zone(self, column: BoundColumn) -> None:
         zone, name = self._state.time_zone, shown(column)
@@ -262,12 +274,13 @@ class AggregateBinding:
         """Return the column of currencies that a measure would add up."""
         if typed.measure.function not in _ADDING:
             return None
-        grouped = {key.column for key in keys}
-        held = {
-            test.column
-            for test in typed.measure.tests
-            if isinstance(test, BoundCondition) and test.operator == "="
-        }
+        grouped = set()
+        for key in keys:
+            grouped.add(key.column)
+        held = set()
+        for test in typed.measure.tests:
+            if isinstance(test, BoundCondition) and test.operator == "=":
+                held.add(test.column)
         for money in sorted(typed.money, key=shown):
             currency = self._currencies.currency_of(money, self._state.tree)
             if currency is None or currency in grouped or currency in held:
@@ -298,7 +311,9 @@ class AggregateBinding:
         """Return how a measure can be converted; only a plain amount can."""
         value = typed.measure.value
         is_plain = len(typed.money) == 1 and value == tree_column(next(iter(typed.money)))
-        return self._currencies.conversion(currency) if is_plain else None
+        if is_plain:
+            return self._currencies.conversion(currency)
+        return None
 
     def _converted(
         self, typed: TypedMeasure, currency: BoundColumn, conversion: Conversion

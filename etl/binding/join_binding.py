@@ -15,7 +15,7 @@ from etl.binding.join_links import (
     leads_over_parent,
     likely_links,
 )
-from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
 from etl.schemas.parameters import JoinHow, JoinParameters
@@ -69,10 +69,16 @@ class JoinTree:
 
     def step(self, planned: PlannedJoin) -> JoinSourceStep:
         """Add a planned join; return its step."""
-        lefts = [left for left, _ in planned.on]
-        rights = [right.name for _, right in planned.on]
+        lefts = []
+        for left, _ in planned.on:
+            lefts.append(left)
+        rights = []
+        for _, right in planned.on:
+            rights.append(right.name)
         is_right_unique = self._is_unique(planned.right, rights)
-        left_names = [column.name for column in lefts]
+        left_names = []
+        for column in lefts:
+            left_names.append(column.name)
         is_left_unique = self._is_unique(planned.left, left_names)
         is_added = planned.how in ("left", "inner")
         if is_added:
@@ -221,13 +227,9 @@ class JoinPlanner:
 
     def _found(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
         left_source, right_source = self._scope.sources[left], self._scope.sources[right]
-        direct = self._links.between(left_source.table.key, right_source.table.key)
-        direct = [link for link in direct if left_source.table.key != right_source.table.key]
-        if not direct:
-            direct = self._self_links(left_source.table, right_source.table)
-        if direct:
-            ways: list[Way] = [(link,) for link in direct]
-        else:
+        direct = self._direct_links(left_source.table, right_source.table)
+        ways: list[Way] = [(link,) for link in direct]
+        if not ways:
             ways = self._through_others(left_source.table, right_source.table, how)
         likely: list[JoinLink] = []
         if all(leads_over_parent(way) for way in ways):
@@ -237,11 +239,12 @@ class JoinPlanner:
         way = self._asked_way(ways, left, right, order)
         return self._along(way, left, right, how, order)
 
-    def _self_links(self, left: Table, right: Table) -> list[JoinLink]:
-        """Return the references of a table to itself, from the referring side."""
+    def _direct_links(self, left: Table, right: Table) -> list[JoinLink]:
+        """Return the joins of two tables; of a table to itself, from the referring side."""
+        found = self._links.between(left.key, right.key)
         if left.key != right.key:
-            return []
-        return [link for link in self._links.between(left.key, right.key) if link.is_referencing]
+            return found
+        return [link for link in found if link.is_referencing]
 
     def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
         """Return the ways over other tables: the shortest, for a lookup all of them.
@@ -251,33 +254,54 @@ class JoinPlanner:
         """
         find = self._links.all_ways if how in ("semi", "anti") else self._links.ways
         ways = find(left.key, right.key)
-        named = {source.table.key for source in self._scope.sources.values()}
+        named = set()
+        for source in self._scope.sources.values():
+            named.add(source.table.key)
         if how in ("semi", "anti"):
             ways = self._over_named(ways)
-        through_named = [way for way in ways if all(link.right in named for link in way)]
+        through_named = []
+        for way in ways:
+            if all(link.right in named for link in way):
+                through_named.append(way)
         if through_named:
             return through_named
-        plain = [way for way in ways if not leads_over_parent(way)]
+        plain = []
+        for way in ways:
+            if not leads_over_parent(way):
+                plain.append(way)
         return plain or ways
 
     def _over_named(self, ways: Sequence[Way]) -> list[Way]:
         """Return the ways that lead over most of the sources that are not joined otherwise."""
-        unjoined = [name for name in self._scope.sources if name not in self._joined]
-        named = {self._scope.sources[name].table.key for name in unjoined}
-        counts = [sum(link.right in named for link in way) for way in ways]
+        unjoined = []
+        for name in self._scope.sources:
+            if name not in self._joined:
+                unjoined.append(name)
+        named = set()
+        for name in unjoined:
+            named.add(self._scope.sources[name].table.key)
+        counts = []
+        for way in ways:
+            counts.append(sum(link.right in named for link in way))
         most = max(counts, default=0)
-        return [way for way, count in zip(ways, counts, strict=True) if count == most]
+        found: list[Way] = []
+        for way, count in zip(ways, counts, strict=True):
+            if count == most:
+                found.append(way)
+        return found
 
     def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
         """Return the only way, or the one that was chosen."""
         if len(ways) == 1:
             return ways[0]
-        by_value = {" > ".join(link.reference for link in way): way for way in ways}
+        by_value = {}
+        for way in ways:
+            by_value[" > ".join(link.reference for link in way)] = way
         prompt = Text(
             f"{left} 与 {right} 有多种连接方式，用哪一种？",
             f"There are several ways to join {left} and {right}. Which one?",
         )
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         topic = f"{left} {right}"
         return by_value[self._findings.choose("join_path", topic, prompt, choices, order)]
 
@@ -294,12 +318,16 @@ class JoinPlanner:
                     f"in `on`.",
                 ),
             )
-        by_value = {link.reference: link for link in likely}
+        by_value = {}
+        for link in likely:
+            by_value[link.reference] = link
         prompt = Text(
             f"{left.name} 与 {right.name} 之间没有声明外键，用哪一列关联？",
             f"No foreign key joins {left.name} and {right.name}. Which column refers?",
         )
-        choices = [choice(value, _pairs_shown(link)) for value, link in by_value.items()]
+        choices = []
+        for value, link in by_value.items():
+            choices.append(choice(value, _pairs_shown(link)))
         topic = f"{left.name} {right.name}"
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
@@ -343,11 +371,15 @@ class JoinPlanner:
         for join in self._taken:
             if join.how in ("semi", "anti"):
                 continue
-            columns = {(one.name, other.name) for one, other in join.on}
+            columns = set()
+            for one, other in join.on:
+                columns.add((one.name, other.name))
             is_there = join.left == here and columns == wanted
             if is_there and self._scope.sources[join.right].table.key == link.right:
                 return join.right
-            backward = {(other.name, one.name) for one, other in join.on}
+            backward = set()
+            for one, other in join.on:
+                backward.add((other.name, one.name))
             is_back = join.right == here and backward == wanted
             if is_back and self._scope.sources[join.left].table.key == link.right:
                 return join.left
@@ -375,7 +407,10 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
 
 def _pairs(left: str, right: str, link: JoinLink) -> Pairs:
     columns = zip(link.left_columns, link.right_columns, strict=True)
-    return tuple((BoundColumn(left, one), BoundColumn(right, other)) for one, other in columns)
+    found = []
+    for one, other in columns:
+        found.append((BoundColumn(left, one), BoundColumn(right, other)))
+    return tuple(found)
 
 
 def _pairs_shown(link: JoinLink) -> str:

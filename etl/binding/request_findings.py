@@ -184,3 +184,8 @@ class RequestFindings:
 def choice(value: str, label: str | None = None) -> Choice:
     """Return a choice that is shown as its value unless `label` says otherwise."""
     return Choice(value=value, label=label or value)
+
+
+def choices_of(values: Iterable[str]) -> list[Choice]:
+    """Return choices that are shown as their values."""
+    return [choice(value) for value in values]

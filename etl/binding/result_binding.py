@@ -30,9 +30,10 @@ class ResultBinding:
         Raises:
             NotBound: the grain was not chosen yet, or can't be had.
         """
-        rights = [
-            step.right for step in steps if isinstance(step, JoinSourceStep) and _repeats(step)
-        ]
+        rights = []
+        for step in steps:
+            if isinstance(step, JoinSourceStep) and _repeats(step):
+                rights.append(step.right)
         if not rights or self._tree.is_open:
             return list(steps)
         base = self._tree.base
@@ -41,7 +42,9 @@ class ResultBinding:
             f"A row of {base} meets several rows of {', '.join(rights)}. "
             f"What is a row of the result?",
         )
-        choices = [choice(name, self._grain_label(name)) for name in (base, *rights)]
+        choices = []
+        for name in (base, *rights):
+            choices.append(choice(name, self._grain_label(name)))
         chosen = self._findings.choose("grain", base, prompt, choices, order)
         kept = _chain(chosen, steps)
         return self._without(steps, {name for name in rights if name not in kept})
@@ -67,10 +70,16 @@ class ResultBinding:
                 selecting[name] = (*selecting.get(name, ()), *step.tests)
             else:
                 raise self._refusal(sources)
-        return [one for step in kept for one in _replaced(step, gone, selecting)]
+        found: list[Step] = []
+        for step in kept:
+            for one in _replaced(step, gone, selecting):
+                found.append(one)
+        return found
 
     def _check_alone(self, step: FilterStep, name: str) -> None:
-        sources = {column.source for column in columns_of_step(step)}
+        sources = set()
+        for column in columns_of_step(step):
+            sources.add(column.source)
         if step.stage == "rows" and sources != {name}:
             raise self._refusal(sources)
 
@@ -114,17 +123,20 @@ class ResultBinding:
 
     def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
         """Return the names of the result with their types."""
-        return {
-            output.name: ResultName(self._scope.type_of(output.column), output.column)
-            for output in outputs
-        }
+        found: dict[str, ResultName] = {}
+        for output in outputs:
+            found[output.name] = ResultName(self._scope.type_of(output.column), output.column)
+        return found
 
 
 def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     """Return the columns that joins make equal to one of an earlier source."""
-    return frozenset(
-        right for step in steps if isinstance(step, JoinSourceStep) for _, right in step.on
-    )
+    found = set()
+    for step in steps:
+        if isinstance(step, JoinSourceStep):
+            for _, right in step.on:
+                found.add(right)
+    return frozenset(found)
 
 
 def _repeats(step: JoinSourceStep) -> bool:

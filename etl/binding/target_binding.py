@@ -54,7 +54,9 @@ def model_name(relation: str, parts: Sequence[str], computed: Sequence[str]) -> 
     plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
-    words = [_plain(part) for part in parts]
+    words = []
+    for part in parts:
+        words.append(_plain(part))
     readable = "_".join(word for word in words if word)
     has_names = any(word and word not in _PERIOD_UNITS for word in words[1:])
     if has_names and len(readable) <= _MODEL_LENGTH:
@@ -203,9 +205,15 @@ class TargetBinding:
             # What an aggregate groups by tells its rows apart, also where a join went by it.
             is_grouped = any(isinstance(step, AggregateStep) for step in self._steps)
             repeated = frozenset() if is_grouped else repeated_keys(self._steps)
-            return tuple(name for name, one in result.items() if one.column not in repeated)
+            found = []
+            for name, one in result.items():
+                if one.column not in repeated:
+                    found.append(name)
+            return tuple(found)
         order = self._order or 0
-        names = [self._scope.result_name(text, order) for text in self._sink.columns]
+        names = []
+        for text in self._sink.columns:
+            names.append(self._scope.result_name(text, order))
         kept = tuple(dict.fromkeys(names))
         self._assume_keys_left_out(kept)
         return kept
@@ -238,7 +246,10 @@ class TargetBinding:
         """Return the columns of the result that tell its rows apart."""
         has_aggregate = any(isinstance(step, AggregateStep) for step in self._steps)
         if has_aggregate:
-            return tuple(key.name for key in self._keys())
+            found = []
+            for key in self._keys():
+                found.append(key.name)
+            return tuple(found)
         return primary_key_names(self._scope, self._base)
 
     # how it is written
@@ -288,7 +299,9 @@ def _layer_of(steps: Sequence[Step]) -> Layer:
     has_window = any(isinstance(step, WindowStep) for step in steps)
     if not has_aggregate:
         return "DWD"
-    return "ADS" if has_window else "DWS"
+    if has_window:
+        return "ADS"
+    return "DWS"
 
 
 def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
@@ -296,8 +309,14 @@ def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
 
     Empty when it has none, or not all of it is there.
     """
-    by_column = {one.column: name for name, one in (scope.result or {}).items()}
+    by_column = {}
+    for name, one in (scope.result or {}).items():
+        by_column[one.column] = name
     key = scope.sources[source].table.primary_key
-    names = [by_column.get(BoundColumn(source, column)) for column in key]
+    names = []
+    for column in key:
+        names.append(by_column.get(BoundColumn(source, column)))
     found = tuple(name for name in names if name is not None)
-    return found if len(found) == len(key) else ()
+    if len(found) == len(key):
+        return found
+    return ()

@@ -203,7 +203,9 @@ class ConditionReader:
         if conditions is None:
             self._uncovered.append(name)
             return None
-        return self._turned(conditions, keeps_null=False) if is_negated else conditions
+        if is_negated:
+            return self._turned(conditions, keeps_null=False)
+        return conditions
 
     def _figure_comparison(self, name: str) -> list[Json] | None:
         token, after = self._token(), self._token(1)
@@ -363,7 +365,9 @@ class ConditionReader:
 
     def _asked_value(self, named: NamedColumn, said: str) -> str | None:
         known = named.column.allowed or named.column.values
-        choices = [Choice(value=value, label=value) for value in known[:_MOST_CHOICES]]
+        choices = []
+        for value in known[:_MOST_CHOICES]:
+            choices.append(Choice(value=value, label=value))
         prompt = Text(
             f"“{said}”指 {self._names.label(named.table, named.column)} 的哪个值？",
             f"Which value of {self._names.label(named.table, named.column)} is “{said}”?",
@@ -420,7 +424,10 @@ class ConditionReader:
             return None
         own = [link for link in links if link.table in self._names.sources] or list(links)
         best = own[0]
-        names = [link.quality for link in token.mark.links if link.kind != "value"]
+        names = []
+        for link in token.mark.links:
+            if link.kind != "value":
+                names.append(link.quality)
         if best.quality <= max(names, default=0.0) or best.column is None or best.value is None:
             return None
         return ((best.table, best.column), best.value)
@@ -522,7 +529,9 @@ class ConditionReader:
 
     def _token(self, ahead: int = 0) -> Token | None:
         place = self._at + ahead
-        return self._tokens[place] if place < len(self._tokens) else None
+        if place < len(self._tokens):
+            return self._tokens[place]
+        return None
 
     def _skip_noise(self, *kinds: str) -> None:
         token = self._token()
@@ -585,7 +594,10 @@ class ConditionReader:
         if any(len(every) > 1 for every in alternatives):
             self._uncovered.append("or")
             return []
-        flat = [part for one in conditions for part in one.get("any", [one])]
+        flat = []
+        for one in conditions:
+            for part in one.get("any", [one]):
+                flat.append(part)
         return [{"any": flat}]
 
 
@@ -598,7 +610,9 @@ def _operator(token: Token) -> str | None:
     if not token.means("cmp"):
         return None
     operator = token.arg.rstrip(ascii_lowercase)  # `>price` of "dearer than"
-    return operator if operator in _NUMERIC_CMP else None
+    if operator in _NUMERIC_CMP:
+        return operator
+    return None
 
 
 def _opposites(condition: Json) -> list[Json] | None:
@@ -608,7 +622,9 @@ def _opposites(condition: Json) -> list[Json] | None:
         low, high = condition["value"]
         return [_condition(column, "<", low), _condition(column, ">", high)]
     opposite = _OPPOSITE.get(operator)
-    return None if opposite is None else [{**condition, "operator": opposite}]
+    if opposite is None:
+        return None
+    return [{**condition, "operator": opposite}]
 
 
 def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
@@ -638,4 +654,6 @@ def _number(token: Token) -> int | float | str:
     numeral = token.mark.number
     assert numeral is not None
     value = numeral.value
-    return int(value) if value == int(value) else str(value)
+    if value == int(value):
+        return int(value)
+    return str(value)

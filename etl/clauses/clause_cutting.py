@@ -57,6 +57,7 @@ _VERBS = (
     "dedup",
     "top",
 )
+_ENDS_COMPUTING = ("then", "join", "left", "inner", *_OPENERS)
 # The first of these that a clause has says what it is.
 _KINDS: tuple[tuple[str, ClauseKind], ...] = (
     ("sink", "sink"),
@@ -88,129 +89,175 @@ def clauses_of(tokens: Sequence[Token], *, is_follow_up: bool = False) -> list[C
     for part in _parts(tokens):
         previous = clauses[-1] if clauses else None
         kind = _kind(part, previous)
-        if kind == "unread" and is_follow_up and says(part, *_GROUPS, "split", "also"):
+        if is_follow_up and kind == "unread" and says(part, *_GROUPS, "split", "also"):
             kind = "aggregate"
-        if kind == "unread" and previous is not None and previous.kind not in ("sink", "spine"):
-            clauses[-1] = Clause(previous.kind, (*previous.tokens, *part))
-        else:
+        is_more = kind == "unread" and previous is not None
+        if previous is None or not is_more or previous.kind in ("sink", "spine"):
             clauses.append(Clause(kind, part))
+        else:
+            clauses[-1] = Clause(previous.kind, (*previous.tokens, *part))
     return clauses
 
 
 def _parts(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
     parts: list[list[Token]] = [[]]
     for index, token in enumerate(tokens):
-        part = parts[-1]
-        if token.is_break or token.means("then"):
+        is_between = token.is_break or token.means("then")
+        place = _Place(tokens, index, parts[-1])
+        if is_between or place.begins_clause:
             parts.append([])
-            continue
-        if part and not _is_last(tokens, index) and _begins_clause(tokens, index, part):
-            parts.append([])
-        parts[-1].append(token)
-    trimmed = [tuple(_without_edges(part)) for part in parts]
-    return [part for part in trimmed if part]
+        if not is_between:
+            parts[-1].append(token)
+    found: list[tuple[Token, ...]] = []
+    for part in parts:
+        trimmed = tuple(_without_edges(part))
+        if trimmed:
+            found.append(trimmed)
+    return found
 
 
-def _begins_clause(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
-    token = tokens[index]
-    if part[0].means("sink"):
-        return _ends_target(tokens, index, part)
-    if token.means(*_OPENERS):
-        return not (token.means("fill") and says(part, "empty"))
-    has_verb = says(part, *_VERBS)
-    if token.means("keep") and says(part, "aggregate", *_FIGURES):
-        return True
-    if _begins_source(tokens, index, part) or _begins_lookup(tokens, index, part):
-        return True
-    if not has_verb and not _is_lookup(part):
+@dataclass(frozen=True)
+class _Place:
+    """A word of the request, and the part of it that goes on until this word."""
+
+    tokens: Sequence[Token]
+    index: int
+    part: Sequence[Token]
+
+    @property
+    def token(self) -> Token:
+        """Return the word."""
+        return self.tokens[self.index]
+
+    @property
+    def behind(self) -> Sequence[Token]:
+        """Return the words behind it."""
+        return self.tokens[self.index + 1 :]
+
+    @property
+    def begins_clause(self) -> bool:
+        """Tell whether a clause begins with the word."""
+        if not self.part or self._ends_sentence():
+            return False
+        if self.part[0].means("sink"):
+            return self._ends_target()
+        if self.token.means(*_OPENERS):
+            is_filled = self.token.means("fill") and says(self.part, "empty")
+            return not is_filled
+        if self._begins_source() or self._begins_lookup():
+            return True
+        is_of_figures = says(self.part, "aggregate", *_FIGURES)
+        if self.token.means("keep") and is_of_figures:
+            return True
+        return self._begins_behind_verb()
+
+    def _begins_behind_verb(self) -> bool:
+        """Tell whether the part has its verb, so that the word is that of another clause."""
+        is_lookup = _is_lookup(self.part)
+        if not is_lookup and not says(self.part, *_VERBS):
+            return False
+        if self.token.means(*_OPENERS_BEHIND_VERB):
+            return not self._goes_on()
+        if not self.token.means(*_GROUPS):
+            return False
+        is_done = says(self.part, "join", "left", "inner", "keep", "exclude", "from")
+        return is_lookup or (is_done and self._is_computed_behind())
+
+    def _goes_on(self) -> bool:
+        """Tell whether the word belongs to the clause: "where" behind "exclude", 不要累计."""
+        if self.token.means("keep"):
+            return self._is_condition_unsaid()
+        begins_with_exclusion = self.part[-1].means("exclude")
+        names_nothing = not any(one.names for one in self.part)
+        if begins_with_exclusion and names_nothing:
+            return True
+        if self.token.means("dedup", "aggregate", "running"):
+            return self._computes_too()
+        return self.token.means("join") and says(self.part, "left", "inner")
+
+    def _is_condition_unsaid(self) -> bool:
+        """Tell whether "keep only orders where …" has named nothing but tables yet."""
+        if not says(self.part, "keep", "exclude"):
+            return False
+        named = [one for one in self.part if one.names]
+        return all(one.table for one in named)
+
+    def _computes_too(self) -> bool:
+        """Tell whether one verb computes together with the one before: 去重统计 counts values."""
+        is_chinese = not self.token.text.isascii()
+        is_distinct = is_chinese and self.part[-1].means("dedup")
+        return is_distinct or says(self.part, "aggregate", "running")
+
+    def _ends_sentence(self) -> bool:
+        """Tell whether a word that keeps ends what it is about: "for NOK only"."""
+        is_only = self.token.means("keep") and self.token.text.isascii()
+        is_last = not self.behind or self.behind[0].is_break
+        return is_only and is_last
+
+    def _begins_source(self) -> bool:
+        """Tell whether "from A joined with B" follows on figures."""
+        if not self.token.means("from") or not self.behind:
+            return False
+        is_table = self.behind[0].table is not None
+        return is_table and says(self.part, "aggregate", "bucket", *_FIGURES)
+
+    def _begins_lookup(self) -> bool:
+        """Tell whether "who never booked …" follows on figures about a table."""
+        is_pronoun = self.token.means("which", "having") and self.token.text.isascii()
+        is_of_table = self.part[-1].table is not None
+        if not is_pronoun or not is_of_table:
+            return False
+        if not says(self.part, *_FIGURES):
+            return False
+        clause = [self.token]
+        for token in self.behind:
+            if token.is_break or token.means("then", *_GROUPS):
+                break
+            clause.append(token)
+        return says(clause, *_RELATIONS)
+
+    def _is_computed_behind(self) -> bool:
+        """Tell whether a figure or a verb that computes follows in the same part."""
+        for token in self.behind:
+            if token.is_break or token.means(*_ENDS_COMPUTING):
+                return False
+            if token.means(*_COMPUTING):
+                return True
         return False
-    if token.means(*_OPENERS_BEHIND_VERB) and not _goes_on(part, token):
-        return True
-    if not token.means(*_GROUPS):
-        return False
-    return _is_lookup(part) or (_is_verb_done(part) and _computes(tokens, index))
 
+    def _ends_target(self) -> bool:
+        """Tell whether the name behind a sink's word is over.
 
-def _goes_on(part: Sequence[Token], token: Token) -> bool:
-    """Tell whether the word belongs to the clause: "where" behind "exclude", 去重 in 去重用户数."""
-    if not any(one.names for one in part) and part[-1].means("exclude"):
-        return True  # 不要累计
-    if token.means("keep"):  # "keep only orders where …" has said no condition yet
-        is_begun = says(part, "keep", "exclude")
-        return is_begun and all(one.table or not one.names for one in part)
-    if token.means("dedup", "aggregate", "running"):
-        is_distinct = part[-1].means("dedup") and not token.text.isascii()
-        return is_distinct or says(part, "aggregate", "running")
-    return token.means("join") and says(part, "left", "inner")
-
-
-def _is_verb_done(part: Sequence[Token]) -> bool:
-    return says(part, "join", "left", "inner", "keep", "exclude", "from")
-
-
-def _is_last(tokens: Sequence[Token], index: int) -> bool:
-    """Tell whether a word that keeps ends what it is about: "for NOK only"."""
-    if not tokens[index].means("keep") or not tokens[index].text.isascii():
-        return False
-    return index + 1 == len(tokens) or tokens[index + 1].is_break
-
-
-def _begins_source(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
-    """Tell whether "from A joined with B" follows on figures."""
-    after = tokens[index + 1] if index + 1 < len(tokens) else None
-    is_source = tokens[index].means("from") and after is not None and after.table is not None
-    return is_source and says(part, "aggregate", "bucket", *_FIGURES)
-
-
-def _begins_lookup(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
-    """Tell whether "who never booked …" follows on figures about a table."""
-    is_pronoun = tokens[index].means("which", "having") and tokens[index].text.isascii()
-    if not is_pronoun or part[-1].table is None or not says(part, *_FIGURES):
-        return False
-    behind: list[Token] = []
-    for token in tokens[index:]:
-        if token.is_break or token.means("then", *_GROUPS):
-            break
-        behind.append(token)
-    return says(behind, "not", "lacking", "verb", "having")
+        One that is written without blanks is a word.
+        """
+        is_other_name = self.token.means("or") or self.tokens[self.index - 1].means("or")
+        if is_other_name:
+            return False
+        named = [one for one in self.part[1:] if not one.means("skipped", "table", "noise")]
+        if not named or not named[0].text.isascii():
+            return False
+        return self.token.is_apart and not self.token.means("table")
 
 
 def _is_lookup(part: Sequence[Token]) -> bool:
     """Tell whether the part says who has something elsewhere, or never had."""
-    begin = next((at for at, one in enumerate(part) if one.means(*_RELATIONS)), None)
-    if begin is None or says(part, "cmp", "fill", *_FIGURES):
+    if says(part, "cmp", "fill", *_FIGURES):
         return False
-    return any(one.table is not None or one.is_value for one in part[begin + 1 :])
-
-
-def _computes(tokens: Sequence[Token], index: int) -> bool:
-    """Tell whether a figure or a verb that computes follows in the same part."""
-    for token in tokens[index + 1 :]:
-        if token.is_break or token.means("then", *_OPENERS):
-            return False
-        if token.means("join", "left", "inner"):
-            return False
-        if token.means(*_COMPUTING):
+    is_begun = False
+    for token in part:
+        is_object = token.table is not None or token.is_value
+        if is_begun and is_object:
             return True
+        is_begun = is_begun or token.means(*_RELATIONS)
     return False
-
-
-def _ends_target(tokens: Sequence[Token], index: int, part: Sequence[Token]) -> bool:
-    """Tell whether the name behind a sink's word is over: one written without blanks is a word."""
-    if tokens[index].means("or") or tokens[index - 1].means("or"):
-        return False  # another name
-    named = [token for token in part[1:] if not token.means("skipped", "table", "noise")]
-    if not named or not named[0].text.isascii():
-        return False
-    return tokens[index].is_apart and not tokens[index].means("table")
 
 
 def _without_edges(part: list[Token]) -> list[Token]:
     """Leave out words that only tie the part to its neighbours."""
     while part and part[0].means("and"):
         part = part[1:]
-    is_of_figures = says(part, *_FIGURES)
-    while part and (part[-1].means("and") or (is_of_figures and part[-1].means("keep"))):
+    tying = ("and", "keep") if says(part, *_FIGURES) else ("and",)
+    while part and part[-1].means(*tying):
         part = part[:-1]
     return part
 
@@ -237,7 +284,9 @@ def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> Clau
         return "aggregate"
     if before is None and any(token.table for token in part):
         return "source"
-    return "lookup" if _is_lookup(part) else "unread"
+    if _is_lookup(part):
+        return "lookup"
+    return "unread"
 
 
 def _is_condition(part: Sequence[Token]) -> bool:

@@ -123,7 +123,10 @@ class FigureReader:
         if any(token.arg == "rows" for token in self._tokens):
             self._count_base()
         else:
-            counts = [token.text for token in self._tokens if token.means("count")]
+            counts = []
+            for token in self._tokens:
+                if token.means("count"):
+                    counts.append(token.text)
             self._reading.uncovered += counts[-1:]
 
     def _count_base(self) -> None:
@@ -343,7 +346,9 @@ class FigureReader:
             self._take_measure(token)
 
     def _next(self, index: int) -> Token | None:
-        return self._tokens[index + 1] if index + 1 < len(self._tokens) else None
+        if index + 1 < len(self._tokens):
+            return self._tokens[index + 1]
+        return None
 
     def _is_figure(self, token: Token) -> bool:
         """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
@@ -376,7 +381,10 @@ class FigureReader:
 
     def _add_key(self, named: NamedColumn) -> None:
         column = self._names.reference(named.table, named.column.name)
-        taken = {key["as"] for key in self._reading.keys if key.get("column") != column}
+        taken = set()
+        for key in self._reading.keys:
+            if key.get("column") != column:
+                taken.add(key["as"])
         name = named.column.name
         if name in taken:
             name = self._names.key_name(named.table, name)

@@ -158,14 +158,22 @@ class Names:
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
         """Return the columns of the table that hold figures."""
-        columns = [column for column in table.columns if self.is_measure(table, column)]
-        return [NamedColumn(table, column) for column in columns]
+        columns = []
+        for column in table.columns:
+            if self.is_measure(table, column):
+                columns.append(column)
+        found: list[NamedColumn] = []
+        for column in columns:
+            found.append(NamedColumn(table, column))
+        return found
 
     def label(self, table: Table, column: Column | None = None) -> str:
         """Return how people read the name, with the stored one."""
         stored = table.name if column is None else f"{table.name}.{column.name}"
         comment = table.comment if column is None else column.comment
-        return f"{stored} ({comment})" if comment else stored
+        if comment:
+            return f"{stored} ({comment})"
+        return stored
 
     def reference(self, table: Table, column: str) -> str:
         """Return the column as an intent writes it."""
@@ -186,10 +194,16 @@ class Names:
 
     def table(self, token: Token, order: int) -> Table | None:
         """Return the table that the word names; None when it names none or has to be asked."""
-        links = [link for link in token.links("table") if link.quality >= _LEAST_COLUMN]
+        links = []
+        for link in token.links("table"):
+            if link.quality >= _LEAST_COLUMN:
+                links.append(link)
         if not links:
             return None
-        best = [link for link in links if link.quality >= links[0].quality - _NEAR]
+        best = []
+        for link in links:
+            if link.quality >= links[0].quality - _NEAR:
+                best.append(link)
         keys = list(dict.fromkeys(link.table for link in best))
         return self.one_of_tables(token.text, [self.of(key) for key in keys], order)
 
@@ -197,16 +211,22 @@ class Names:
         """Return the only one of the tables, or the one that was chosen."""
         if len(tables) == 1:
             return tables[0]
-        offered = {self._table_value(table): table for table in tables[:_MOST_CHOICES]}
+        offered = {}
+        for table in tables[:_MOST_CHOICES]:
+            offered[self._table_value(table)] = table
         choices = []
         for value, table in offered.items():
             choices.append(Choice(value=value, label=self.label(table)))
         chosen = self.ask("table", said, _prompt("table", said), choices, order)
-        return None if chosen is None else offered[chosen]
+        if chosen is None:
+            return None
+        return offered[chosen]
 
     def _table_value(self, table: Table) -> str:
         is_alone = len(self._catalog.by_name[table.name]) == 1
-        return table.name if is_alone else f"{table.schema}.{table.name}"
+        if is_alone:
+            return table.name
+        return f"{table.schema}.{table.name}"
 
     # --------------------------------------------------------------------------
     # columns
@@ -227,8 +247,14 @@ class Names:
         candidates = self._candidates(token, accepts, among)
         if not candidates:
             return None
-        exact = [found for quality, found in candidates if quality >= _EXACT]
-        written = [found for found in exact if _is_written(token.text, found.column)]
+        exact = []
+        for quality, found in candidates:
+            if quality >= _EXACT:
+                exact.append(found)
+        written = []
+        for found in exact:
+            if _is_written(token.text, found.column):
+                written.append(found)
         exact = written or exact
         if len(exact) == 1:
             return exact[0]
@@ -253,12 +279,16 @@ class Names:
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
         """Ask which of the columns is meant; return the answer if there is one already."""
-        offered = {self.reference(one.table, one.column.name): one for one in columns}
+        offered = {}
+        for one in columns:
+            offered[self.reference(one.table, one.column.name)] = one
         choices = []
         for value, one in list(offered.items())[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=self.label(one.table, one.column)))
         chosen = self.ask(kind, said, _prompt(kind, said), choices, order)
-        return None if chosen is None else offered[chosen]
+        if chosen is None:
+            return None
+        return offered[chosen]
 
     def ask(
         self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
@@ -279,7 +309,9 @@ class Names:
             for column in table.columns:
                 if _is_written(said, column):
                     found.append(NamedColumn(table, column))
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def dates(self) -> list[NamedColumn]:
         """Return the date columns of the request's tables, of the base first.
@@ -303,7 +335,9 @@ class Names:
         if table.meaning is None or table.meaning.date_column is None:
             return None
         column = table.column(table.meaning.date_column)
-        return NamedColumn(table, column) if column is not None else None
+        if column is not None:
+            return NamedColumn(table, column)
+        return None
 
     def _candidates(
         self, token: Token, accepts: Accepts, among: Collection[TableKey] | None
@@ -318,8 +352,15 @@ class Names:
                 continue
             found.setdefault((link.table, named.column.name), (link.quality, named))
         if among is not None:
-            return [value for key, value in found.items() if key[0] in among]
-        own = [value for key, value in found.items() if key[0] in self._sources]
+            kept: list[tuple[float, NamedColumn]] = []
+            for key, value in found.items():
+                if key[0] in among:
+                    kept.append(value)
+            return kept
+        own = []
+        for key, value in found.items():
+            if key[0] in self._sources:
+                own.append(value)
         return own or list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:

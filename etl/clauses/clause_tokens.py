@@ -40,7 +40,9 @@ class Token:
     @property
     def text(self) -> str:
         """Return the word as written, a quotation without its signs."""
-        return self.mark.text if self.mark.literal is None else self.mark.literal
+        if self.mark.literal is None:
+            return self.mark.text
+        return self.mark.literal
 
     @property
     def arg(self) -> str:
@@ -58,7 +60,11 @@ class Token:
 
     def links(self, kind: str) -> tuple[Link, ...]:
         """Return what it may name, of a kind, best first."""
-        return tuple(link for link in self.mark.links if link.kind == kind)
+        found = []
+        for link in self.mark.links:
+            if link.kind == kind:
+                found.append(link)
+        return tuple(found)
 
     @property
     def table(self) -> TableKey | None:
@@ -67,7 +73,10 @@ class Token:
         if not tables or tables[0].quality < _LEAST_TABLE:
             return None
         best = self.mark.links[0]
-        others = [link.quality for link in self.mark.links if link.kind != "table"]
+        others = []
+        for link in self.mark.links:
+            if link.kind != "table":
+                others.append(link.quality)
         if best.kind != "table" and tables[0].quality < max(others):
             return None
         return tables[0].table
@@ -98,7 +107,10 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
     for table in index.catalog.tables:
         names.add(table.name)
         names.update(column.name for column in table.columns)
-    joined = {name.lower() for name in names if "_" in name}
+    joined = set()
+    for name in names:
+        if "_" in name:
+            joined.add(name.lower())
     return frozenset(joined | {name for name in names if name.isascii() and _is_written(name)})
 
 
@@ -134,7 +146,9 @@ def _words_of_name(
         written = question[words[0].start() : words[count - 1].end()]
         if written in identifiers or written.lower() in identifiers:
             return count
-    return 1 if "_" in words[0][0].strip("_") else 0
+    if "_" in words[0][0].strip("_"):
+        return 1
+    return 0
 
 
 def tokens_of(

@@ -108,7 +108,10 @@ class DedupClauses:
 def _referring(table: Table, token: Token) -> list[NamedColumn]:
     """Return the columns of a table that refer to the one that a word names."""
     found: list[NamedColumn] = []
-    keys = [key for key in table.foreign_keys if key.target == token.table]
+    keys = []
+    for key in table.foreign_keys:
+        if key.target == token.table:
+            keys.append(key)
     if len(keys) != 1:
         return []
     for name in keys[0].columns:
@@ -130,5 +133,8 @@ def _parts_of(tokens: Sequence[Token]) -> _Parts:
         first = max(end - 1, 0)  # the column of 创建时间最新
         newest, tokens = tokens[first:], tokens[:first]
     by = next((at for at, token in enumerate(tokens) if token.means("by")), len(tokens))
-    keys = [token for token in tokens[by + 1 :] if not token.means("dedup", "keep")]
+    keys = []
+    for token in tokens[by + 1 :]:
+        if not token.means("dedup", "keep"):
+            keys.append(token)
     return _Parts(tokens[:by], keys, newest)

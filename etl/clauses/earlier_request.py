@@ -18,13 +18,18 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
     """
     draft = RequestDraft(earlier.operations)
     draft.target = earlier.data_target.table_name
-    unjoined = {join["right"] for join in draft.of("join") if join["how"] in _LOOKING_UP}
+    unjoined = set()
+    for join in draft.of("join"):
+        if join["how"] in _LOOKING_UP:
+            unjoined.add(join["right"])
     unjoined.update(_rate_tables(draft))
     tables: dict[str, Table] = {}
     sources = _base_first(earlier.data_sources, draft)
     read = set(_tables_read(draft))
     if not read:
-        read = {source.alias or source.table_name for source in sources}
+        read = set()
+        for source in sources:
+            read.add(source.alias or source.table_name)
     for source in sources:
         found = tables_named(source.table_name, source.schema_name, catalog)
         called = source.alias or source.table_name
@@ -34,7 +39,9 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
-    made = {parameters["as"] for parameters in draft.of("transform")}
+    made = set()
+    for parameters in draft.of("transform"):
+        made.add(parameters["as"])
     for action, parameters in draft.operations:
         if action in ("filter", "aggregate"):
             _qualify(parameters, tables, made | set(_result_names(draft)))
@@ -94,6 +101,9 @@ def _qualify_column(parameters: Json, tables: dict[str, Table], known: set[str])
     name = parameters.get("column")
     if not isinstance(name, str) or name in known:
         return
-    owners = [called for called, table in tables.items() if table.column(name) is not None]
+    owners = []
+    for called, table in tables.items():
+        if table.column(name) is not None:
+            owners.append(called)
     if len(owners) == 1:
         parameters["column"] = f"{owners[0]}.{name}"

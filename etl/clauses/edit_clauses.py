@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.text import Text
-from etl.binding.request_findings import NotBound, choice
+from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FIGURE_FUNCTIONS
 from etl.clauses.clause_names import NamedColumn, is_date
 from etl.clauses.clause_tokens import Token, says
-from etl.clauses.request_draft import Json, RequestDraft
+from etl.clauses.request_draft import Json, Operation, RequestDraft
 from etl.clauses.request_reading import RequestReading
 from etl.schemas.requirement import AmbiguityKind
 
@@ -19,6 +19,9 @@ _PLACES = {
     _ADD: Text("在原有基础上增加", "beside what there is"),
     _REPLACE: Text("替换原有的", "instead of what there is"),
 }
+# What tells groups and figures from others of their kind.
+_TELLING = ("column", "unit", "function", "expression")
+_TYING = ("instead", "instead_of", "replacing", "each", "by", "and")
 _WINDOWS = {"running": "sum", "previous": "lag", "top": "rank"}
 _NOTHING_LEFT = Text(
     "去掉之后就没有任何指标和分组了，请说明要计算什么。",
@@ -52,53 +55,47 @@ class EditClauses:
     def take_figures(self, clause: Clause, *, is_added: bool) -> None:
         """Add groups and figures; where it isn't said that they are added, ask."""
         found = self._reading.figures(clause.tokens)
-        keys = [key for key in found.keys if not self._has_key(key)]
-        measures = [one for one in found.measures if not self._has_measure(one)]
-        aggregate = self._draft.aggregate
-        if aggregate is None:
+        if self._draft.aggregate is None:
             self._reading.add_figures(found)
             return
         if not found.keys and not found.measures:
             self._reading.left_over(clause.tokens)
             return
+        keys = [key for key in found.keys if not _is_among(key, self._draft.keys)]
+        measures = [one for one in found.measures if not _is_among(one, self._draft.measures)]
         if keys:
-            self._place(aggregate, "group_by", keys, "grain", is_added=is_added)
+            self._place_keys(keys, is_added=is_added)
         if measures:
-            self._place(aggregate, "measures", measures, "measure", is_added=is_added)
+            self._place(self._draft.measures, measures, "measure", is_added=is_added)
 
-    def _has_key(self, key: Json) -> bool:
-        wanted = (key.get("column"), key.get("unit"))
-        return any((one.get("column"), one.get("unit")) == wanted for one in self._draft.keys)
-
-    def _has_measure(self, measure: Json) -> bool:
-        return any(_is_same_figure(one, measure) for one in self._draft.measures)
+    def _place_keys(self, keys: list[Json], *, is_added: bool) -> None:
+        """Add groups; what runs along the periods runs within each of the new ones."""
+        self._place(self._draft.keys, keys, "grain", is_added=is_added)
+        period = self._draft.period
+        if period is None:
+            return
+        names = [str(key["as"]) for key in keys if key.get("unit") is None]
+        for window in self._draft.of("window"):
+            sorted_by = [one["column"] for one in window["order_by"][:1]]
+            if sorted_by == [period["as"]]:
+                window["partition_by"] = [*window["partition_by"], *names]
 
     def _place(
-        self,
-        aggregate: Json,
-        place: str,
-        found: list[Json],
-        kind: AmbiguityKind,
-        *,
-        is_added: bool,
+        self, known: list[Json], found: list[Json], kind: AmbiguityKind, *, is_added: bool
     ) -> None:
         """Add to the keys or figures that there are, or replace them, as it is said or chosen."""
-        known: list[Json] = aggregate[place]
-        chosen = _ADD if is_added or not known else self._asked_place(kind, found)
+        chosen: str | None = _ADD
+        if known and not is_added:
+            chosen = self._asked_place(kind, found)
         if chosen is None:
             return
         before = [str(one["as"]) for one in known]
         if chosen == _REPLACE:
             known.clear()
-        taken = {one["as"] for one in (*self._draft.keys, *self._draft.measures)}
-        for one in found:
-            one["as"] = self._free_name(one, taken)
-            taken.add(one["as"])
-            known.append(one)
-        if chosen == _REPLACE:
             self._remove_windows_over(before)
-        if place == "group_by":
-            self._divide_windows([str(one["as"]) for one in found if one.get("unit") is None])
+        for one in found:
+            one["as"] = self._free_name(one, self._result_names())
+            known.append(one)
 
     def _asked_place(self, kind: AmbiguityKind, found: Sequence[Json]) -> str | None:
         listed = ", ".join(str(one["as"]) for one in found)
@@ -127,32 +124,24 @@ class EditClauses:
             number += 1
         return free
 
-    def _divide_windows(self, names: Sequence[str]) -> None:
-        """Let what runs along the periods run within each of the new groups."""
-        period = self._draft.period
-        for window in self._draft.of("window"):
-            is_along = bool(window["order_by"]) and period is not None
-            if is_along and window["order_by"][0]["column"] == period["as"]:  # type: ignore[index]
-                window["partition_by"] = [*window["partition_by"], *names]
-
     # --------------------------------------------------------------------------
     # what is replaced
 
     def take_instead(self, clause: Clause) -> None:
         """Replace a date, a period, a figure, its function or a group."""
         sides = _sides_of(clause.tokens)
-        is_read = False
+        read: list[bool] = []
         for place, token in enumerate(sides.new):
-            after = sides.new[place + 1] if place + 1 < len(sides.new) else None
-            if token.means("bucket") or (token.means("date_part") and not token.names):
-                is_read = self._replace_unit(token) or is_read
-            elif token.means(*FIGURE_FUNCTIONS) and not (after is not None and after.names):
-                is_read = self._replace_function(token, sides.old) or is_read
+            is_followed = any(one.names for one in sides.new[place + 1 : place + 2])
+            if _is_period(token):
+                read.append(self._replace_unit(token))
+            elif token.means(*FIGURE_FUNCTIONS) and not is_followed:
+                read.append(self._replace_function(token, sides.old))
             elif token.names and not token.is_value:
-                is_read = self._replace_column(token, sides.old) or is_read
-            elif not token.means("instead", "instead_of", "replacing", "each", "by", "and"):
+                read.append(self._replace_column(token, sides.old))
+            elif not token.means(*_TYING):
                 self._reading.cover([token])
-        if not is_read:
+        if not any(read):
             self._reading.left_over(clause.tokens)
 
     def _replace_unit(self, token: Token) -> bool:
@@ -168,15 +157,21 @@ class EditClauses:
 
     def _replace_function(self, token: Token, old: Sequence[Token]) -> bool:
         function = FIGURE_FUNCTIONS[token.kind]
-        measures = [one for one in self._draft.measures if one["function"] != "count"]
-        said = [FIGURE_FUNCTIONS[one.kind] for one in old if one.kind in FIGURE_FUNCTIONS]
-        if said:
-            measures = [one for one in measures if one["function"] in said]
+        replaced = [FIGURE_FUNCTIONS.get(one.kind) for one in old]
+        measures: list[Json] = []
+        for one in self._computed():
+            is_said = one["function"] in replaced
+            if is_said or not any(replaced):
+                measures.append(one)
         measure = self._one_of("measure", measures, token.text)
         if measure is None:
             return bool(measures)
         self._rename(measure, {**measure, "function": function})
         return True
+
+    def _computed(self) -> list[Json]:
+        """Return the figures that are more than a number of rows."""
+        return [one for one in self._draft.measures if one["function"] != "count"]
 
     def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
         named = self._names.column(token, self._reading.order)
@@ -190,8 +185,9 @@ class EditClauses:
         return self._replace_key(named, old, token.text)
 
     def _are_keys(self, old: Sequence[Token]) -> bool:
-        columns = {key.get("column") for key in self._draft.keys}
-        return any(self._reference(token) in columns for token in old if token.names)
+        """Tell whether words name groups."""
+        wanted = self._references(old)
+        return any(key.get("column") in wanted for key in self._draft.keys)
 
     def _reference(self, token: Token) -> str | None:
         named = self._names.column(token, self._reading.order)
@@ -206,59 +202,74 @@ class EditClauses:
         if period is not None and period.get("column") is None:
             period["column"] = new
             return True
-        wanted = {self._reference(token) for token in old if token.names}
         used = [one for one in self._dates_in_use() if one != new]
-        used = [one for one in used if one in wanted] or used
-        chosen = self._one_reference("column", used, said)
-        if chosen is None:
-            return bool(used)
-        _replace_text(self._draft, chosen, new)
-        return True
+        wanted = self._references(old)
+        replaced = [one for one in used if one in wanted]
+        chosen = self._one_reference("column", replaced or used, said)
+        if chosen is not None:
+            _replace_text(self._draft, chosen, new)
+        return bool(used)
 
     def _dates_in_use(self) -> list[str]:
+        """Return the dates that are grouped by, compared or sorted by."""
         found: dict[str, None] = {}
         for action, parameters in self._draft.operations:
             if action not in ("filter", "aggregate", "dedup"):
                 continue
             for text in _columns_in(parameters):
-                table, _, column = text.partition(".")
-                owner = self._names.called(table)
-                stored = owner.column(column) if owner is not None else None
-                if owner is not None and stored is not None and is_date(owner, stored):
+                if self._is_date(text):
                     found[text] = None
         return list(found)
 
+    def _is_date(self, reference: str) -> bool:
+        name, _, called = reference.partition(".")
+        table = self._names.called(name)
+        if table is None:
+            return False
+        column = table.column(called)
+        return column is not None and is_date(table, column)
+
     def _replace_figure(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
-        measures = [one for one in self._draft.measures if one["function"] != "count"]
-        wanted = {self._reference(token) for token in old if token.names}
-        measures = [one for one in measures if one.get("column") in wanted] or measures
-        measure = self._one_of("measure", measures, said)
-        if measure is None:
-            return bool(measures)
-        changed = {name: value for name, value in measure.items() if name != "expression"}
-        column = self._names.reference(named.table, named.column.name)
-        self._rename(measure, {**changed, "column": column})
-        return True
+        measures = self._computed()
+        measure = self._one_of("measure", self._among(measures, old), said)
+        if measure is not None:
+            changed = dict(measure)
+            changed.pop("expression", None)
+            changed["column"] = self._names.reference(named.table, named.column.name)
+            self._rename(measure, changed)
+        return bool(measures)
 
     def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
-        keys = [key for key in self._draft.keys if key.get("unit") is None]
-        wanted = {self._reference(token) for token in old if token.names}
-        replaced = [one for one in keys if one.get("column") in wanted] or keys
-        key = self._one_of("column", replaced, said)
+        keys = [one for one in self._draft.keys if one.get("unit") is None]
+        key = self._one_of("column", self._among(keys, old), said)
         if key is None:
             return bool(keys)
         before = str(key["as"])
         column = self._names.reference(named.table, named.column.name)
-        known = next((one for one in keys if one.get("column") == column), None)
-        if known is not None and known is not key:
-            self._draft.keys.remove(key)
-            self._draft.rename_result({before: known["as"]})
+        self._draft.keys.remove(key)
+        known = [one for one in self._draft.keys if one.get("column") == column]
+        if known:  # the result is grouped by it already
+            self._draft.rename_result({before: known[0]["as"]})
             return True
-        key["column"] = column
-        others = {one["as"] for one in (*self._draft.keys, *self._draft.measures) if one is not key}
-        key["as"] = self._free_name({**key, "as": named.column.name}, others)
-        self._draft.rename_result({before: key["as"]})
+        changed = {**key, "column": column, "as": named.column.name}
+        changed["as"] = self._free_name(changed, self._result_names())
+        self._draft.keys.append(changed)
+        self._draft.rename_result({before: changed["as"]})
         return True
+
+    def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
+        """Return those of keys or figures that words name; all where no word names one."""
+        wanted = self._references(old)
+        named = [one for one in found if one.get("column") in wanted]
+        return named or list(found)
+
+    def _references(self, tokens: Sequence[Token]) -> list[str | None]:
+        """Return the columns that words name, as the intent writes them."""
+        return [self._reference(token) for token in tokens if token.names]
+
+    def _result_names(self) -> set[Any]:
+        """Return the names that the columns of the result have."""
+        return {one["as"] for one in (*self._draft.keys, *self._draft.measures)}
 
     def _rename(self, measure: Json, changed: Json) -> None:
         """Change a figure; a name that said what it was says what it is."""
@@ -274,13 +285,15 @@ class EditClauses:
         """Return the one that is replaced, which is asked where there are several."""
         by_name = {str(one["as"]): one for one in found}
         chosen = self._one_reference(kind, list(by_name), said)
-        return None if chosen is None else by_name[chosen]
+        return by_name.get(chosen or "")
 
     def _one_reference(self, kind: AmbiguityKind, found: Sequence[str], said: str) -> str | None:
-        if len(found) <= 1:
-            return found[0] if found else None
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return None
         prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
-        choices = [choice(one) for one in found]
+        choices = choices_of(found)
         try:
             return self._reading.findings.choose(kind, f"instead {said}", prompt, choices)
         except NotBound:
@@ -294,14 +307,12 @@ class EditClauses:
         if not says(clause.tokens, "exclude"):
             return False
         tokens = [token for token in clause.tokens if not token.means("exclude")]
-        windows = [_WINDOWS[kind] for kind in _WINDOWS if says(tokens, kind)]
+        windows = [function for kind, function in _WINDOWS.items() if says(tokens, kind)]
         if windows:
             return self._drop_windows(windows)
         if says(tokens, "restriction"):
             return self._drop_conditions()
-        if any(token.is_value or token.mark.date is not None for token in tokens):
-            return False
-        if says(tokens, "cmp", "null", "notnull", "like", "between", "not", "verb"):
+        if _compares(tokens):
             return False
         return self._drop_columns(tokens)
 
@@ -315,7 +326,7 @@ class EditClauses:
         gone = set(names)
         removed: list[Json] = []
         for window in self._draft.of("window"):
-            sorted_by = {one["column"] for one in window["order_by"]}
+            sorted_by = [one["column"] for one in window["order_by"]]
             read = {window.get("column"), *window["partition_by"], *sorted_by}
             if read & gone:
                 removed.append(window)
@@ -323,15 +334,23 @@ class EditClauses:
 
     def _remove_windows(self, removed: Sequence[Json]) -> None:
         names = {window["as"] for window in removed}
-        kept = []
+        kept: list[Operation] = []
         for action, parameters in self._draft.operations:
-            is_removed = any(parameters is window for window in removed)
-            if not is_removed and not (action == "filter" and _reads(parameters, names)):
+            is_removed = action == "window" and parameters["as"] in names
+            is_about_it = action == "filter" and _reads(parameters, names)
+            if not is_removed and not is_about_it:
                 kept.append((action, parameters))
         self._draft.operations = kept
 
     def _drop_conditions(self) -> bool:
-        kept = [one for one in self._draft.operations if one[0] != "filter"]
+        """Take away the conditions, and what is looked up; ranks that are kept are none."""
+        ranks = {window["as"] for window in self._draft.of("window")}
+        kept: list[Operation] = []
+        for action, parameters in self._draft.operations:
+            is_condition = action == "filter" and not _reads(parameters, ranks)
+            is_lookup = action == "join" and parameters.get("how") in ("semi", "anti")
+            if not is_condition and not is_lookup:
+                kept.append((action, parameters))
         is_changed = len(kept) < len(self._draft.operations)
         self._draft.operations = kept
         return is_changed
@@ -339,44 +358,58 @@ class EditClauses:
     def _drop_columns(self, tokens: Sequence[Token]) -> bool:
         """Take away the keys and figures that words name, if they name nothing else."""
         gone: list[Json] = []
-        for place, token in enumerate(tokens):
-            before = tokens[place - 1] if place else None
-            found = self._column_of_result(token, before)
+        for token in tokens:
+            found = self._column_of_result(token)
             if found is not None:
                 gone.append(found)
             elif token.names or token.mark.is_unknown:
                 return False
-        aggregate = self._draft.aggregate
-        if not gone or aggregate is None:
+        if not gone:
             return False
-        for part in ("group_by", "measures"):
-            aggregate[part] = [one for one in aggregate[part] if one not in gone]
+        for known in (self._draft.keys, self._draft.measures):
+            known[:] = [one for one in known if one not in gone]
         self._remove_windows_over(str(one["as"]) for one in gone)
-        if not aggregate["group_by"] and not aggregate["measures"]:
+        if not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
         return True
 
-    def _column_of_result(self, token: Token, before: Token | None) -> Json | None:
+    def _column_of_result(self, token: Token) -> Json | None:
         """Return the key or figure that a word names."""
-        if token.means("count") and before is not None and before.table is not None:
-            return None  # the table's word has named it
         if token.means("bucket"):
             return self._draft.period
         if not token.names:
             return None
+        wanted: tuple[str, str | None] = ("column", self._reference(token))
         if token.table is not None:
-            counted = f"{self._names.name_of(self._names.of(token.table))}_count"
-            return next((one for one in self._draft.measures if one["as"] == counted), None)
-        reference = self._reference(token)
+            counted = self._names.name_of(self._names.of(token.table))
+            wanted = ("as", f"{counted}_count")
+        name, value = wanted
         for one in (*self._draft.keys, *self._draft.measures):
-            if one.get("column") == reference:
+            if one.get(name) == value:
                 return one
         return None
 
 
-def _is_same_figure(one: Json, other: Json) -> bool:
-    names = ("function", "column", "expression")
-    return all(one.get(name) == other.get(name) for name in names)
+def _is_among(one: Json, known: Sequence[Json]) -> bool:
+    """Tell whether the same group or figure is known, whatever it is called."""
+    own = {name: value for name, value in one.items() if name in _TELLING}
+    for other in known:
+        if own == {name: value for name, value in other.items() if name in _TELLING}:
+            return True
+    return False
+
+
+def _is_period(token: Token) -> bool:
+    if token.means("date_part"):
+        return not token.names
+    return token.means("bucket")
+
+
+def _compares(tokens: Sequence[Token]) -> bool:
+    """Tell whether words say which rows go, rather than which column."""
+    if says(tokens, "cmp", "null", "notnull", "like", "between", "not", "verb"):
+        return True
+    return any(token.is_value or token.mark.date is not None for token in tokens)
 
 
 def _reads(parameters: Json, names: set[str]) -> bool:

@@ -52,7 +52,10 @@ class FilterClauses:
     def _names_other_table(self, tokens: Sequence[Token]) -> bool:
         """Tell whether words name a table and nothing that could be compared."""
         base = self._reading.base
-        tables = [token.table for token in tokens if token.table is not None]
+        tables = []
+        for token in tokens:
+            if token.table is not None:
+                tables.append(token.table)
         has_other = any(base is None or key != base.key for key in tables)
         return has_other and not says(tokens, "cmp", "null", "notnull", "between")
 
@@ -74,9 +77,16 @@ class FilterClauses:
     def _of_result(self, condition: Json) -> Json | None:
         """Return the condition with names of the result; None where it is about rows."""
         if "any" in condition:
-            parts = [self._of_result(one) for one in condition["any"]]
-            known = [one for one in parts if one is not None]
-            return {"any": known} if len(known) == len(parts) else None
+            parts = []
+            for one in condition["any"]:
+                parts.append(self._of_result(one))
+            known = []
+            for one in parts:
+                if one is not None:
+                    known.append(one)
+            if len(known) == len(parts):
+                return {"any": known}
+            return None
         column = condition["column"]
         draft = self._reading.draft
         for one in (*draft.measures, *self._keys()):
@@ -92,7 +102,11 @@ class FilterClauses:
         """
         if self._reading.is_follow_up:
             return ()
-        return [key for key in self._reading.draft.keys if key.get("unit") is None]
+        found = []
+        for key in self._reading.draft.keys:
+            if key.get("unit") is None:
+                found.append(key)
+        return found
 
     def _ranking_meant(self, tokens: Sequence[Token]) -> str | None:
         """Return the clause that says "keep the 3 shops with the most …"; None where none does."""
@@ -102,7 +116,10 @@ class FilterClauses:
         thing = next((token for token in tokens if token.table is not None), None)
         if number is None or thing is None:
             return None
-        figure = [token for token in tokens if token.links("column") and token is not thing]
+        figure = []
+        for token in tokens:
+            if token.links("column") and token is not thing:
+                figure.append(token)
         named = said(figure[:1]) if figure else _SAID_ABOVE.en
         is_chinese = not thing.text.isascii()
         if is_chinese:

@@ -29,13 +29,16 @@ class JoinClauses:
         how = "inner" if says(clause.tokens, "inner") else "left"
         self._reading.cover([token for token in clause.tokens if token not in keys])
         unused = list(keys)
-        joined = {table.key for table in self._reading.joined()}
+        joined = set()
+        for table in self._reading.joined():
+            joined.add(table.key)
         for table in self._reading.tables_of(clause.tokens):
             self._names.add(table.key)
             if table.key in joined:
                 continue
-            used = self._join(table, keys, how)
-            unused = [token for token in unused if token not in used]
+            for token in self._join(table, keys, how):
+                if token in unused:
+                    unused.remove(token)
         self._reading.cover(unused)
 
     def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
@@ -92,7 +95,10 @@ class JoinClauses:
     def _needed_first(self) -> list[Json]:
         """Return the joins that have to come before others, or before conditions."""
         draft = self._reading.draft
-        joins = [join for join in draft.of("join") if join["how"] in ("left", "inner")]
+        joins = []
+        for join in draft.of("join"):
+            if join["how"] in ("left", "inner"):
+                joins.append(join)
         if self._missing():
             return joins
         conditioned: set[str] = set()
@@ -100,12 +106,22 @@ class JoinClauses:
             if action == "filter" and "table" not in parameters:
                 conditioned.update(_tables_in(parameters["conditions"]))
             elif action == "join" and parameters["right"] in conditioned:
-                return [join for join in joins if _stands_before(draft, join, place)]
+                found: list[Json] = []
+                for join in joins:
+                    if _stands_before(draft, join, place):
+                        found.append(join)
+                return found
         return []
 
     def _missing(self) -> list[Table]:
-        joined = {table.key for table in self._reading.joined()}
-        return [self._names.of(key) for key in self._names.sources if key not in joined]
+        joined = set()
+        for table in self._reading.joined():
+            joined.add(table.key)
+        found: list[Table] = []
+        for key in self._names.sources:
+            if key not in joined:
+                found.append(self._names.of(key))
+        return found
 
     def _next(self, missing: Sequence[Table]) -> Table:
         """Return a table that is tied to one that is joined; else the first."""
@@ -133,7 +149,9 @@ class JoinClauses:
                 if partner not in pairs:
                     pairs.append(partner)
         found = declared or alike
-        return found[0] if found else None
+        if found:
+            return found[0]
+        return None
 
     def _named_by(self, token: Token) -> Iterator[NamedColumn]:
         """Yield the columns of the request's tables that a word may name, best first."""

@@ -46,7 +46,11 @@ class _Lookup:
     @property
     def values(self) -> list[Token]:
         """Return the words that are stored values, days or quoted texts."""
-        return [token for token in self.objects if token.is_value or token.mark.date is not None]
+        found: list[Token] = []
+        for token in self.objects:
+            if token.is_value or token.mark.date is not None:
+                found.append(token)
+        return found
 
 
 class LookupClauses:
@@ -63,7 +67,9 @@ class LookupClauses:
     def subject_of(self, tokens: Sequence[Token]) -> Token | None:
         """Return the word for the table whose rows are selected; None where nothing is."""
         lookup = _lookup_in(tokens)
-        return lookup.subject if lookup is not None else None
+        if lookup is not None:
+            return lookup.subject
+        return None
 
     def is_lookup(self, tokens: Sequence[Token]) -> bool:
         """Tell whether words may say who has something elsewhere."""
@@ -101,14 +107,18 @@ class LookupClauses:
             return None
         possible: list[Table] = []
         joined = self._reading.joined()
-        keys = {table.key for table in joined}
+        keys = set()
+        for table in joined:
+            keys.add(table.key)
         for table in joined:
             named = self._tables_of(lookup, table)
             lookup.tables = [one for one in named if one.key not in keys]
             if lookup.tables and self._is_meant(lookup, table):
                 possible.append(table)
         if len(possible) <= 1:
-            return possible[0] if possible else None
+            if possible:
+                return possible[0]
+            return None
         words = said(lookup.objects)
         return self._names.one_of_tables(words, possible, self._reading.order)
 
@@ -123,7 +133,10 @@ class LookupClauses:
                 key = token.mark.links[0].table
             if key is not None and key != base.key:
                 keys[key] = None
-        return [self._names.of(key) for key in keys]
+        found: list[Table] = []
+        for key in keys:
+            found.append(self._names.of(key))
+        return found
 
     def _is_own(self, token: Token) -> bool:
         """Tell whether a table of the request stores the value."""
@@ -134,7 +147,10 @@ class LookupClauses:
 
         A value of a row that the base refers to is a condition like any other.
         """
-        ways = [way for table in lookup.tables for way in self._ways(base, table)]
+        ways = []
+        for table in lookup.tables:
+            for way in self._ways(base, table):
+                ways.append(way)
         if not ways:
             return lookup.is_negated
         if any(_is_repeating(way) for way in ways):
@@ -143,7 +159,9 @@ class LookupClauses:
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
-        named = {table.key for table in lookup.tables}
+        named = set()
+        for table in lookup.tables:
+            named.add(table.key)
         links = JOIN_LINKS.of(self._reading.catalog)
         for table in lookup.tables:
             for way in links.all_ways(base.key, table.key):
@@ -191,12 +209,18 @@ class LookupClauses:
         keys = dict.fromkeys(table.key for table in named)
         for way in self._ways(base, far):
             keys.update(dict.fromkeys(link.right for link in way))
-        return [key for key in keys if key != base.key]
+        found: list[TableKey] = []
+        for key in keys:
+            if key != base.key:
+                found.append(key)
+        return found
 
     def _free_name(self, table: Table) -> str:
         """Return what the table is called as one that is only looked up."""
         name = self._names.name_of(table)
-        taken = {self._names.name_of(self._names.of(key)) for key in self._names.sources}
+        taken = set()
+        for key in self._names.sources:
+            taken.add(self._names.name_of(self._names.of(key)))
         taken.update(self._reading.lookups)
         number, free = 2, name
         while free in taken:
@@ -206,15 +230,20 @@ class LookupClauses:
 
     def _filters(self, lookup: _Lookup, names: Names) -> Iterator[Json]:
         """Yield the conditions on each table that is looked up."""
-        tokens = [token for token in lookup.objects if token.table is None]
-        tokens = [token for token in tokens if token not in lookup.verbs]
+        tokens: list[Token] = []
+        for token in lookup.objects:
+            is_condition = token.table is None and token not in lookup.verbs
+            if is_condition:
+                tokens.append(token)
         reader = ConditionReader(tokens, names, self._reading.findings, self._reading.order)
         reading = reader.read(excludes=False)
         for word in reading.uncovered:
             self._reading.uncovered(word)
         by_table: dict[str, list[Json]] = {}
         for condition in reading.conditions:
-            owners = {one["column"].partition(".")[0] for one in condition.get("any", [condition])}
+            owners = set()
+            for one in condition.get("any", [condition]):
+                owners.add(one["column"].partition(".")[0])
             if len(owners) != 1:
                 self._reading.uncovered(said(tokens))
                 continue
@@ -248,21 +277,35 @@ def _is_repeating(way: Way) -> bool:
 
 def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     """Return the parts of a lookup; None where the words say something else."""
-    place = next((at for at, token in enumerate(tokens) if token.means(*RELATIONS)), None)
+    place = _first(tokens, *RELATIONS)
     if place is None or says(tokens, *_OTHERWISE):
         return None
-    before, behind = tokens[:place], list(tokens[place:])
-    subject = next((token for token in before if token.table is not None), None)
-    if subject is None:
-        subject = _subject_behind(behind)
-    objects = [token for token in behind if token is not subject]
+    subject = _subject_of(tokens[:place], tokens[place:])
+    objects = [token for token in tokens[place:] if token is not subject]
     is_exclusion = not says(tokens, "not", "lacking", "verb", "having")
-    if is_exclusion and all(token.table is None for token in objects):
+    names_table = any(token.table is not None for token in objects)
+    if is_exclusion and not names_table:
         return None
-    negations = [token for token in (*before, *objects) if token.means(*NEGATIONS)]
-    verbs = [token for token in objects if token.means("verb") and token.table is None]
-    objects = [token for token in objects if not token.means("which", *NEGATIONS)]
-    return _Lookup(subject, objects, verbs, is_negated=len(negations) % 2 == 1)
+    negations = [token for token in tokens if token.means(*NEGATIONS)]
+    named = [token for token in objects if not token.means("which", *NEGATIONS)]
+    verbs = [token for token in named if token.means("verb") and token.table is None]
+    return _Lookup(subject, named, verbs, is_negated=len(negations) % 2 == 1)
+
+
+def _first(tokens: Sequence[Token], *kinds: str) -> int | None:
+    """Return the place of the first word of one of these kinds."""
+    for place, token in enumerate(tokens):
+        if token.means(*kinds):
+            return place
+    return None
+
+
+def _subject_of(before: Sequence[Token], behind: Sequence[Token]) -> Token | None:
+    """Return the word for the table whose rows are selected."""
+    for token in before:
+        if token.table is not None:
+            return token
+    return _subject_behind(behind)
 
 
 def _subject_behind(tokens: Sequence[Token]) -> Token | None:

@@ -54,7 +54,10 @@ class RankingClauses:
         if sorting is None or not measures:
             self._reading.left_over(clause.tokens)
             return
-        others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
+        others = []
+        for key in aggregate["group_by"]:
+            if key["as"] != sorting:
+                others.append(key["as"])
         for measure in measures:
             make = _running if clause.kind == "running" else _previous
             self._reading.draft.add("window", make(measure["as"], others, sorting))
@@ -65,7 +68,9 @@ class RankingClauses:
         if period is not None:
             return str(period["as"])
         keys = aggregate["group_by"]
-        return str(keys[0]["as"]) if keys else None
+        if keys:
+            return str(keys[0]["as"])
+        return None
 
     # --------------------------------------------------------------------------
     # the first of each group
@@ -99,10 +104,14 @@ class RankingClauses:
         """Return the figure that ranks: the one that is said, else the aggregate's only one."""
         if parts.figure:
             measures = self._reading.figures(parts.figure).measures
-            return measures[0] if measures else None
+            if measures:
+                return measures[0]
+            return None
         known = self._reading.draft.measures
         if known:
-            return known[0] if len(known) == 1 else None
+            if len(known) == 1:
+                return known[0]
+            return None
         return self._asked_measure(parts)
 
     def _asked_measure(self, parts: TopParts) -> Json | None:
@@ -160,7 +169,9 @@ class RankingClauses:
 
     def _has_measure(self, measure: Json) -> bool:
         wanted = (measure["function"], measure.get("column"))
-        known = [(one["function"], one.get("column")) for one in self._reading.draft.measures]
+        known = []
+        for one in self._reading.draft.measures:
+            known.append((one["function"], one.get("column")))
         return wanted in known
 
     def _is_summed(self, thing: Table | None, measure: Json) -> bool:
@@ -176,9 +187,14 @@ class RankingClauses:
         self, parts: TopParts, thing: Table | None, groups: Sequence[_Group], measure: Json
     ) -> None:
         """Rank the groups of an aggregate by a figure of theirs."""
-        columns = [named for group in groups for named in group.columns]
+        columns = []
+        for group in groups:
+            for named in group.columns:
+                columns.append(named)
         if self._reading.draft.aggregate is None:
-            keys = [self._key(named) for named in columns]
+            keys = []
+            for named in columns:
+                keys.append(self._key(named))
             if thing is not None:
                 keys += self._keys_of_rows(thing, keys)
             self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
@@ -202,7 +218,9 @@ class RankingClauses:
     def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
         """Return the keys that tell a table's rows apart, and what these are called."""
         shown = self._reading.lexicon.schema.facts[thing.key].display[:1]
-        known = {key["column"] for key in taken}
+        known = set()
+        for key in taken:
+            known.add(key["column"])
         keys: list[Json] = []
         for column in dict.fromkeys((*thing.primary_key, *shown)):
             reference = self._names.reference(thing, column)
@@ -215,10 +233,14 @@ class RankingClauses:
         """Return what the aggregate calls the column; one of a row that is a key is added to it."""
         keys = self._reading.draft.keys
         column = self._names.reference(named.table, named.column.name)
-        columns = {key.get("column"): str(key["as"]) for key in keys}
+        columns = {}
+        for key in keys:
+            columns[key.get("column")] = str(key["as"])
         if column in columns:
             return columns[column]
-        own = [self._names.reference(named.table, name) for name in named.table.primary_key]
+        own = []
+        for name in named.table.primary_key:
+            own.append(self._names.reference(named.table, name))
         is_row = bool(own) and all(name in columns for name in own)
         if not is_row:
             return None
@@ -303,7 +325,10 @@ def top_parts(tokens: Sequence[Token]) -> TopParts:
 
 def _chinese_parts(bare: TopParts, before: Sequence[Token], behind: Sequence[Token]) -> TopParts:
     """Read 每个 D 中 M 前 N 的 X."""
-    named = [token for token in before if token.names]
+    named = []
+    for token in before:
+        if token.names:
+            named.append(token)
     is_grouped = any(token.means("each") for token in before)
     most = 1 if is_grouped else 0
     groups, figure = tuple(named[:most]), tuple(named[most:])

@@ -89,7 +89,9 @@ class RequestDraft:
             is_moved = action == "join" and any(parameters is join for join in joins)
             if not is_moved:
                 rest.append((action, parameters))
-        first: list[Operation] = [("join", join) for join in joins]
+        first: list[Operation] = []
+        for join in joins:
+            first.append(("join", join))
         self.operations = [*first, *rest]
 
     def make_aggregate(self) -> Json:

@@ -74,11 +74,17 @@ class RequestReading:
 
     def _near(self, word: str) -> list[str]:
         """Return names of tables and columns that are spelled like the word."""
-        names = {table.name for table in self.catalog.tables}
+        names = set()
+        for table in self.catalog.tables:
+            names.add(table.name)
         for key in self.names.sources:
             names.update(column.name for column in self.names.of(key).columns)
         found = process.extract(word.lower(), sorted(names), limit=_MOST_SUGGESTIONS)
-        return [name for name, score, _ in found if score >= _LIKE]
+        kept: list[str] = []
+        for name, score, _ in found:
+            if score >= _LIKE:
+                kept.append(name)
+        return kept
 
     # --------------------------------------------------------------------------
     # tables
@@ -103,7 +109,9 @@ class RequestReading:
 
     def joined(self) -> list[Table]:
         """Return the base and the tables that operations have joined so far."""
-        names = {join["right"] for join in self.draft.of("join")}
+        names = set()
+        for join in self.draft.of("join"):
+            names.add(join["right"])
         tables = []
         for place, key in enumerate(self.names.sources):
             table = self.names.of(key)
@@ -114,7 +122,10 @@ class RequestReading:
     def left_of(self, right: Table) -> str:
         """Return the joined table that a foreign key ties to this one; else the base."""
         joined = self.joined()
-        tied = [table for table in joined if table.key != right.key and are_tied(table, right)]
+        tied = []
+        for table in joined:
+            if table.key != right.key and are_tied(table, right):
+                tied.append(table)
         left = tied[0] if len(tied) == 1 else joined[0]
         return self.names.name_of(left)
 
@@ -156,7 +167,9 @@ class RequestReading:
         for key in reading.keys:
             if key not in aggregate["group_by"]:
                 aggregate["group_by"].append(key)
-        names = {measure["as"] for measure in aggregate["measures"]}
+        names = set()
+        for measure in aggregate["measures"]:
+            names.add(measure["as"])
         for measure in reading.measures:
             if measure["as"] not in names:
                 aggregate["measures"].append(measure)
@@ -165,7 +178,10 @@ class RequestReading:
     def only_date(self, word: str) -> NamedColumn | None:
         """Return the date of the base, else of any table; of several the user is asked."""
         dates = self.names.dates()
-        own = [named for named in dates if named.table.key == self.names.sources[0]]
+        own = []
+        for named in dates:
+            if named.table.key == self.names.sources[0]:
+                own.append(named)
         if not dates:
             self.uncovered(word)
             return None

@@ -72,7 +72,10 @@ def is_change(tokens: Sequence[Token]) -> bool:
 
 def _is_whole(clause: Clause) -> bool:
     """Tell whether a clause begins with tables of its own."""
-    tables = [token for token in clause.tokens if token.table is not None]
+    tables = []
+    for token in clause.tokens:
+        if token.table is not None:
+            tables.append(token)
     if clause.kind == "join":
         return len(tables) > 1
     has_source = clause.kind in ("source", "dedup", "aggregate", "top", "running", "previous")
@@ -141,7 +144,9 @@ class _SentenceReader:
         self._check_whole()
         if self._names.sources:
             self._joins.join_others()
-        return self._intent(question) if self._findings.is_clear else None
+        if self._findings.is_clear:
+            return self._intent(question)
+        return None
 
     # --------------------------------------------------------------------------
     # tables
@@ -230,7 +235,10 @@ class _SentenceReader:
         if aggregate is None or self._draft.period is None:
             self._reading.uncovered(said(clause.tokens))
             return
-        read = [token for token in clause.tokens if not token.means("fill", "empty", "bucket")]
+        read = []
+        for token in clause.tokens:
+            if not token.means("fill", "empty", "bucket"):
+                read.append(token)
         self._reading.cover(read)
         aggregate["spine"] = True
         for measure in aggregate["measures"]:
@@ -313,9 +321,15 @@ class _SentenceReader:
     def _sources(self) -> list[IntentSource]:
         """Return the tables of the earlier request, then those of this one."""
         sources = list(self._earlier.data_sources) if self._earlier is not None else []
-        known = {source.alias or source.table_name for source in sources}
-        tables = [self._names.of(key) for key in self._names.sources]
-        named = {self._names.name_of(table): table for table in tables}
+        known = set()
+        for source in sources:
+            known.add(source.alias or source.table_name)
+        tables = []
+        for key in self._names.sources:
+            tables.append(self._names.of(key))
+        named = {}
+        for table in tables:
+            named[self._names.name_of(table)] = table
         for name, table in (*named.items(), *self._reading.lookups.items()):
             if name not in known:
                 sources.append(_source(name, table))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from common.text import Text
 from common.values import Catalog, Table
-from etl.binding.request_findings import NotBound, choice
+from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.binding.source_tables import SAID_TABLES
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_tokens import Token
@@ -63,7 +63,7 @@ class SinkClauses:
             f"一次只生成一张表，写入哪一张：{listed}？",
             f"One table is built at a time. Which one: {listed}?",
         )
-        choices = [choice(name) for name in names]
+        choices = choices_of(names)
         return self._reading.findings.choose("target", f"names {listed}", prompt, choices)
 
     def _meant(self, name: str) -> str:
@@ -95,7 +95,10 @@ def _called(name: str, catalog: Catalog) -> list[Table]:
     for called, tables in SAID_TABLES.of(catalog).items():
         if any(key_of(called) == key_of(one) for one in said):
             keys.update(dict.fromkeys(tables))
-    return [catalog.by_key[key] for key in keys]
+    found: list[Table] = []
+    for key in keys:
+        found.append(catalog.by_key[key])
+    return found
 
 
 def _name_in(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -122,4 +125,8 @@ def _alternatives(tokens: Sequence[Token]) -> list[list[Token]]:
             parts.append([])
         else:
             parts[-1].append(token)
-    return [part for part in parts if part]
+    found: list[list[Token]] = []
+    for part in parts:
+        if part:
+            found.append(part)
+    return found
