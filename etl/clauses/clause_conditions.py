@@ -120,10 +120,16 @@ class ConditionReader:
     def _is_skipped(self, token: Token) -> bool:
         if token.is_break or token.means("and"):
             return True
+        if token.means("unit") and not self._is_behind_number():
+            return False
         if token.means(*_SKIPPED) and token.mark.date is None and not token.links("value"):
             return True
         has_value = bool(token.links("value"))
         return token.table is not None and not has_value
+
+    def _is_behind_number(self) -> bool:
+        before = self._token(-1) if self._at else None
+        return before is not None and before.mark.number is not None
 
     def _begins_figure(self) -> bool:
         """Tell whether a table stands before a word that counts its rows in the result."""
@@ -168,7 +174,7 @@ class ConditionReader:
         period = period_of(token)
         if period is not None or token.means("range"):
             return self._dated(None)
-        if token.mark.is_unknown:
+        if token.mark.is_unknown or token.means("unit"):
             return self._unknown_value()
         self._uncovered.append(token.text)
         self._at += 1
@@ -255,9 +261,9 @@ class ConditionReader:
         token = self._token()
         if token is None:
             return self._flag(named, column)
-        if token.means("null", "notnull"):
+        if token.means("null", "notnull", "empty"):
             self._at += 1
-            operator = "is_null" if token.means("null") else "not_null"
+            operator = "not_null" if token.means("notnull") else "is_null"
             return [{"column": column, "operator": operator}]
         if token.means("between"):
             self._at += 1
@@ -437,6 +443,8 @@ class ConditionReader:
 
     def _number_first(self, column: str) -> list[Json] | None:
         """Return the condition of "100以上": the comparison stands behind its number."""
+        if self._is_range():
+            return self._between(column)
         token = self._tokens[self._at]
         self._at += 1
         self._skip_noise("unit")
@@ -449,6 +457,13 @@ class ConditionReader:
             self._uncovered.append(after.text)
             return None
         return [_condition(column, operator, _number(token))]
+
+    def _is_range(self) -> bool:
+        """Tell whether two numbers with "to" between them stand here."""
+        joint, end = self._token(1), self._token(2)
+        if joint is None or end is None:
+            return False
+        return joint.means("to") and end.mark.number is not None
 
     def _between(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
@@ -535,7 +550,7 @@ class ConditionReader:
 
     def _skip_noise(self, *kinds: str) -> None:
         token = self._token()
-        while token is not None and token.means("noise", "skipped", "of", *kinds):
+        while token is not None and token.means("noise", "skipped", "of", "from", *kinds):
             is_operand = token.mark.is_unknown or token.mark.number is not None
             if is_operand or token.links("value"):
                 return

@@ -12,6 +12,8 @@ from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
 from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_words import clause_intents
+from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import METRIC
 
@@ -157,6 +159,7 @@ class FigureReader:
         elif token.means("rows"):
             self._count_base()
         elif token.means("bucket", "date_part") and self._is_period(index, token):
+            self._is_key = self._is_key or _begins_with_by(token)
             self._begin_period(token.arg)
         elif token.means("aggregate", "running", "previous", "from"):
             self._is_key = False
@@ -483,6 +486,13 @@ class FigureReader:
 def _with_function(measure: Json, function: str) -> Json:
     name = measure["as"].rpartition("_")[0]
     return {**measure, "function": function, "as": f"{name}_{function}"}
+
+
+def _begins_with_by(token: Token) -> bool:
+    """Tell whether a period's word says that more groups may follow: "by month and city"."""
+    first = token.text.split()[0]
+    meant = clause_intents().get(key_of(first))
+    return meant is not None and meant.kind == "by"
 
 
 def _is_of_column(value: Token, name: Token) -> bool:

@@ -258,6 +258,9 @@ class Names:
         exact = written or exact
         if len(exact) == 1:
             return exact[0]
+        exact = self._without_equal(exact)
+        if len(exact) == 1:
+            return exact[0]
         rest = exact or [found for quality, found in candidates if quality >= _LEAST_MEANT]
         if not rest:
             return None
@@ -265,6 +268,28 @@ class Names:
             self._assume_meant(token.text, rest[0], order)
             return rest[0]
         return self.choose(kind, token.text, rest, order)
+
+    def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
+        """Leave out columns that always equal another: keys that a table before refers to."""
+        kept: list[NamedColumn] = []
+        for one in found:
+            if not any(self._refers(other, one) for other in found):
+                kept.append(one)
+        return kept
+
+    def _refers(self, one: NamedColumn, other: NamedColumn) -> bool:
+        """Tell whether a column of an earlier table of the request refers to the other column."""
+        keys = [one.table.key, other.table.key]
+        if not all(key in self._sources for key in keys):
+            return False
+        if self._sources.index(keys[0]) >= self._sources.index(keys[1]):
+            return False
+        for key in one.table.foreign_keys:
+            pairs = zip(key.columns, key.target_columns, strict=True)
+            is_meant = key.target == other.table.key
+            if is_meant and (one.column.name, other.column.name) in pairs:
+                return True
+        return False
 
     def only(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
