@@ -1,6 +1,6 @@
 """An aggregate of an intent, bound: its grain, its measures, and what may be counted twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -20,6 +20,7 @@ from etl.meaning.bound import (
     BoundKey,
     FilterStep,
     RateStep,
+    RowTest,
 )
 from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
 from etl.schemas.parameters import AggregateParameters, GroupingItem
@@ -141,26 +142,13 @@ class AggregateBinding:
 
     def _asked_date(self, measures: Sequence[TypedMeasure]) -> BoundColumn:
         """Return the date that is cut: the semantic file's, the only one, or the chosen."""
-        sources = []
-        for one in measures:
-            sources.append(one.measure.source)
+        sources = [one.measure.source for one in measures]
         owners = list(dict.fromkeys((*sources, self._state.tree.base)))
-        of_metrics = []
-        for one in measures:
-            if one.date is not None:
-                of_metrics.append(one.date)
+        of_metrics = [one.date for one in measures if one.date is not None]
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
-        gone = self._state.tree.gone
-        others = []
-        for name in self._scope.visible:
-            if name not in gone:
-                others.append(name)
-        found = self._dates(owners) or self._dates(others)
-        by_value = {}
-        for column in found:
-            by_value[shown(column)] = column
+        by_value = {shown(column): column for column in self._possible_dates(owners)}
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -175,6 +163,12 @@ class AggregateBinding:
         choices = choices_of(by_value)
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
         return by_value[chosen]
+
+    def _possible_dates(self, owners: Sequence[str]) -> list[BoundColumn]:
+        """Return the dates of these sources, else of all that are joined."""
+        gone = self._state.tree.gone
+        others = [name for name in self._scope.visible if name not in gone]
+        return self._dates(owners) or self._dates(others)
 
     def _said_date(
         self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]
@@ -274,16 +268,11 @@ class AggregateBinding:
         """Return the column of currencies that a measure would add up."""
         if typed.measure.function not in _ADDING:
             return None
-        grouped = set()
-        for key in keys:
-            grouped.add(key.column)
-        held = set()
-        for test in typed.measure.tests:
-            if isinstance(test, BoundCondition) and test.operator == "=":
-                held.add(test.column)
+        parted = {key.column for key in keys}
+        parted.update(_held_columns(typed.measure.tests))
         for money in sorted(typed.money, key=shown):
             currency = self._currencies.currency_of(money, self._state.tree)
-            if currency is None or currency in grouped or currency in held:
+            if currency is None or currency in parted:
                 continue
             if self._currencies.is_mixed(currency):
                 return currency
@@ -340,3 +329,10 @@ class AggregateBinding:
         value = tree_column(BoundColumn("", name))
         measure = replace(typed.measure, value=value)
         return TypedMeasure(measure, typed.type, frozenset())
+
+
+def _held_columns(tests: Iterable[RowTest]) -> Iterator[BoundColumn]:
+    """Yield the columns that conditions hold to one value."""
+    for test in tests:
+        if isinstance(test, BoundCondition) and test.operator == "=":
+            yield test.column

@@ -219,20 +219,10 @@ class ConditionBinding:
             zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
             raise invalid(f"{field}.value", zh, en)
         self._assume_whole_days(column)
-        if operator == "<=":
-            return [BoundCondition(column, "<", next_day(values[0]))]
-        if operator == ">":
-            return [BoundCondition(column, ">=", next_day(values[0]))]
-        if operator == "between":
-            return [BoundCondition(column, ">=", values[0]), _until(column, values[1])]
-        if operator == "=" or (operator == "in" and len(values) == 1):
-            return [BoundCondition(column, ">=", values[0]), _until(column, values[0])]
         if operator in _EXCLUSIONS:
-            found = []
-            for value in values:
-                found.append(_outside(column, value))
-            return found
-        return [self._on_days(column, values, field)]
+            return [_outside(column, value) for value in values]
+        bounded = _bounded(column, operator, values)
+        return bounded or [self._on_days(column, values, field)]
 
     def _on_days(self, column: BoundColumn, values: Sequence[Any], field: str) -> ExpressionTest:
         if not all(isinstance(value, date) and is_day(value) for value in values):
@@ -268,6 +258,19 @@ def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
     if values:
         return values[0]
     return None
+
+
+def _bounded(column: BoundColumn, operator: str, values: Sequence[Any]) -> list[RowTest]:
+    """Return tests of whole days by their bounds; empty where several days are listed."""
+    first, last = values[0], values[-1]
+    if operator == "<=":
+        return [BoundCondition(column, "<", next_day(first))]
+    if operator == ">":
+        return [BoundCondition(column, ">=", next_day(first))]
+    is_one_stretch = operator == "between" or len(values) == 1
+    if not is_one_stretch:
+        return []
+    return [BoundCondition(column, ">=", first), _until(column, last)]
 
 
 def _until(column: BoundColumn, value: Any) -> BoundCondition:

@@ -52,7 +52,7 @@ _WORDS_OF_EXPRESSION = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class BindingOptions:
-    """What decides beside the intent.
+    """The settings that decide beside the intent.
 
     Attributes:
         time_zone: in which periods of moments are cut.

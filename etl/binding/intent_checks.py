@@ -237,11 +237,14 @@ def _check_aggregate(parameters: AggregateParameters, field: str) -> None:
         _check_new_name(measure.as_, f"{here}.as", names)
     if not parameters.measures and not parameters.group_by:
         raise invalid(f"{field}.measures", "至少需要一个指标。", "at least one is needed.")
-    with_unit = []
-    for grouping in parameters.group_by:
-        if grouping.unit is not None:
-            with_unit.append(grouping)
-    if parameters.spine and len(with_unit) != 1:
+    _check_spine(parameters, field)
+
+
+def _check_spine(parameters: AggregateParameters, field: str) -> None:
+    if not parameters.spine:
+        return
+    periods = [grouping for grouping in parameters.group_by if grouping.unit is not None]
+    if len(periods) != 1:
         zh = "spine 需要恰好一个带 unit 的 group_by。"
         raise invalid(f"{field}.spine", zh, "it needs exactly one group_by with a unit.")
 

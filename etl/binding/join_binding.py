@@ -1,8 +1,9 @@
 """Joins of an intent, bound: by which columns, through which tables, and what repeats rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.intent_checks import CheckedOperation, invalid
@@ -19,6 +20,8 @@ from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
 from etl.schemas.parameters import JoinHow, JoinParameters
+
+_LOOKING_UP = ("semi", "anti")
 
 Pairs = tuple[tuple[BoundColumn, BoundColumn], ...]
 
@@ -252,23 +255,15 @@ class JoinPlanner:
         Rows that are only looked up are not seen in the result, so that nobody would notice which
         way was taken.
         """
-        find = self._links.all_ways if how in ("semi", "anti") else self._links.ways
-        ways = find(left.key, right.key)
-        named = set()
-        for source in self._scope.sources.values():
-            named.add(source.table.key)
-        if how in ("semi", "anti"):
-            ways = self._over_named(ways)
-        through_named = []
-        for way in ways:
-            if all(link.right in named for link in way):
-                through_named.append(way)
+        if how in _LOOKING_UP:
+            ways = self._over_named(self._links.all_ways(left.key, right.key))
+        else:
+            ways = self._links.ways(left.key, right.key)
+        named = {source.table.key for source in self._scope.sources.values()}
+        through_named = [way for way in ways if _leads_over(way, named)]
         if through_named:
             return through_named
-        plain = []
-        for way in ways:
-            if not leads_over_parent(way):
-                plain.append(way)
+        plain = [way for way in ways if not leads_over_parent(way)]
         return plain or ways
 
     def _over_named(self, ways: Sequence[Way]) -> list[Way]:
@@ -369,20 +364,17 @@ class JoinPlanner:
         """Return the source that is joined by these very columns already."""
         wanted = set(zip(link.left_columns, link.right_columns, strict=True))
         for join in self._taken:
-            if join.how in ("semi", "anti"):
+            if join.how in _LOOKING_UP:
                 continue
-            columns = set()
-            for one, other in join.on:
-                columns.add((one.name, other.name))
-            is_there = join.left == here and columns == wanted
-            if is_there and self._scope.sources[join.right].table.key == link.right:
-                return join.right
-            backward = set()
-            for one, other in join.on:
-                backward.add((other.name, one.name))
-            is_back = join.right == here and backward == wanted
-            if is_back and self._scope.sources[join.left].table.key == link.right:
-                return join.left
+            pairs = [(one.name, other.name) for one, other in join.on]
+            backward = [(other, one) for one, other in pairs]
+            for side, there, columns in (
+                (join.left, join.right, pairs),
+                (join.right, join.left, backward),
+            ):
+                is_meant = side == here and set(columns) == wanted
+                if is_meant and self._scope.sources[there].table.key == link.right:
+                    return there
         return None
 
     def _added_source(self, key: tuple[str, str]) -> str:
@@ -395,6 +387,11 @@ class JoinPlanner:
         self._scope.sources[name] = BoundSource(name, table)
         self._scope.names.setdefault(name, name)
         return name
+
+
+def _leads_over(way: Way, keys: Collection[TableKey]) -> bool:
+    """Tell whether a way passes only these tables."""
+    return all(link.right in keys for link in way)
 
 
 def _free_name(name: str, taken: Iterable[str]) -> str:

@@ -27,7 +27,7 @@ class NotBound(Exception):
 
 @dataclass(frozen=True)
 class Decision:
-    """What was chosen about a topic, so that it is not asked again in the conversation."""
+    """A choice about a topic, which is not asked again in the conversation."""
 
     kind: AmbiguityKind
     topic: str

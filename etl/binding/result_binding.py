@@ -1,7 +1,7 @@
 """The columns of a result without an aggregate, and which source's rows it then has."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -101,25 +101,30 @@ class ResultBinding:
 
         A name that two sources have is that of the base; the others' begin with their source.
         """
+        columns = list(self._joined_columns(steps))
+        shared = Counter(column.name for column in columns)
+        taken = set(self._scope.made)
+        outputs: list[BoundOutput] = []
+        for column in columns:
+            wanted = column.name
+            if column.source != self._tree.base and shared[wanted] > 1:
+                wanted = name_with_table(column.source, column.name)
+            given = _free_name(wanted, taken, f"{column.source}_{column.name}")
+            taken.add(given)
+            outputs.append(BoundOutput(given, column))
+        for made in self._scope.made:
+            outputs.append(BoundOutput(made, BoundColumn("", made)))
+        return tuple(outputs)
+
+    def _joined_columns(self, steps: Sequence[Step]) -> Iterator[BoundColumn]:
+        """Yield the columns of the base and of what is joined to it."""
         names = [self._tree.base]
         for step in steps:
             if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
                 names.append(step.right)
-        shared = Counter(
-            column.name for name in names for column in self._scope.sources[name].table.columns
-        )
-        taken = set(self._scope.made)
-        outputs: list[BoundOutput] = []
         for name in names:
             for column in self._scope.sources[name].table.columns:
-                is_plain = name == self._tree.base or shared[column.name] == 1
-                wanted = column.name if is_plain else name_with_table(name, column.name)
-                given = _free_name(wanted, taken, f"{name}_{column.name}")
-                taken.add(given)
-                outputs.append(BoundOutput(given, BoundColumn(name, column.name)))
-        for made in self._scope.made:
-            outputs.append(BoundOutput(made, BoundColumn("", made)))
-        return tuple(outputs)
+                yield BoundColumn(name, column.name)
 
     def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
         """Return the names of the result with their types."""

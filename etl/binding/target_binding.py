@@ -54,16 +54,15 @@ def model_name(relation: str, parts: Sequence[str], computed: Sequence[str]) -> 
     plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
-    words = []
-    for part in parts:
-        words.append(_plain(part))
-    readable = "_".join(word for word in words if word)
-    has_names = any(word and word not in _PERIOD_UNITS for word in words[1:])
+    words = list(filter(None, map(_plain, parts)))
+    has_names = not set(words[1:]) <= set(_PERIOD_UNITS)
+    if not has_names:
+        words += computed
+    readable = "_".join(words)
     if has_names and len(readable) <= _MODEL_LENGTH:
         return readable
-    longer = readable if has_names else "_".join((readable, *computed))
     mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
-    begin = longer[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
+    begin = readable[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
     return f"{begin}_{mark}"
 
 

@@ -1,6 +1,6 @@
 """Transforms of an intent, bound: expressions, maps of values, conversions of amounts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,13 @@ from etl.meaning.bound import (
 from etl.meaning.row_expressions import ExpressionRefused, parse_expression, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.schemas.parameters import RateParameters, TransformParameters
+
+_TYPES_OF_VALUES: Mapping[type, str] = {
+    bool: "boolean",
+    str: "text",
+    int: "bigint",
+    Decimal: "numeric",
+}
 
 
 class TransformBinding:
@@ -309,15 +316,9 @@ def _new_value(value: Any, field: str) -> Scalar:
 
 def _common_type(values: list[Scalar], field: str) -> str:
     """Return the type of what a map gives."""
-    if all(isinstance(value, bool) for value in values):
-        return "boolean"
-    if any(isinstance(value, bool) for value in values):
-        raise invalid(field, "值的类型应一致。", "its values must have one type.")
-    if all(isinstance(value, str) for value in values):
-        return "text"
-    if any(isinstance(value, str) for value in values):
-        raise invalid(field, "值的类型应一致。", "its values must have one type.")
-    is_whole = all(isinstance(value, int) for value in values)
-    if is_whole:
-        return "bigint"
-    return "numeric"
+    types = {_TYPES_OF_VALUES[type(value)] for value in values}
+    if len(types) == 1:
+        return types.pop()
+    if types == {"bigint", "numeric"}:
+        return "numeric"
+    raise invalid(field, "值的类型应一致。", "its values must have one type.")

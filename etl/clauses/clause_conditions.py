@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any
 
+from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
@@ -189,18 +190,19 @@ class ConditionReader:
             token, after = after, token
         if not after.means(*_FIGURES):
             return None
-        names = set()
-        if token.table is not None and after.means("count"):
-            table = self._names.of(token.table)
-            names.add(f"{self._names.name_of(table)}_count")
-        named = None if token.table else self._names.column(token, self._order)
-        if named is not None:
-            names.add(f"{named.column.name}_{after.kind}")
-        for measure in self._measures:
-            if measure["as"] in names:
-                self._at += 2
-                return str(measure["as"])
-        return None
+        name = self._figure_name(token, after)
+        known = [measure["as"] for measure in self._measures]
+        if name not in known:
+            return None
+        self._at += 2
+        return name
+
+    def _figure_name(self, token: Token, function: Token) -> str | None:
+        """Return what an aggregate calls the figure of a table's or column's word."""
+        if token.table is not None:
+            return f"{self._names.name_of(self._names.of(token.table))}_{function.kind}"
+        named = self._names.column(token, self._order)
+        return None if named is None else f"{named.column.name}_{function.kind}"
 
     def _about_figure(self, name: str) -> list[Json] | None:
         """Return the comparison of a figure with the number that follows."""
@@ -400,28 +402,31 @@ class ConditionReader:
 
     def _values(self) -> list[Json] | None:
         """Return the condition for stored values that stand without their column."""
-        by_column: dict[str, list[str]] = {}
-        while True:
-            token = self._token()
-            link = self._value_link(token) if token is not None else None
-            if link is None:
-                break
-            key, name = link[0]
-            column = self._names.reference(self._names.of(key), name)
-            by_column.setdefault(column, []).append(link[1])
+        place, values = None, []
+        token = self._token()
+        link = None if token is None else self._value_link(token)
+        while link is not None:
+            place = link[0]
+            values.append(link[1])
             self._at += 1
-            joint, after = self._token(), self._token(1)
-            is_list = joint is not None and joint.means("and", "or")
-            if not is_list or after is None or self._value_link(after) is None:
-                break
-            if self._value_link(after)[0] != link[0]:  # type: ignore[index]
-                break
-            self._at += 1
-        conditions = []
-        for column, values in by_column.items():
-            one = _condition(column, "=", values[0])
-            conditions.append(one if len(values) == 1 else _condition(column, "in", values))
-        return conditions
+            link = self._next_listed(place)
+        if place is None:
+            return []
+        column = self._names.reference(self._names.of(place[0]), place[1])
+        if len(values) == 1:
+            return [_condition(column, "=", values[0])]
+        return [_condition(column, "in", values)]
+
+    def _next_listed(self, place: tuple[TableKey, str]) -> tuple[tuple[TableKey, str], str] | None:
+        """Return the further value of the same column that "and" or "or" lists; move to it."""
+        joint, after = self._token(), self._token(1)
+        if joint is None or after is None or not joint.means("and", "or"):
+            return None
+        link = self._value_link(after)
+        if link is None or link[0] != place:
+            return None
+        self._at += 1
+        return link
 
     def _value_link(self, token: Token) -> tuple[tuple[tuple[str, str], str], str] | None:
         """Return (column, value) of the stored value that the word is rather than a name."""

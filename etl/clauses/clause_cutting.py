@@ -126,7 +126,7 @@ class _Place:
 
     @property
     def token(self) -> Token:
-        """Return the word."""
+        """Return the word at this place."""
         return self.tokens[self.index]
 
     @property

@@ -9,6 +9,7 @@ from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
 from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
+from etl.meaning.value_kinds import kind_of_type
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
@@ -74,6 +75,10 @@ def _is_written(said: str, column: Column) -> bool:
     """Tell whether the word is the column's own name or its comment."""
     names = [column.name] if column.comment is None else [column.name, column.comment]
     return key_of(said) in map(key_of, names)
+
+
+def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
+    return [found for quality, found in candidates if quality >= least]
 
 
 class Names:
@@ -155,6 +160,15 @@ class Names:
         if not is_number(table, column):
             return False
         return self._lexicon.schema.facts[table.key].is_measure(column)
+
+    def shown_columns(self, table: Table) -> list[NamedColumn]:
+        """Return the column of texts by which people call the table's rows, if there is one."""
+        found: list[NamedColumn] = []
+        for name in self._lexicon.schema.facts[table.key].display[:1]:
+            column = table.column(name)
+            if column is not None and kind_of_type(column.type) == "text":
+                found.append(NamedColumn(table, column))
+        return found
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
         """Return the columns of the table that hold figures."""
@@ -245,29 +259,23 @@ class Names:
         user is asked. Columns of the request's tables come before all others.
         """
         candidates = self._candidates(token, accepts, among)
-        if not candidates:
-            return None
-        exact = []
-        for quality, found in candidates:
-            if quality >= _EXACT:
-                exact.append(found)
-        written = []
-        for found in exact:
-            if _is_written(token.text, found.column):
-                written.append(found)
-        exact = written or exact
+        exact = self._exact(token.text, candidates)
         if len(exact) == 1:
             return exact[0]
-        exact = self._without_equal(exact)
-        if len(exact) == 1:
-            return exact[0]
-        rest = exact or [found for quality, found in candidates if quality >= _LEAST_MEANT]
+        rest = exact or _of_quality(candidates, _LEAST_MEANT)
         if not rest:
             return None
-        if len(rest) == 1:
-            self._assume_meant(token.text, rest[0], order)
-            return rest[0]
-        return self.choose(kind, token.text, rest, order)
+        return self.only(kind, token.text, rest, order)
+
+    def _exact(
+        self, said: str, candidates: Sequence[tuple[float, NamedColumn]]
+    ) -> list[NamedColumn]:
+        """Return the columns whose very name the word is, without those that equal another."""
+        exact = _of_quality(candidates, _EXACT)
+        written = [found for found in exact if _is_written(said, found.column)]
+        if len(written) == 1:
+            return written
+        return self._without_equal(written or exact)
 
     def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
         """Leave out columns that always equal another: keys that a table before refers to."""
@@ -373,19 +381,12 @@ class Names:
             named = self._linked(link)
             if named is None or link.quality < _LEAST_COLUMN:
                 continue
-            if not accepts(named.table, named.column):
-                continue
-            found.setdefault((link.table, named.column.name), (link.quality, named))
+            if accepts(named.table, named.column):
+                found.setdefault((link.table, named.column.name), (link.quality, named))
+        preferred = self._sources if among is None else among
+        own = [value for key, value in found.items() if key[0] in preferred]
         if among is not None:
-            kept: list[tuple[float, NamedColumn]] = []
-            for key, value in found.items():
-                if key[0] in among:
-                    kept.append(value)
-            return kept
-        own = []
-        for key, value in found.items():
-            if key[0] in self._sources:
-                own.append(value)
+            return own
         return own or list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from common.values import Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_reading import RequestReading
 from etl.clauses.clause_tokens import Token
 from etl.clauses.request_draft import Json
-from etl.clauses.request_reading import RequestReading
 
 _DIRECTIONS = {"+": "desc", "-": "asc"}
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """What stands before the keys of a dedup, the keys, and what says which row stays."""
+    """The words before the keys of a dedup, the keys, and the words that say which row stays."""
 
     before: Sequence[Token]
     keys: Sequence[Token]
@@ -36,25 +36,25 @@ class DedupClauses:
     def take(self, clause: Clause) -> None:
         """Leave one row of a table for each key."""
         parts = _parts_of(clause.tokens)
-        table = self._table_before(parts.before)
-        if table is None and self._reading.base is not None:
-            table = self._reading.base
-        keys: list[str] = []
+        table = self._table_before(parts.before) or self._reading.base
+        keys: list[NamedColumn] = []
         for token in parts.keys:
             if not token.names:
                 self._reading.cover([token])
                 continue
             found = self._keys_of(token, table)
-            if found:
-                table = table or found[0].table
-                keys += [named.column.name for named in found]
+            keys += found
+            table = table or _table_of(found)
         if table is None or not keys:
             self._reading.left_over(clause.tokens)
             return
         self._names.add(table.key)
-        sorting = self._sorting(parts.newest) if parts.newest else []
-        name = self._names.name_of(table)
-        parameters = {"table": name, "keys": keys, "order_by": sorting, "keep": "first"}
+        parameters = {
+            "table": self._names.name_of(table),
+            "keys": [named.column.name for named in keys],
+            "order_by": self._sorting(parts.newest) if parts.newest else [],
+            "keep": "first",
+        }
         self._reading.draft.add("dedup", parameters)
 
     def take_newest(self, clause: Clause) -> None:
@@ -103,6 +103,10 @@ class DedupClauses:
             if named is not None:
                 return named
         return None
+
+
+def _table_of(found: Sequence[NamedColumn]) -> Table | None:
+    return found[0].table if found else None
 
 
 def _referring(table: Table, token: Token) -> list[NamedColumn]:

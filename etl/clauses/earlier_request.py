@@ -18,43 +18,60 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
     """
     draft = RequestDraft(earlier.operations)
     draft.target = earlier.data_target.table_name
-    unjoined = set()
-    for join in draft.of("join"):
-        if join["how"] in _LOOKING_UP:
-            unjoined.add(join["right"])
-    unjoined.update(_rate_tables(draft))
     tables: dict[str, Table] = {}
-    sources = _base_first(earlier.data_sources, draft)
-    read = set(_tables_read(draft))
-    if not read:
-        read = set()
-        for source in sources:
-            read.add(source.alias or source.table_name)
-    for source in sources:
+    for source in _read_sources(earlier, draft):
         found = tables_named(source.table_name, source.schema_name, catalog)
-        called = source.alias or source.table_name
-        is_base = source is sources[0]
-        if len(found) != 1 or not (is_base or called in read) or called in unjoined:
+        if len(found) != 1:
             continue
+        called = _called(source)
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
-    made = set()
-    for parameters in draft.of("transform"):
-        made.add(parameters["as"])
+    known = {*_made_names(draft), *_result_names(draft)}
     for action, parameters in draft.operations:
         if action in ("filter", "aggregate"):
-            _qualify(parameters, tables, made | set(_result_names(draft)))
+            _qualify(parameters, tables, known)
     return draft
+
+
+def _called(source: IntentSource) -> str:
+    return source.alias or source.table_name
+
+
+def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSource]:
+    """Yield the base and the sources whose columns may be read, the base first."""
+    read = set(_tables_read(draft))
+    unjoined = {*_looked_up(draft), *_rate_tables(draft)}
+    for place, source in enumerate(_base_first(earlier.data_sources, draft)):
+        called = _called(source)
+        if called in unjoined:
+            continue
+        if place == 0 or called in read or not read:
+            yield source
+
+
+def _looked_up(draft: RequestDraft) -> Iterator[str]:
+    for join in draft.of("join"):
+        if join.get("how") in _LOOKING_UP:
+            yield join["right"]
+
+
+def _made_names(draft: RequestDraft) -> Iterator[str]:
+    for parameters in draft.of("transform"):
+        yield parameters["as"]
 
 
 def _tables_read(draft: RequestDraft) -> Iterator[str]:
     """Yield the names of tables that are joined, or whose columns are read."""
     for action, parameters in draft.operations:
-        if action == "join" and parameters["how"] not in _LOOKING_UP:
-            yield from (parameters["left"], parameters["right"])
-        elif action != "join" and "table" not in parameters:
-            yield from (text.partition(".")[0] for text in _texts_in(parameters) if "." in text)
+        is_lookup = parameters.get("how") in _LOOKING_UP
+        if action == "join" and not is_lookup:
+            yield parameters["left"]
+            yield parameters["right"]
+        if action == "join" or "table" in parameters:
+            continue
+        for text in _texts_in(parameters):
+            yield text.partition(".")[0]
 
 
 def _texts_in(value: object) -> Iterator[str]:

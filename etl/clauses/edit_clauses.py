@@ -9,9 +9,9 @@ from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FIGURE_FUNCTIONS
 from etl.clauses.clause_names import NamedColumn, is_date
+from etl.clauses.clause_reading import RequestReading
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.request_draft import Json, Operation, RequestDraft
-from etl.clauses.request_reading import RequestReading
 from etl.schemas.requirement import AmbiguityKind
 
 _ADD, _REPLACE = "add", "replace"
@@ -31,7 +31,7 @@ _NOTHING_LEFT = Text(
 
 @dataclass(frozen=True)
 class _Sides:
-    """What comes, and what it replaces if that is said."""
+    """The words of a replacement: of the new, and of the old if that is said."""
 
     new: Sequence[Token]
     old: Sequence[Token]
@@ -364,14 +364,15 @@ class EditClauses:
                 gone.append(found)
             elif token.names or token.mark.is_unknown:
                 return False
-        if not gone:
-            return False
+        self._remove(gone)
+        return bool(gone)
+
+    def _remove(self, gone: Sequence[Json]) -> None:
         for known in (self._draft.keys, self._draft.measures):
             known[:] = [one for one in known if one not in gone]
         self._remove_windows_over(str(one["as"]) for one in gone)
-        if not self._result_names():
+        if gone and not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
-        return True
 
     def _column_of_result(self, token: Token) -> Json | None:
         """Return the key or figure that a word names."""

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from common.text import Text
 from etl.clauses.clause_conditions import ConditionReader
 from etl.clauses.clause_cutting import Clause
+from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.join_clauses import JoinClauses
 from etl.clauses.request_draft import Json
-from etl.clauses.request_reading import RequestReading, said
 
 _FIGURES = ("sum", "avg", "max", "min", "median", "count")
-_SAID_ABOVE = Text("…", "…")
+_RANKING_FORM = Text("每个…中{figure}前{count}的{thing}", "top {count} {thing} per … by {figure}")
+_SAID_ABOVE = "…"
 
 
 class FilterClauses:
@@ -110,18 +111,16 @@ class FilterClauses:
 
     def _ranking_meant(self, tokens: Sequence[Token]) -> str | None:
         """Return the clause that says "keep the 3 shops with the most …"; None where none does."""
-        if not says(tokens, "super"):
-            return None
-        number = next((token for token in tokens if token.mark.number is not None), None)
-        thing = next((token for token in tokens if token.table is not None), None)
-        if number is None or thing is None:
-            return None
-        figure = []
+        count = thing = None
+        figure = _SAID_ABOVE
         for token in tokens:
-            if token.links("column") and token is not thing:
-                figure.append(token)
-        named = said(figure[:1]) if figure else _SAID_ABOVE.en
-        is_chinese = not thing.text.isascii()
-        if is_chinese:
-            return f"每个…中{named}前{number.text}的{thing.text}"
-        return f"top {number.text} {thing.text} per … by {named}"
+            if token.mark.number is not None:
+                count = token.text
+            elif token.table is not None:
+                thing = token.text
+            elif token.links("column"):
+                figure = token.text
+        if count is None or thing is None or not says(tokens, "super"):
+            return None
+        form = _RANKING_FORM.en if thing.isascii() else _RANKING_FORM.zh
+        return form.format(count=count, thing=thing, figure=figure)

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from common.values import Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_reading import RequestReading, are_tied
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.request_draft import Json, RequestDraft
-from etl.clauses.request_reading import RequestReading, are_tied
 
+_LOOKING_UP = ("semi", "anti")
 _LEAST_KEY = 0.6  # quality of a name that may be a key
 
 
@@ -95,22 +96,18 @@ class JoinClauses:
     def _needed_first(self) -> list[Json]:
         """Return the joins that have to come before others, or before conditions."""
         draft = self._reading.draft
-        joins = []
-        for join in draft.of("join"):
-            if join["how"] in ("left", "inner"):
-                joins.append(join)
         if self._missing():
-            return joins
+            return list(_with_columns(draft))
         conditioned: set[str] = set()
-        for place, (action, parameters) in enumerate(draft.operations):
+        passed: list[Json] = []
+        for action, parameters in draft.operations:
             if action == "filter" and "table" not in parameters:
                 conditioned.update(_tables_in(parameters["conditions"]))
-            elif action == "join" and parameters["right"] in conditioned:
-                found: list[Json] = []
-                for join in joins:
-                    if _stands_before(draft, join, place):
-                        found.append(join)
-                return found
+            if action != "join" or parameters["how"] in _LOOKING_UP:
+                continue
+            passed.append(parameters)
+            if parameters["right"] in conditioned:
+                return passed
         return []
 
     def _missing(self) -> list[Table]:
@@ -211,6 +208,8 @@ def _tables_in(conditions: Sequence[Json]) -> Iterator[str]:
             yield one["column"].partition(".")[0]
 
 
-def _stands_before(draft: RequestDraft, join: Json, last: int) -> bool:
-    """Tell whether a join is among the operations up to a place."""
-    return any(parameters is join for _, parameters in draft.operations[: last + 1])
+def _with_columns(draft: RequestDraft) -> Iterator[Json]:
+    """Yield the joins that bring in columns, and don't only look something up."""
+    for join in draft.of("join"):
+        if join["how"] not in _LOOKING_UP:
+            yield join

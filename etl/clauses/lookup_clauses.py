@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
-from etl.binding.join_links import JOIN_LINKS, Way
+from etl.binding.join_links import JOIN_LINKS, Way, leads_over_parent
 from etl.clauses.clause_conditions import ConditionReader
-from etl.clauses.clause_names import Names
+from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.request_draft import Json
-from etl.clauses.request_reading import RequestReading, said
 
 NEGATIONS = ("not", "lacking", "exclude")
 RELATIONS = (*NEGATIONS, "verb", "having")
@@ -28,20 +28,43 @@ _OTHERWISE = (
 _LEAST_TELLING = 0.8  # quality of a verb that names a column of the table that is looked up
 
 
+@dataclass(frozen=True)
+class _Thing:
+    """A row of another table by what it is called: "product X"."""
+
+    named: NamedColumn
+    text: str
+
+
 @dataclass
 class _Lookup:
     """The parts of a clause that looks something up.
 
     Attributes:
-        verbs: words that say how rows are tied, without naming a table.
         objects: words behind the one that begins the lookup, but the subject.
     """
 
     subject: Token | None
     objects: list[Token]
-    verbs: list[Token]
     is_negated: bool
     tables: list[Table] = field(default_factory=list)
+    thing: "_Thing | None" = None
+
+    @property
+    def verbs(self) -> list[Token]:
+        """Return the words that say how rows are tied, without naming a table."""
+        return [one for one in self.objects if one.means("verb") and one.table is None]
+
+    @property
+    def unknown(self) -> list[Token]:
+        """Return the words that the database does not know."""
+        found: list[Token] = []
+        for token in self.objects:
+            is_quoted = token.mark.literal is not None and not token.names
+            is_unknown = token.mark.is_unknown and not token.mark.is_skippable
+            if is_quoted or is_unknown or token.means("unit"):
+                found.append(token)
+        return found
 
     @property
     def values(self) -> list[Token]:
@@ -84,6 +107,8 @@ class LookupClauses:
         if base is None:
             return said(lookup.objects) in self._names.asked
         lookup.tables = self._tables_of(lookup, base)
+        if not self._find_thing(lookup, base):
+            return said(lookup.unknown) in self._names.asked
         if not lookup.tables or not self._is_meant(lookup, base):
             return False
         if not self._is_one_way(lookup, base):
@@ -138,6 +163,36 @@ class LookupClauses:
             found.append(self._names.of(key))
         return found
 
+    def _find_thing(self, lookup: _Lookup, base: Table) -> bool:
+        """Find what unknown words call a row of: "product X"; tell whether that is clear."""
+        unknown = lookup.unknown
+        if not unknown:
+            return True
+        tables = lookup.tables or self._tables_behind(base)
+        columns: list[NamedColumn] = []
+        for table in tables:
+            columns += self._names.shown_columns(table)
+        if not columns:
+            return False
+        text = said(unknown)
+        named = self._names.only("column", text, columns, self._reading.order)
+        if named is None:
+            return False
+        lookup.thing = _Thing(named, text)
+        lookup.objects = [token for token in lookup.objects if token not in unknown]
+        if named.table not in lookup.tables:
+            lookup.tables.append(named.table)
+        return True
+
+    def _tables_behind(self, base: Table) -> list[Table]:
+        """Return the tables of which a row of the base may have several."""
+        found: list[Table] = []
+        for table in self._reading.catalog.tables:
+            ways = self._ways(base, table)
+            if any(_is_repeating(way) and not leads_over_parent(way) for way in ways):
+                found.append(table)
+        return found
+
     def _is_own(self, token: Token) -> bool:
         """Tell whether a table of the request stores the value."""
         return any(link.table in self._names.sources for link in token.links("value"))
@@ -154,7 +209,8 @@ class LookupClauses:
         if not ways:
             return lookup.is_negated
         if any(_is_repeating(way) for way in ways):
-            return lookup.is_negated or bool(lookup.verbs) or bool(lookup.values)
+            is_said = bool(lookup.verbs) or bool(lookup.values) or lookup.thing is not None
+            return lookup.is_negated or is_said
         return lookup.is_negated and not lookup.values
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
@@ -240,6 +296,11 @@ class LookupClauses:
         for word in reading.uncovered:
             self._reading.uncovered(word)
         by_table: dict[str, list[Json]] = {}
+        if lookup.thing is not None:
+            table, column = lookup.thing.named.table, lookup.thing.named.column.name
+            reference = names.reference(table, column)
+            called = {"column": reference, "operator": "=", "value": lookup.thing.text}
+            by_table[names.name_of(table)] = [called]
         for condition in reading.conditions:
             owners = set()
             for one in condition.get("any", [condition]):
@@ -248,8 +309,8 @@ class LookupClauses:
                 self._reading.uncovered(said(tokens))
                 continue
             by_table.setdefault(owners.pop(), []).append(condition)
-        for table, conditions in by_table.items():
-            yield {"table": table, "conditions": conditions}
+        for name, conditions in by_table.items():
+            yield {"table": name, "conditions": conditions}
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
         """Note what a verb is taken for, and that nothing is added or repeated."""
@@ -277,19 +338,32 @@ def _is_repeating(way: Way) -> bool:
 
 def _lookup_in(tokens: Sequence[Token]) -> _Lookup | None:
     """Return the parts of a lookup; None where the words say something else."""
-    place = _first(tokens, *RELATIONS)
+    place = _place_of_relation(tokens)
     if place is None or says(tokens, *_OTHERWISE):
         return None
     subject = _subject_of(tokens[:place], tokens[place:])
     objects = [token for token in tokens[place:] if token is not subject]
-    is_exclusion = not says(tokens, "not", "lacking", "verb", "having")
-    names_table = any(token.table is not None for token in objects)
-    if is_exclusion and not names_table:
+    if not _is_said(tokens, objects):
         return None
-    negations = [token for token in tokens if token.means(*NEGATIONS)]
     named = [token for token in objects if not token.means("which", *NEGATIONS)]
-    verbs = [token for token in named if token.means("verb") and token.table is None]
-    return _Lookup(subject, named, verbs, is_negated=len(negations) % 2 == 1)
+    negations = sum(token.means(*NEGATIONS) for token in tokens)
+    return _Lookup(subject, named, is_negated=negations % 2 == 1)
+
+
+def _is_said(tokens: Sequence[Token], objects: Sequence[Token]) -> bool:
+    """Tell whether a word ties rows; "exclude" and "without" alone do before a table only."""
+    if says(tokens, "not", "lacking", "verb", "having"):
+        return True
+    return any(token.table is not None for token in objects)
+
+
+def _place_of_relation(tokens: Sequence[Token]) -> int | None:
+    """Return the place of the word that says how rows are tied, behind the subject's.
+
+    Behind "exclude" it is another word: "exclude users who bought …", but "without orders".
+    """
+    own = _first(tokens, "which", *(kind for kind in RELATIONS if kind != "exclude"))
+    return _first(tokens, *RELATIONS) if own is None else own
 
 
 def _first(tokens: Sequence[Token], *kinds: str) -> int | None:

@@ -8,9 +8,9 @@ from common.values import Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FigureReading
 from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_reading import RequestReading, are_tied, said
 from etl.clauses.clause_tokens import Token
 from etl.clauses.request_draft import Json
-from etl.clauses.request_reading import RequestReading, are_tied, said
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TopParts:
 
 @dataclass(frozen=True)
 class _Group:
-    """What rows are ranked within: a column, or a table's rows by their key."""
+    """The columns within whose values rows are ranked: one, or the key of a table's rows."""
 
     columns: tuple[NamedColumn, ...]
 

@@ -26,7 +26,7 @@ _TOO_LONG = Text(
 
 @dataclass(frozen=True)
 class EarlierTurns:
-    """What the conversation has said before.
+    """The turns of a conversation before a request.
 
     Attributes:
         intent: of the last request, which a follow-up changes.

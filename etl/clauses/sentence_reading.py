@@ -12,6 +12,7 @@ from common.values import Catalog, Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_names import NamedColumn, Names
+from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import IDENTIFIERS, Token, says, tokens_of
 from etl.clauses.dedup_clauses import DedupClauses, words_before_keys
 from etl.clauses.earlier_request import begin_from
@@ -21,7 +22,6 @@ from etl.clauses.join_clauses import JoinClauses
 from etl.clauses.lookup_clauses import LookupClauses
 from etl.clauses.ranking_clauses import RankingClauses, top_parts
 from etl.clauses.request_draft import RequestDraft
-from etl.clauses.request_reading import RequestReading, said
 from etl.clauses.sink_clauses import SinkClauses
 from etl.schemas.requirement import (
     IntentOperation,

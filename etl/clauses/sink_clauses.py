@@ -7,8 +7,8 @@ from common.values import Catalog, Table
 from etl.binding.request_findings import NotBound, choice, choices_of
 from etl.binding.source_tables import SAID_TABLES
 from etl.clauses.clause_cutting import Clause
+from etl.clauses.clause_reading import RequestReading
 from etl.clauses.clause_tokens import Token
-from etl.clauses.request_reading import RequestReading
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
 

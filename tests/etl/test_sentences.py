@@ -26,6 +26,11 @@ def _condition(condition: dict[str, Any]) -> str:
     return " ".join(map(str, parts)).strip()
 
 
+def _filter(it: dict[str, Any]) -> str:
+    of_table = f" in {it['table']}" if "table" in it else ""
+    return " and ".join(map(_condition, it["conditions"])) + of_table
+
+
 def _join(it: dict[str, Any]) -> str:
     pairs = "".join(f" on {left}={right}" for left, right in it.get("on", ()))
     return f"{it['how']} {it['left']} {it['right']}{pairs}"
@@ -60,7 +65,7 @@ def _dedup(it: dict[str, Any]) -> str:
 
 _SHORT = {
     "join": _join,
-    "filter": lambda it: " and ".join(map(_condition, it["conditions"])),
+    "filter": _filter,
     "aggregate": _aggregate,
     "window": _window,
     "dedup": _dedup,
@@ -197,6 +202,57 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
+        "没买过商品钢笔的用户，按用户等级统计用户数，写入 a",
+        [
+            "filter products.name = 钢笔 in products",
+            "join anti users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    (
+        "exclude users who bought product 'red pen', count users by level, into a",
+        [
+            "filter products.name = red pen in products",
+            "join anti users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    (
+        "number of users who bought product pen by level, into a",
+        [
+            "filter products.name = pen in products",
+            "join semi users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    ("没有订单的用户，写入闲置用户", ["join anti users orders", "into 闲置用户"]),
+    ("users without orders, into idle", ["join anti users orders", "into idle"]),
+    (
+        "maximum and minimum amount per level from orders joined with users, for paid only, into x",
+        [
+            "join left orders users",
+            "filter orders.status = paid",
+            "aggregate users.level | max(orders.amount), min(orders.amount)",
+            "into x",
+        ],
+    ),
+    (
+        "订单表按用户去重，保留支付时间最新的一条，写入 x",
+        ["dedup orders by ['user_id'] keep orders.paid_at desc", "into x"],
+    ),
+    (
+        "订单表，只保留金额在10到20之间的，按状态统计去重用户数，只看创建时间在2024年的，写入 x",
+        [
+            "filter orders.amount between [10, 20]",
+            "filter orders.created_at >= 2024-01-01 and orders.created_at < 2025-01-01",
+            "aggregate orders.status | count_distinct(orders.user_id)",
+            "into x",
+        ],
+    ),
+    (
         "exclude orders where status is cancelled, running total of amount by month,"
         " write to running",
         [
@@ -259,6 +315,13 @@ def test_conditions_are_turned_round_or_named(clause: str, expected: str | None)
             ["orders.created_at", "orders.paid_at"],
         ),
         ("从订单表里排除已取消的，按城市汇总订单金额", "column", ["orders.status", "orders.city"]),
+        ("从订单表按城市统计订单数，写入甲，存入乙", "target", ["甲", "乙"]),
+        ("orders: number of orders by city, into 用户表", "target", ["用户表", "users"]),
+        (
+            "每个城市前3的订单，写入 x",
+            "measure",
+            ["orders.amount", "order_items.quantity", "order_items.unit_price"],
+        ),
         (
             "join order_items and orders, by city",
             "measure",
@@ -311,6 +374,18 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
     assert reading.intent is None
     refusals = [one for one in reading.impossible if one.kind == kind]
     assert any(word in one.text for one in refusals), reading
+
+
+@pytest.mark.parametrize(
+    ("question", "suggestion"),
+    [
+        ("keep the 3 users with the highest amount, into x", "top 3 users per … by amount"),
+        ("只保留金额最高的3个用户，写入 x", "每个…中金额前3的用户"),
+    ],
+)
+def test_a_refusal_points_to_the_form_that_works(question: str, suggestion: str) -> None:
+    (refusal,) = _read(question).impossible
+    assert refusal.suggestions == [suggestion]
 
 
 _WORDS = """

@@ -19,7 +19,7 @@ from store import Artefacts
 
 @dataclass
 class DraftMemory:
-    """What roles have worked out in this leg of the run, so that others need not.
+    """Results that roles have worked out in this leg of the run, so that others need not.
 
     Attributes:
         bindings: by the answers that they were made with.
