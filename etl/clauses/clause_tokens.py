@@ -14,8 +14,13 @@ from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.words.talk import without_courtesy
 
+_FIGURE = "figure:"
+# A word that computes is a column's name before words of these kinds, or at an end.
+_COMPUTING = ("sum", "count", "avg", "max", "min", "median")
+_BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "sink", "or", "bucket")
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
+_SOURCE_END = re.compile(r"：|:(?=\s)")  # "orders: …"
 _MOST_WORDS = 5  # of a stored name
 _WORD = re.compile(r"(?<![`'\"])\b[A-Za-z]\w*+(?![`'\"])", re.ASCII)
 
@@ -107,11 +112,15 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
     for table in index.catalog.tables:
         names.add(table.name)
         names.update(column.name for column in table.columns)
-    joined = set()
+    found: set[str] = set()
     for name in names:
         if "_" in name:
-            joined.add(name.lower())
-    return frozenset(joined | {name for name in names if name.isascii() and _is_written(name)})
+            found.add(name.lower())
+        elif name in clause_intents():
+            found.add(f"{_FIGURE}{name}")
+        elif name.isascii() and _is_written(name):
+            found.add(name)
+    return frozenset(found)
 
 
 def _is_written(name: str) -> bool:
@@ -146,9 +155,21 @@ def _words_of_name(
         written = question[words[0].start() : words[count - 1].end()]
         if written in identifiers or written.lower() in identifiers:
             return count
-    if "_" in words[0][0].strip("_"):
-        return 1
-    return 0
+    could_be_name = "_" in words[0][0].strip("_")
+    return int(could_be_name or _is_figure(question, words, identifiers))
+
+
+def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]) -> bool:
+    """Tell whether a word that computes is a stored column here: "average total by city"."""
+    word = words[0][0].lower()
+    meant = clause_intents().get(word)
+    is_column = f"{_FIGURE}{word}" in identifiers
+    if not is_column or meant is None or meant.kind not in _COMPUTING:
+        return False
+    if len(words) == 1 or not question[words[0].end() : words[1].start()].isspace():
+        return True
+    after = clause_intents().get(words[1][0].lower())
+    return after is not None and after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
 def tokens_of(
@@ -164,6 +185,7 @@ def tokens_of(
         identifiers: `IDENTIFIERS` of the catalogue.
         is_follow_up: whether words may change an earlier request.
     """
+    question = _SOURCE_END.sub("， ", question)
     question = _with_marked_names(question, identifiers)
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from common.values import Table
+from etl.binding.join_links import are_comparable
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_names import NamedColumn
 from etl.clauses.clause_reading import RequestReading, are_tied
@@ -40,7 +41,7 @@ class JoinClauses:
             for token in self._join(table, keys, how):
                 if token in unused:
                     unused.remove(token)
-        self._reading.cover(unused)
+        self._reading.cover([token for token in unused if token.arg != "="])
 
     def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
         """Join a table; return the words of the columns by which it is joined."""
@@ -51,16 +52,30 @@ class JoinClauses:
         }
         pairs: list[list[str]] = []
         used: list[Token] = []
-        for token in keys:
-            pair = self._pair_of(token, table)
+        for first, second in _key_pairs(keys):
+            pair = self._pair_of(first, table) if second is None else None
+            if second is not None:
+                pair = self._equal_pair(first, second, table)
             if pair is not None:
                 pairs.append(pair)
-                used.append(token)
+                used += [token for token in (first, second) if token is not None]
         if pairs:
             parameters["on"] = pairs
             parameters["left"] = pairs[0][0].partition(".")[0]
         self._reading.draft.add_join(parameters)
         return used
+
+    def _equal_pair(self, first: Token, second: Token, right: Table) -> list[str] | None:
+        """Return the pair that "a = b" names, the joined table's column first."""
+        joined = [table.key for table in self._reading.joined()]
+        for left_token, right_token in ((first, second), (second, first)):
+            lefts = [one for one in self._named_by(left_token) if one.table.key in joined]
+            rights = [one for one in self._named_by(right_token) if one.table.key == right.key]
+            if lefts and rights:
+                one, other = lefts[0], rights[0]
+                left = self._names.reference(one.table, one.column.name)
+                return [left, self._names.reference(other.table, other.column.name)]
+        return None
 
     def take_matched(self) -> None:
         """Keep only rows with a match: the joins so far become inner ones."""
@@ -132,23 +147,22 @@ class JoinClauses:
     # columns
 
     def _pair_of(self, token: Token, right: Table) -> list[str] | None:
-        """Return the pair of columns of a joined table and this one that a word names."""
-        declared: list[list[str]] = []
-        alike: list[list[str]] = []
+        """Return the pair of columns of a joined table and this one that a word names.
+
+        A declared key comes first, then columns of one name, then the other table's own key.
+        """
+        found: dict[int, list[str]] = {}
         for named in self._named_by(token):
             for left in self._reading.joined():
-                if right.key not in (named.table.key, left.key) and left.key != named.table.key:
+                if named.table.key not in (left.key, right.key) or left.key == right.key:
                     continue
-                partner, is_declared = self._partner(named, left, right)
-                if partner is None:
-                    continue
-                pairs = declared if is_declared else alike
-                if partner not in pairs:
-                    pairs.append(partner)
-        found = declared or alike
-        if found:
-            return found[0]
-        return None
+                other = left if named.table.key == right.key else right
+                for rank, name in _partners(named.table, named.column.name, other):
+                    own = self._names.reference(named.table, named.column.name)
+                    partner = self._names.reference(other, name)
+                    pair = [partner, own] if other is left else [own, partner]
+                    found.setdefault(rank, pair)
+        return found[min(found)] if found else None
 
     def _named_by(self, token: Token) -> Iterator[NamedColumn]:
         """Yield the columns of the request's tables that a word may name, best first."""
@@ -158,21 +172,6 @@ class JoinClauses:
             is_known = link.table in self._names.sources and link.quality >= _LEAST_KEY
             if is_known and column is not None:
                 yield NamedColumn(table, column)
-
-    def _partner(
-        self, named: NamedColumn, left: Table, right: Table
-    ) -> tuple[list[str] | None, bool]:
-        """Return the pair that has the named column, and whether a key declares it."""
-        other = left if named.table.key == right.key else right
-        if other.key == named.table.key:
-            return None, False
-        name, is_declared = _partner_name(named.table, named.column.name, other)
-        if name is None:
-            return None, False
-        own = self._names.reference(named.table, named.column.name)
-        partner = self._names.reference(other, name)
-        pair = [partner, own] if other.key == left.key else [own, partner]
-        return pair, is_declared
 
 
 def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
@@ -184,21 +183,39 @@ def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
             is_key = True
         elif token.means("join", "left", "inner"):
             is_key = False
-        elif is_key and token.links("column") and token.table is None:
+        elif not is_key or token.table is not None:
+            continue
+        elif token.links("column") or token.arg == "=":
             keys.append(token)
     return keys
 
 
-def _partner_name(table: Table, column: str, other: Table) -> tuple[str | None, bool]:
-    """Return the column of `other` that the column is joined with, and whether it is declared."""
+def _key_pairs(keys: Sequence[Token]) -> Iterator[tuple[Token, Token | None]]:
+    """Yield the words of columns, two together where "=" stands between them."""
+    place = 0
+    while place < len(keys):
+        joint = keys[place + 1 : place + 2]
+        is_pair = bool(joint) and joint[0].means("cmp") and place + 2 < len(keys)
+        yield keys[place], keys[place + 2] if is_pair else None
+        place += 3 if is_pair else 1
+
+
+def _partners(table: Table, column: str, other: Table) -> Iterator[tuple[int, str]]:
+    """Yield the columns of `other` that the column may be joined with, each with its rank."""
     for key in table.foreign_keys:
         if key.target == other.key and column in key.columns:
-            return key.target_columns[key.columns.index(column)], True
+            yield 0, key.target_columns[key.columns.index(column)]
     for key in other.foreign_keys:
         if key.target == table.key and column in key.target_columns:
-            return key.columns[key.target_columns.index(column)], True
-    same = other.column(column)
-    return (column if same is not None else None), False
+            yield 0, key.columns[key.target_columns.index(column)]
+    if other.column(column) is not None:
+        yield 1, column
+    own, target = table.column(column), other.column("".join(other.primary_key[:1]))
+    if own is None or target is None or len(other.primary_key) != 1:
+        return
+    is_own_key = table.primary_key == (column,)
+    if not is_own_key and are_comparable(own.type, target.type):
+        yield 2, target.name
 
 
 def _tables_in(conditions: Sequence[Json]) -> Iterator[str]:

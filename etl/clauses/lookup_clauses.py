@@ -215,9 +215,9 @@ class LookupClauses:
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
-        named = set()
-        for table in lookup.tables:
-            named.add(table.key)
+        if len(lookup.tables) == 1:
+            return True  # binding asks for the key, or says that there is none
+        named = {table.key for table in lookup.tables}
         links = JOIN_LINKS.of(self._reading.catalog)
         for table in lookup.tables:
             for way in links.all_ways(base.key, table.key):

@@ -136,6 +136,8 @@ class _SentenceReader:
         """Return the intent of all clauses."""
         if self._earlier is None:
             self._name_sources()
+        if self._findings.ambiguities:
+            return None  # all else depends on the tables
         for clause in self._clauses:
             check()
             self._note_date()
