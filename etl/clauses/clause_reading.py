@@ -68,8 +68,8 @@ class RequestReading:
         self.findings.refuse("unknown_name", text, near)
 
     def left_over(self, tokens: Sequence[Token]) -> None:
-        """Name a whole clause that gives nothing, unless something is asked about it."""
-        if not self.findings.ambiguities:
+        """Name a whole clause that gives nothing, unless a word of it is named or asked about."""
+        if self.findings.is_clear:
             self.uncovered(said(tokens))
 
     def _near(self, word: str) -> list[str]:

@@ -18,6 +18,7 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
     """
     draft = RequestDraft(earlier.operations)
     draft.target = earlier.data_target.table_name
+    _complete(draft)
     tables: dict[str, Table] = {}
     for source in _read_sources(earlier, draft):
         found = tables_named(source.table_name, source.schema_name, catalog)
@@ -27,11 +28,47 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
-    known = {*_made_names(draft), *_result_names(draft)}
+    made = set(_made_names(draft))
     for action, parameters in draft.operations:
-        if action in ("filter", "aggregate"):
-            _qualify(parameters, tables, known)
+        if action == "aggregate":
+            _qualify(parameters, tables, made)
+        elif action == "filter":
+            _qualify(parameters, tables, {*made, *_result_names(draft)})
     return draft
+
+
+def _complete(draft: RequestDraft) -> None:
+    """Write what an intent may leave out, as binding takes it."""
+    for join in draft.of("join"):
+        join["how"] = join.get("how") or "left"
+    for window in draft.of("window"):
+        window.setdefault("partition_by", [])
+        window.setdefault("order_by", [])
+    taken: set[str] = {one["as"] for one in (*draft.keys, *draft.measures) if one.get("as")}
+    for key in draft.keys:
+        column = _own_name(key.get("column"))
+        _name(key, key.get("unit") or column, f"{column}_{key.get('unit')}", taken)
+    for measure in draft.measures:
+        column = _own_name(measure.get("column"))
+        plain = f"{measure['function']}_{column}" if column else measure["function"]
+        _name(measure, plain, plain, taken)
+
+
+def _own_name(reference: str | None) -> str:
+    return (reference or "").rpartition(".")[2]
+
+
+def _name(one: Json, wanted: str, longer: str, taken: set[str]) -> None:
+    """Give a key or figure without a name one that no other has."""
+    if one.get("as"):
+        return
+    number, free = 2, wanted if wanted not in taken else longer
+    begin = free
+    while free in taken:
+        free = f"{begin}_{number}"
+        number += 1
+    one["as"] = free
+    taken.add(free)
 
 
 def _called(source: IntentSource) -> str:

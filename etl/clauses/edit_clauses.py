@@ -92,10 +92,12 @@ class EditClauses:
         before = [str(one["as"]) for one in known]
         if chosen == _REPLACE:
             known.clear()
+            self._draft.hide(before)
             self._remove_windows_over(before)
         for one in found:
             one["as"] = self._free_name(one, self._result_names())
             known.append(one)
+            self._draft.show(one["as"])
 
     def _asked_place(self, kind: AmbiguityKind, found: Sequence[Json]) -> str | None:
         listed = ", ".join(str(one["as"]) for one in found)
@@ -370,12 +372,17 @@ class EditClauses:
     def _remove(self, gone: Sequence[Json]) -> None:
         for known in (self._draft.keys, self._draft.measures):
             known[:] = [one for one in known if one not in gone]
-        self._remove_windows_over(str(one["as"]) for one in gone)
+        names = [str(one["as"]) for one in gone]
+        self._draft.hide(names)
+        self._remove_windows_over(names)
         if gone and not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
 
     def _column_of_result(self, token: Token) -> Json | None:
-        """Return the key or figure that a word names."""
+        """Return the key or figure that a word names, by its own name or by its column."""
+        for one in (*self._draft.keys, *self._draft.measures):
+            if one["as"] == token.text:
+                return one
         if token.means("bucket"):
             return self._draft.period
         if not token.names:

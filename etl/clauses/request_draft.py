@@ -1,6 +1,6 @@
 """The operations of a request while its clauses are read one after the other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -24,6 +24,11 @@ class RequestDraft:
         self.target: str | None = None
         for one in sorted(operations, key=lambda operation: operation.order):
             self.operations.append((one.action, deepcopy(one.parameters)))
+
+    @property
+    def contents(self) -> tuple[str | None, list[Operation]]:
+        """Return all that the draft says: its target and its operations."""
+        return self.target, self.operations
 
     @property
     def next_order(self) -> int:
@@ -102,6 +107,19 @@ class RequestDraft:
         made: Json = {"group_by": [], "measures": []}
         self.add("aggregate", made)
         return made
+
+    def show(self, name: str) -> None:
+        """Let the target have a column of the result, where its columns are listed."""
+        for sink in self.of("sink"):
+            if sink.get("columns"):
+                sink["columns"].append(name)
+
+    def hide(self, names: Collection[str]) -> None:
+        """Let the target do without columns that are no more."""
+        for sink in self.of("sink"):
+            for part in ("columns", "unique_key"):
+                kept = [one for one in sink.get(part) or () if one not in names]
+                sink[part] = kept or None
 
     def rename_result(self, names: Mapping[str, str]) -> None:
         """Let operations on the result use new names of its columns."""

@@ -4,6 +4,7 @@ A follow-up is read over the operations of the earlier request, which its clause
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from itertools import pairwise
 
 from common.cpu_clock import check
@@ -104,6 +105,7 @@ class _SentenceReader:
         )
         self._reading = reading
         self._draft = draft
+        self._before = deepcopy(draft.contents) if is_follow_up else None
         self._is_added = bool(tokens) and (says(tokens, *_ADDING) or tokens[0].means("then"))
         self._clauses = clauses_of(tokens, is_follow_up=is_follow_up)
         self._is_built = is_follow_up  # whether any clause says what to do
@@ -265,6 +267,12 @@ class _SentenceReader:
         if not self._names.sources:
             text = Text("没有认出任何数据表。", "No table was recognised in the request.")
             self._findings.refuse("unknown_name", text)
+        elif self._before == self._draft.contents:
+            text = Text(
+                "这句话没有改变之前的请求：请说明要增加、替换或去掉什么。",
+                "This changes nothing of the request: say what to add, replace or take away.",
+            )
+            self._findings.refuse("not_a_transformation", text)
         elif not self._is_built:
             text = Text(
                 "请说明要怎样加工这些数据，例如按什么汇总、写入哪张表。",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.sentence_reading import read_sentence
-from etl.schemas.requirement import AnalysisResult
+from etl.schemas.requirement import Ambiguity, AnalysisResult, UserIntent
 from rules.schema.lexicon import lexicon_of
 from tests.support.sales_catalog import SALES
 
@@ -386,6 +386,80 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
 def test_a_refusal_points_to_the_form_that_works(question: str, suggestion: str) -> None:
     (refusal,) = _read(question).impossible
     assert refusal.suggestions == [suggestion]
+
+
+# As a program may have sent it: an alias, names that are left out.
+_EARLIER = UserIntent.model_validate(
+    {
+        "summary": "sales",
+        "data_sources": [{"table_name": "orders", "alias": "o"}, {"table_name": "users"}],
+        "data_target": {"table_name": "sales"},
+        "operations": [
+            {"order": 1, "action": "join", "parameters": {"left": "o", "right": "users"}},
+            {
+                "order": 2,
+                "action": "aggregate",
+                "parameters": {
+                    "group_by": [{"column": "created_at", "unit": "month"}, {"column": "level"}],
+                    "measures": [{"function": "sum", "column": "amount"}],
+                },
+            },
+            {"order": 3, "action": "sink", "parameters": {"columns": ["month", "sum_amount"]}},
+        ],
+    }
+)
+_JOIN = "join left o users"
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "expected"),
+    [
+        ("drop level", [_JOIN, "aggregate month(o.created_at) | sum(o.amount)"]),
+        (
+            "再按城市拆分，改成按周",
+            [_JOIN, "aggregate week(o.created_at), users.level, o.city | sum(o.amount)"],
+        ),
+        (
+            "replace level with city, average instead of sum",
+            [_JOIN, "aggregate month(o.created_at), o.city | avg(o.amount)"],
+        ),
+        (
+            "use paid_at instead, only 2024",
+            [
+                _JOIN,
+                "filter o.paid_at >= 2024-01-01 and o.paid_at < 2025-01-01",
+                "aggregate month(o.paid_at), users.level | sum(o.amount)",
+            ],
+        ),
+        (
+            "排除买过商品钢笔的用户，再算累计",
+            [
+                _JOIN,
+                "filter products.name = 钢笔 in products",
+                "join anti users products",
+                "aggregate month(o.created_at), users.level | sum(o.amount)",
+                "window sum(sum_amount) per ['level'] by month asc",
+            ],
+        ),
+        ("by city", ["grain: add, replace"]),
+        ("hello there", ["not_a_transformation"]),
+        ("再按彩虹拆分", ["unknown_name"]),
+    ],
+)
+def test_a_follow_up_changes_any_request(follow_up: str, expected: list[str]) -> None:
+    findings = RequestFindings({}, "en")
+    intent = read_sentence(follow_up, SALES, lexicon_of(SALES), findings, _EARLIER)
+    if intent is None:
+        asked = [_asked(one) for one in findings.ambiguities]
+        assert asked + [one.kind for one in findings.impossible] == expected
+        return
+    operations = [one for one in intent.operations if one.action != "sink"]
+    said = _said(AnalysisResult(intent=intent.model_copy(update={"operations": operations})))
+    assert said == [*expected, "into sales"]
+
+
+def _asked(question: Ambiguity) -> str:
+    return f"{question.kind}: {', '.join(choice.value for choice in question.choices)}"
 
 
 _WORDS = """
