@@ -7,7 +7,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, ValidationInfo, field_validator
 
 from api.fields import one_of, wrong
-from api.models.asking_models import AnswerUsageModel, AskedUserModel, QueryResultModel
+from api.models.asking_models import (
+    AnswerUsageModel,
+    AskedUserModel,
+    ChosenDatabaseModel,
+    QueryResultModel,
+)
 from api.models.model_base import ReplyModel, Sometimes, Timestamp
 from api.models.request_models import AskingFields, can_be_kept, question_text
 from common.errors import InvalidRequest
@@ -160,6 +165,9 @@ class EtlAnswerModel(ReplyModel):
     generation_method: Literal["rules", "llm", "mixed"]
     feedback: DraftFeedback | None
     learned: EtlLearntModel | None
+    database: Sometimes[ChosenDatabaseModel] = Field(
+        None, description="The database that was asked; only where there are several"
+    )
     conversation_id: str
     run_id: str
     agent: Sometimes[str] = None

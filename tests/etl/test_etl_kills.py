@@ -38,7 +38,7 @@ class Workshop:
     store: Store
 
     def worker(self, store: Store) -> RunService:
-        scratch = ScratchDatabase(lambda: self.scratch_url, ScratchOptions(), {})
+        scratch = ScratchDatabase(lambda: self.scratch_url, ScratchOptions(), dict)
 
         def context(question: Question, write: Write) -> EtlContext:
             return EtlContext(question, self.database, scratch, store.artefacts, "UTC", 10, write)

@@ -157,7 +157,9 @@ class LearningService:
             QueryTimeout: it took too long; nothing was added.
             DatabaseUnavailable, StoreUnavailable: it can't be done now.
         """
-        database = self._source.open_database(Occasion("import", new_run_id(), actor))
+        database = self._source.open_database(
+            Occasion("import", new_run_id(), actor, database=self._source.name)
+        )
         intake = Intake(
             self._learned, self._source.name, database, self._source.definitions, author=actor.owner
         )

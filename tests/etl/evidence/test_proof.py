@@ -107,7 +107,7 @@ INTENTS: dict[str, BoundIntent] = {
 
 @pytest.fixture
 def scratch(scratch_url: str) -> ScratchDatabase:
-    return ScratchDatabase(lambda: scratch_url, ScratchOptions(), {})
+    return ScratchDatabase(lambda: scratch_url, ScratchOptions(), dict)
 
 
 def samples_of(bound: BoundIntent, rows: Rows) -> Samples:
@@ -145,7 +145,7 @@ def failed(proof: DraftProof) -> set[str]:
 def test_sound_drafts_pass_whatever_the_rows_are(
     scratch_url: str, bound: BoundIntent, rows: Rows
 ) -> None:
-    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(), {})
+    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(), dict)
     numbered = {
         name: [{"id": place, **row} for place, row in enumerate(table, 1)]
         for name, table in rows.items()
@@ -252,7 +252,7 @@ def test_each_kind_of_test_has_rows_that_break_it() -> None:
 @pytest.mark.skipif(dbt_path() is None, reason="dbt is not installed: make etl")
 def test_dbt_gives_the_same_rows_and_runs_the_same_tests(scratch_url: str) -> None:
     dbt = Path(dbt_path() or "")
-    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), {})
+    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), dict)
     bound = INTENTS["monthly"]
     draft = make_draft(bound)
     samples = samples_of(bound, _rows())
