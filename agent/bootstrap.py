@@ -534,7 +534,7 @@ class _Adapters:
             self._time_zone,
             self._most_rows,
             write,
-            _recall(question, self.store, self.journal, self.extensions.filters),
+            _recall(question, self.store, self.journal, self.extensions.filters, self._name_of),
         )
 
     async def warm(self) -> None:
