@@ -29,19 +29,13 @@ class JoinClauses:
         """Join the tables that the clause names, by the columns that it gives."""
         keys = _key_tokens(clause.tokens)
         how = "inner" if says(clause.tokens, "inner") else "left"
-        self._reading.cover([token for token in clause.tokens if token not in keys])
-        unused = list(keys)
-        joined = set()
-        for table in self._reading.joined():
-            joined.add(table.key)
+        read = [token for token in keys if token.arg == "="]
+        joined = [table.key for table in self._reading.joined()]
         for table in self._reading.tables_of(clause.tokens):
             self._names.add(table.key)
-            if table.key in joined:
-                continue
-            for token in self._join(table, keys, how):
-                if token in unused:
-                    unused.remove(token)
-        self._reading.cover([token for token in unused if token.arg != "="])
+            if table.key not in joined:
+                read += self._join(table, keys, how)
+        self._reading.cover([token for token in clause.tokens if token not in read])
 
     def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
         """Join a table; return the words of the columns by which it is joined."""
@@ -210,12 +204,21 @@ def _partners(table: Table, column: str, other: Table) -> Iterator[tuple[int, st
             yield 0, key.columns[key.target_columns.index(column)]
     if other.column(column) is not None:
         yield 1, column
-    own, target = table.column(column), other.column("".join(other.primary_key[:1]))
-    if own is None or target is None or len(other.primary_key) != 1:
-        return
+    own_key = _key_for(table, column, other)
+    if own_key is not None:
+        yield 2, own_key
+
+
+def _key_for(table: Table, column: str, other: Table) -> str | None:
+    """Return the other table's key, if it is one column that this one can refer to."""
+    own = table.column(column)
     is_own_key = table.primary_key == (column,)
-    if not is_own_key and are_comparable(own.type, target.type):
-        yield 2, target.name
+    if own is None or is_own_key or len(other.primary_key) != 1:
+        return None
+    target = other.column(other.primary_key[0])
+    if target is None or not are_comparable(own.type, target.type):
+        return None
+    return target.name
 
 
 def _tables_in(conditions: Sequence[Json]) -> Iterator[str]:

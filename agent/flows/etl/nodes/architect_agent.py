@@ -6,6 +6,6 @@ from agent.flows.etl.state import EtlState, EtlUpdate
 
 
 async def architect_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the plan."""
+    """Return the plan of the models that the intent needs."""
     draft = await draft_of(state, runtime.context)
     return {"plan": draft.plan.model_dump(mode="json"), "execution_path": ["architect_agent"]}
