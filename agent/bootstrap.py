@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from agent.analysis.analysing import Analyst
 from agent.asked_databases import AskedDatabase, AskedDatabases, DatabasesOnFile
@@ -20,6 +20,8 @@ from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
 from agent.flows.etl.context import EtlContext
+from agent.flows.etl.draft_experience import DraftExperience
+from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
@@ -59,7 +61,7 @@ from app_config import ConfigurationError, Settings
 from common.actor import Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
-from common.learning import Example
+from common.learning import Example, Topic
 from common.meanings import Report
 from common.ports import Database, Definitions, UrlSource
 from common.values import Catalog, Turn
@@ -329,7 +331,8 @@ class _Adapters:
         self._values = ValueSearch(settings.value_lookup_timeout_s)
         self.analyst = Analyst()
         self._reuses_examples = settings.reuse_examples
-        self._experiences: dict[str, ExperienceService] = {}
+        self._experiences: dict[tuple[str, Topic], ExperienceService] = {}
+        self._learns = settings.learning
         ranking = RANKING if settings.schema_samples else RANKING_WITHOUT_VALUES
         self.chooser = DatabaseChooser(
             self.asked,
@@ -411,19 +414,26 @@ class _Adapters:
         """Return the database's name: None stands for the default one."""
         return name or self.asked.default
 
-    def experience_of(self, name: str | None) -> ExperienceService:
+    def experience_of(self, name: str | None, topic: Topic = "question") -> ExperienceService:
         """Return what has been learnt about a database."""
         name = self._name_of(name)
-        if name not in self._experiences:
-            self._experiences[name] = ExperienceService(
+        if (name, topic) not in self._experiences:
+            self._experiences[name, topic] = ExperienceService(
                 self.store.learned,
                 name,
                 partial(self.asked.database, name),
+                topic=topic,
                 definitions=partial(self.definitions, name),
                 check=self.journal.check,
-                reuses=self._reuses_examples,
+                reuses=self._reuses_examples and topic == "question",
             )
-        return self._experiences[name]
+        return self._experiences[name, topic]
+
+    def _draft_learning(self, name: str | None) -> DraftLearning:
+        name = self._name_of(name)
+        return DraftLearning(
+            self.store.learned, name, partial(self.definitions, name), learns=self._learns
+        )
 
     def learning_source(self, name: str | None) -> LearningSource:
         """Return a database as far as learning about it needs it."""
@@ -533,6 +543,8 @@ class _Adapters:
             self.store.artefacts,
             self._time_zone,
             self._most_rows,
+            DraftExperience(self.experience_of(question.database, "etl"), occasion.actor),
+            self._draft_learning(question.database),
             write,
             _recall(question, self.store, self.journal, self.extensions.filters, self._name_of),
         )
@@ -546,7 +558,8 @@ class _Adapters:
                 if self._vectors:
                     await self._vectors.begin(catalog)
             with suppress(CituError):
-                await self.experience_of(database.name).warm()
+                for topic in get_args(Topic):
+                    await self.experience_of(database.name, topic).warm()
         if self.model:
             with suppress(CituError):
                 await self.model.warm()

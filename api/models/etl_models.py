@@ -1,7 +1,7 @@
 """What the ETL agent takes and answers."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ValidationInfo, field_validator
@@ -13,6 +13,7 @@ from api.models.asking_models import (
     ChosenDatabaseModel,
     QueryResultModel,
 )
+from api.models.learning_models import ExampleModel, LessonModel
 from api.models.model_base import ReplyModel, Sometimes, Timestamp
 from api.models.request_models import AskingFields, can_be_kept, question_text
 from common.errors import InvalidRequest
@@ -133,8 +134,10 @@ class ClarificationModel(ReplyModel):
 
 
 class EtlLearntModel(ReplyModel):
-    example: dict[str, Any] | None
-    lesson: dict[str, Any] | None
+    """What was learnt of a draft"""
+
+    example: ExampleModel | None = Field(description="The reference that is kept; null: none")
+    lesson: LessonModel | None
 
 
 class EtlAnswerModel(ReplyModel):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.errors import InvalidSql
+from common.errors import InvalidSql, QueryTimeout
 from common.text import Text
 from common.values import QueryResult
 from etl.evidence.draft_checks import checks_of
@@ -65,14 +65,14 @@ class DraftProof:
     Attributes:
         tests: those that go into the artefact.
         preview: rows of the target; None when it could not be built.
-        failure: PostgreSQL's message when it refused a model.
+        failure: PostgreSQL's message when it refused a model, or that a statement took too long.
     """
 
     report: TestReport
     tests: tuple[DraftTest, ...]
     preview: QueryResult | None = None
     warnings: tuple[Text, ...] = ()
-    failure: InvalidSql | None = None
+    failure: InvalidSql | QueryTimeout | None = None
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:

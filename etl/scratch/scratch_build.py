@@ -209,11 +209,13 @@ async def create_schemas(connection: Connection, names: Sequence[str]) -> None:
     """Create schemas that say when they were made."""
     cursor = await connection.execute("SELECT now()::text")
     ((now,),) = await cursor.fetchall()
-    for name in names:
-        schema = sql.Identifier(name)
-        await connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-        mark = sql.Literal(f"{_MARK}{now}")
-        await connection.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, mark))
+    mark = sql.Literal(f"{_MARK}{now}")
+    # At once: another build that begins in between would sweep a schema without its mark.
+    async with connection.transaction():
+        for name in names:
+            schema = sql.Identifier(name)
+            await connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+            await connection.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, mark))
 
 
 async def drop_schemas(connection: Connection, schema: str) -> None:

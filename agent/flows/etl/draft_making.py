@@ -33,12 +33,18 @@ _CHANGED = Text(
 
 async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
     """Return the request as bound to what the caller may see, or what is open."""
-    answers = {asked["id"]: asked["answer"] for asked in state.get("clarifications", [])}
+    answers = answers_of(state)
     key = json.dumps(answers, sort_keys=True)
     memory = context.memory
     if key not in memory.bindings:
         memory.bindings[key] = await _bound(state, answers, context)
     return memory.bindings[key]
+
+
+def answers_of(state: EtlState) -> dict[str, str]:
+    """Return what decided what was open, by ids: examples, and before them the user."""
+    decided = [*state.get("decided", []), *state.get("clarifications", [])]
+    return {one["id"]: one["answer"] for one in decided}
 
 
 async def _bound(state: EtlState, answers: Mapping[str, str], context: EtlContext) -> BindingResult:

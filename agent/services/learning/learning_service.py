@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from agent.answers.learnt_items import shown
 from agent.question import new_run_id
 from agent.services.learning.learning_source import LearningSource
-from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected

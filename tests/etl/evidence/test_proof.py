@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from sqlglot import exp
 
+from common.errors import InvalidSql
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.meaning.bound import BoundCondition, BoundIntent, Watermark
@@ -230,7 +231,7 @@ def test_a_model_that_postgresql_refuses_is_a_failed_build(scratch: ScratchDatab
     wrong = exp.select("nothing").from_("nowhere")
     proof = proven(scratch, _replaced(draft, draft.target.name, wrong), bound, empty(bound))
     assert proof.report.status == "failed"
-    assert proof.failure is not None
+    assert isinstance(proof.failure, InvalidSql)
     assert proof.failure.sqlstate == "42P01"
 
 

@@ -3,6 +3,8 @@
 from dataclasses import asdict
 
 from agent.flows.etl.context import EtlRuntime
+from agent.flows.etl.decided_before import decided_before, with_decisions
+from agent.flows.etl.draft_experience import meaning_of
 from agent.flows.etl.draft_making import binding_of
 from agent.flows.etl.state import MOST_CLARIFICATIONS, EtlState, EtlUpdate
 
@@ -11,9 +13,17 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """Return the analysis, and how the run ends when it can't go on."""
     if "status" in state:  # the user gave the request up
         return {"execution_path": ["analyst_agent"]}
-    result = await binding_of(state, runtime.context)
-    analysis = result.analysis
+    context = runtime.context
+    if "meaning" not in state:
+        asked = (await binding_of(state, context)).analysis
+        meaning = meaning_of(asked, state["question"])
+        decided = await decided_before(meaning, state, context)
+        state = {**state, "meaning": meaning, "decided": decided}
+    result = await binding_of(state, context)
+    analysis = with_decisions(result.analysis, state["decided"], state["lang"])
     update: EtlUpdate = {
+        "meaning": state["meaning"],
+        "decided": state["decided"],
         "analysis": analysis.model_dump(mode="json"),
         "decisions": [asdict(decision) for decision in result.decisions],
         "execution_path": ["analyst_agent"],

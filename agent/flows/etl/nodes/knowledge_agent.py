@@ -3,6 +3,7 @@
 from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
+from agent.flows.etl.draft_experience import references_of
 from agent.flows.etl.draft_making import binding_of
 from agent.flows.etl.etl_texts import NOT_REMEMBERED
 from agent.flows.etl.known_tables import known_tables
@@ -15,7 +16,7 @@ _AGENT = "etl"
 
 
 async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the tables that the request names, with their joins and rules."""
+    """Return the tables that the request names, with their joins and rules, and similar drafts."""
     context = runtime.context
     catalog = await context.database.catalog()
     earlier, warnings = await _earlier(state, context)
@@ -23,6 +24,8 @@ async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     intent = (await binding_of(state, context)).analysis.intent
     tables, gaps = _named(intent, catalog) if intent is not None else ([], [])
     known = known_tables(catalog, tables, gaps)
+    learnt = await context.experience.recalled(state["question"], catalog)
+    known = known.model_copy(update={"references": references_of(learnt)})
     return {
         "earlier": earlier,
         "knowledge": known.model_dump(mode="json"),
