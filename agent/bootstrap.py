@@ -556,6 +556,7 @@ class _Adapters:
             self._draft_learning(question.database),
             write,
             self._roles_of(question, occasion, write),
+            _recall(question, self.store, self.journal, self.extensions.filters, self._name_of),
         )
 
     def _roles_of(self, question: Question, occasion: Occasion, write: Write) -> EtlRoles | None:

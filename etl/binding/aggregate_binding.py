@@ -1,6 +1,6 @@
 """An aggregate of an intent, bound: its grain, its measures, and what may be counted twice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from common.text import Text
@@ -9,7 +9,8 @@ from etl.binding.binding_state import BindingState
 from etl.binding.currency_binding import CONVERT, GROUP, Conversion, CurrencyQuestions
 from etl.binding.intent_checks import CheckedOperation, fitting_name, invalid
 from etl.binding.measure_binding import MeasureBinding, TypedMeasure
-from etl.binding.request_findings import NotBound, choice
+from etl.binding.request_findings import NotBound, choices_of
+from etl.binding.result_names import name_with_table
 from etl.binding.scope import ResultName, shown, tree_column
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
@@ -19,6 +20,7 @@ from etl.meaning.bound import (
     BoundKey,
     FilterStep,
     RateStep,
+    RowTest,
 )
 from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
 from etl.schemas.parameters import AggregateParameters, GroupingItem
@@ -81,7 +83,9 @@ class AggregateBinding:
     def _key_type(self, key: BoundKey) -> str:
         if key.unit is None:
             return bare_type(self._scope.type_of(key.column))
-        return "timestamp without time zone" if key.unit == "hour" else "date"
+        if key.unit == "hour":
+            return "timestamp without time zone"
+        return "date"
 
     # keys
 
@@ -123,8 +127,10 @@ class AggregateBinding:
         plain = unit or column.name
         if plain not in self._names:
             return plain
-        longer = [column.source, column.name] if unit is None else [column.name, unit]
-        return self._free("_".join(part for part in longer if part))
+        if unit is not None:
+            return self._free(f"{column.name}_{unit}")
+        longer = name_with_table(column.source, column.name) if column.source else column.name
+        return self._free(longer)
 
     def _free(self, name: str) -> str:
         number, free = 2, fitting_name(name)
@@ -142,8 +148,7 @@ class AggregateBinding:
         said = self._said_date(of_metrics, owners)
         if said is not None:
             return said
-        found = self._dates(owners) or self._dates(self._scope.visible)
-        by_value = {shown(column): column for column in found}
+        by_value = {shown(column): column for column in self._possible_dates(owners)}
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -155,9 +160,15 @@ class AggregateBinding:
             self._findings.assume("date_column", text, self._order)
             return column
         prompt = Text("按哪个日期统计？", "By which date?")
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         chosen = self._findings.choose("date_column", "date", prompt, choices, self._order)
         return by_value[chosen]
+
+    def _possible_dates(self, owners: Sequence[str]) -> list[BoundColumn]:
+        """Return the dates of these sources, else of all that are joined."""
+        gone = self._state.tree.gone
+        others = [name for name in self._scope.visible if name not in gone]
+        return self._dates(owners) or self._dates(others)
 
     def _said_date(
         self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]
@@ -179,12 +190,12 @@ class AggregateBinding:
         return said[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
-        return [
-            BoundColumn(owner, column.name)
-            for owner in owners
-            for column in self._scope.sources[owner].table.columns
-            if kind_of_type(column.type) in DAYS
-        ]
+        found: list[BoundColumn] = []
+        for owner in owners:
+            for column in self._scope.sources[owner].table.columns:
+                if kind_of_type(column.type) in DAYS:
+                    found.append(BoundColumn(owner, column.name))
+        return found
 
     def _assume_zone(self, column: BoundColumn) -> None:
         zone, name = self._state.time_zone, shown(column)
@@ -257,15 +268,11 @@ class AggregateBinding:
         """Return the column of currencies that a measure would add up."""
         if typed.measure.function not in _ADDING:
             return None
-        grouped = {key.column for key in keys}
-        held = {
-            test.column
-            for test in typed.measure.tests
-            if isinstance(test, BoundCondition) and test.operator == "="
-        }
+        parted = {key.column for key in keys}
+        parted.update(_held_columns(typed.measure.tests))
         for money in sorted(typed.money, key=shown):
             currency = self._currencies.currency_of(money, self._state.tree)
-            if currency is None or currency in grouped or currency in held:
+            if currency is None or currency in parted:
                 continue
             if self._currencies.is_mixed(currency):
                 return currency
@@ -293,7 +300,9 @@ class AggregateBinding:
         """Return how a measure can be converted; only a plain amount can."""
         value = typed.measure.value
         is_plain = len(typed.money) == 1 and value == tree_column(next(iter(typed.money)))
-        return self._currencies.conversion(currency) if is_plain else None
+        if is_plain:
+            return self._currencies.conversion(currency)
+        return None
 
     def _converted(
         self, typed: TypedMeasure, currency: BoundColumn, conversion: Conversion
@@ -320,3 +329,10 @@ class AggregateBinding:
         value = tree_column(BoundColumn("", name))
         measure = replace(typed.measure, value=value)
         return TypedMeasure(measure, typed.type, frozenset())
+
+
+def _held_columns(tests: Iterable[RowTest]) -> Iterator[BoundColumn]:
+    """Yield the columns that conditions hold to one value."""
+    for test in tests:
+        if isinstance(test, BoundCondition) and test.operator == "=":
+            yield test.column

@@ -15,7 +15,6 @@ from etl.meaning.bound import (
     BoundColumn,
     BoundCondition,
     BoundOutput,
-    JoinSourceStep,
     RateStep,
     RowTest,
     Stage,
@@ -104,7 +103,7 @@ class BindingState:
 
 def is_of_rows(step: Step) -> bool:
     """Tell whether a step works on joined rows or makes them."""
-    if isinstance(step, JoinSourceStep | RateStep):
+    if isinstance(step, RateStep):
         return True
     return getattr(step, "stage", "result") == "rows"
 

@@ -13,7 +13,9 @@ _PARTS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])|[^\W_a-zA-Z0-9]+")
 
 def _says(column: Column, place: str) -> bool:
     """Tell whether the column's name or comment says one of the words at `place`."""
-    parts = {part.lower() for part in _PARTS.findall(column.name)}
+    parts = set()
+    for part in _PARTS.findall(column.name):
+        parts.add(part.lower())
     if parts & set(_WORDS.english.get(place)) or column.name.lower() in _WORDS.english.get(place):
         return True
     said = f"{column.name} {column.comment or ''}"

@@ -196,7 +196,9 @@ class ConditionBinding:
         ranked = process.extract(
             value, list(known), scorer=fuzz.WRatio, processor=str.casefold, limit=_MOST_CHOICES
         )
-        choices = [choice(one) for one, *_ in ranked]
+        choices = []
+        for one, *_ in ranked:
+            choices.append(choice(one))
         topic = f"{name}={value}"
         return self.findings.choose("filter_value", topic, prompt, choices, self.operation)
 
@@ -217,27 +219,19 @@ class ConditionBinding:
             zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
             raise invalid(f"{field}.value", zh, en)
         self._assume_whole_days(column)
-        if operator == "<=":
-            return [BoundCondition(column, "<", next_day(values[0]))]
-        if operator == ">":
-            return [BoundCondition(column, ">=", next_day(values[0]))]
-        if operator == "between":
-            return [BoundCondition(column, ">=", values[0]), _until(column, values[1])]
-        if operator == "=" or (operator == "in" and len(values) == 1):
-            return [BoundCondition(column, ">=", values[0]), _until(column, values[0])]
         if operator in _EXCLUSIONS:
             return [_outside(column, value) for value in values]
-        return [self._on_days(column, values, field)]
+        bounded = _bounded(column, operator, values)
+        return bounded or [self._on_days(column, values, field)]
 
     def _on_days(self, column: BoundColumn, values: Sequence[Any], field: str) -> ExpressionTest:
         if not all(isinstance(value, date) and is_day(value) for value in values):
             zh = "in 只能列出固定的日期。"
             raise invalid(f"{field}.value", zh, "`in` can list days of the calendar only.")
         day = exp.cast(tree_column(column), "date", dialect=DIALECT)
-        listed = [
-            exp.cast(exp.Literal.string(value.isoformat()), "date", dialect=DIALECT)
-            for value in values
-        ]
+        listed = []
+        for value in values:
+            listed.append(exp.cast(exp.Literal.string(value.isoformat()), "date", dialect=DIALECT))
         test = exp.In(this=day, expressions=listed)
         return ExpressionTest(with_time_zone(test, self.scope.type_in_tree, self.time_zone))
 
@@ -261,7 +255,22 @@ class ConditionBinding:
 def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
     if isinstance(condition.value, list):
         return tuple(values)
-    return values[0] if values else None
+    if values:
+        return values[0]
+    return None
+
+
+def _bounded(column: BoundColumn, operator: str, values: Sequence[Any]) -> list[RowTest]:
+    """Return tests of whole days by their bounds; empty where several days are listed."""
+    first, last = values[0], values[-1]
+    if operator == "<=":
+        return [BoundCondition(column, "<", next_day(first))]
+    if operator == ">":
+        return [BoundCondition(column, ">=", next_day(first))]
+    is_one_stretch = operator == "between" or len(values) == 1
+    if not is_one_stretch:
+        return []
+    return [BoundCondition(column, ">=", first), _until(column, last)]
 
 
 def _until(column: BoundColumn, value: Any) -> BoundCondition:
@@ -286,4 +295,8 @@ def _outside(column: BoundColumn, value: Any) -> RowTest:
 def _meant_values(column: Column, value: str) -> list[str]:
     """Return the stored values that people call so."""
     meanings = column.meaning.values if column.meaning is not None else ()
-    return [one.value for one in meanings if value in one.names.all]
+    found: list[str] = []
+    for one in meanings:
+        if value in one.names.all:
+            found.append(one.value)
+    return found

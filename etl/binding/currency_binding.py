@@ -29,13 +29,26 @@ class RateTable:
 
 
 def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
-    return tuple(found for table in tables for found in _as_rates(table))
+    kept = []
+    for table in tables:
+        for found in _as_rates(table):
+            kept.append(found)
+    return tuple(kept)
 
 
 def _as_rates(table: Table) -> Iterator[RateTable]:
-    rates = [column.name for column in table.columns if is_rate(column)]
-    currencies = [column.name for column in table.columns if is_currency(column)]
-    days = [column.name for column in table.columns if kind_of_type(column.type) in DAYS]
+    rates = []
+    for column in table.columns:
+        if is_rate(column):
+            rates.append(column.name)
+    currencies = []
+    for column in table.columns:
+        if is_currency(column):
+            currencies.append(column.name)
+    days = []
+    for column in table.columns:
+        if kind_of_type(column.type) in DAYS:
+            days.append(column.name)
     if len(rates) == len(currencies) == len(days) == 1:
         yield RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
 
@@ -122,12 +135,13 @@ class CurrencyQuestions:
     def conversion(self, currency: BoundColumn) -> Conversion | None:
         """Return how amounts can be converted, if one table of rates tells."""
         stored = self._scope.stored(currency)
-        found = [
-            Conversion(rates, to)
-            for rates in RATE_TABLES.of(self._catalog)
-            for to in self._without_rate(stored, rates)
-        ]
-        return found[0] if len(found) == 1 else None
+        found = []
+        for rates in RATE_TABLES.of(self._catalog):
+            for to in self._without_rate(stored, rates):
+                found.append(Conversion(rates, to))
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def _without_rate(self, stored: Column, rates: RateTable) -> Sequence[str]:
         """Return the one currency that is stored and has no rate, if there is just one."""
@@ -136,5 +150,10 @@ class CurrencyQuestions:
         known = stored.allowed or stored.values
         if rated is None or not rated.values or not known:
             return ()
-        missing = [value for value in known if value not in rated.values]
-        return missing if len(missing) == 1 else ()
+        missing = []
+        for value in known:
+            if value not in rated.values:
+                missing.append(value)
+        if len(missing) == 1:
+            return missing
+        return ()

@@ -14,7 +14,7 @@ from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
-from etl.binding.request_findings import NotBound, RequestFindings
+from etl.binding.request_findings import Decision, NotBound, RequestFindings
 from etl.binding.scope import IntentScope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
@@ -36,11 +36,13 @@ from etl.meaning.row_expressions import (
     with_time_zone,
 )
 from etl.schemas.parameters import (
+    AggregateParameters,
     DedupParameters,
     FilterParameters,
     JoinParameters,
     SinkParameters,
     TransformParameters,
+    WindowParameters,
 )
 from etl.schemas.requirement import AnalysisResult, IntentSource, Materialization, UserIntent
 
@@ -50,7 +52,7 @@ _WORDS_OF_EXPRESSION = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class BindingOptions:
-    """What decides beside the intent.
+    """The settings that decide beside the intent.
 
     Attributes:
         time_zone: in which periods of moments are cut.
@@ -67,10 +69,11 @@ class BindingOptions:
 
 @dataclass(frozen=True)
 class BindingResult:
-    """A bound intent, or None and why not."""
+    """A bound intent, or None and why not; and what its user has chosen."""
 
     bound: BoundIntent | None
     analysis: AnalysisResult
+    decisions: tuple[Decision, ...] = ()
 
 
 def bind_intent(
@@ -116,7 +119,8 @@ class _IntentBinding:
     def result(self) -> BindingResult:
         bound = self._bound()
         analysis = self._findings.analysis(self._intent, "given")
-        return BindingResult(bound if self._findings.is_clear else None, analysis)
+        is_clear = self._findings.is_clear
+        return BindingResult(bound if is_clear else None, analysis, self._findings.decisions)
 
     def _bound(self) -> BoundIntent | None:
         sources = (*self._intent.data_sources, *self._unlisted_sources())
@@ -142,40 +146,56 @@ class _IntentBinding:
         )
         self._go_through(state, planned)
         target = self._target(state)
-        return None if target is None else self._finished(state, target)
+        if target is None:
+            return None
+        return self._finished(state, target)
 
     # sources
 
     def _unlisted_sources(self) -> list[IntentSource]:
         """Return tables that joins name although they are not among the sources."""
-        known = {one for source in self._intent.data_sources for one in _names_of(source)}
+        known = set()
+        for source in self._intent.data_sources:
+            for one in _names_of(source):
+                known.add(one)
         found: dict[str, None] = {}
         for operation in self._operations:
             parameters = operation.parameters
             if isinstance(parameters, JoinParameters):
                 found.update(dict.fromkeys((parameters.left, parameters.right)))
-        unlisted = [name for name in found if name not in known]
-        return [IntentSource(table_name=name) for name in unlisted if self._is_other(name)]
+        unlisted = []
+        for name in found:
+            if name not in known:
+                unlisted.append(name)
+        kept: list[IntentSource] = []
+        for name in unlisted:
+            if self._is_other(name):
+                kept.append(IntentSource(table_name=name))
+        return kept
 
     def _is_other(self, name: str) -> bool:
         """Tell whether a name means a table that none of the sources is."""
         tables = tables_named(name, None, self._catalog)
-        listed = {
-            table.key
-            for source in self._intent.data_sources
-            for table in tables_named(source.table_name, source.schema_name, self._catalog)
-        }
+        listed = set()
+        for source in self._intent.data_sources:
+            for table in tables_named(source.table_name, source.schema_name, self._catalog):
+                listed.add(table.key)
         return not any(table.key in listed for table in tables)
 
     def _named_rates(self) -> set[str]:
         """Return the names of sources from which rates are taken."""
-        texts = [
-            operation.parameters.rate.table
-            for operation in self._operations
-            if isinstance(operation.parameters, TransformParameters)
-            and operation.parameters.rate is not None
-        ]
-        return {self._scope.names[text] for text in texts if text in self._scope.names}
+        texts = []
+        for operation in self._operations:
+            if (
+                isinstance(operation.parameters, TransformParameters)
+                and operation.parameters.rate is not None
+            ):
+                texts.append(operation.parameters.rate.table)
+        found: set[str] = set()
+        for text in texts:
+            if text in self._scope.names:
+                found.add(self._scope.names[text])
+        return found
 
     def _show_only(self, names: Collection[str]) -> None:
         self._scope.visible = [name for name in self._scope.visible if name in names]
@@ -193,7 +213,10 @@ class _IntentBinding:
                 source = self._scope.source_named(operation.parameters.left, operation.order)
                 return source.name
         visible = self._scope.visible or list(self._scope.sources)
-        used = [name for name in visible if self._is_used(name, ())]
+        used = []
+        for name in visible:
+            if self._is_used(name, ()):
+                used.append(name)
         return (used or visible)[0]
 
     # joins
@@ -225,7 +248,10 @@ class _IntentBinding:
 
     def _is_used(self, name: str, joined: Sequence[str]) -> bool:
         """Tell whether an operation names a source, or a column that none of the joined has."""
-        spellings = [text for text, meant in self._scope.names.items() if meant == name]
+        spellings = []
+        for text, meant in self._scope.names.items():
+            if meant == name:
+                spellings.append(text)
         own = self._column_names(name).difference(*map(self._column_names, joined))
         for operation in self._intent.operations:
             for text in _texts_in(operation.parameters):
@@ -237,7 +263,11 @@ class _IntentBinding:
     def _column_names(self, source: str) -> set[str]:
         """Return the names by which columns of a source may be called."""
         columns = self._scope.sources[source].table.columns
-        return {name for column in columns for name in (column.name, *said_names(column))}
+        found: set[str] = set()
+        for column in columns:
+            for name in (column.name, *said_names(column)):
+                found.add(name)
+        return found
 
     # steps
 
@@ -253,7 +283,8 @@ class _IntentBinding:
                 elif not isinstance(operation.parameters, SinkParameters):
                     binding.bind(operation)
             except NotBound:
-                continue
+                if _makes_result(operation):
+                    return  # what follows is about a result that is not known yet
         if unsaid == len(self._operations):
             self._join_unsaid(binding, planned)
         if self._findings.is_clear:
@@ -272,11 +303,10 @@ class _IntentBinding:
 
         Behind all joins, else behind what narrows single tables at the beginning.
         """
-        joins = [
-            place
-            for place, operation in enumerate(self._operations)
-            if isinstance(operation.parameters, JoinParameters)
-        ]
+        joins = []
+        for place, operation in enumerate(self._operations):
+            if isinstance(operation.parameters, JoinParameters):
+                joins.append(place)
         if joins:
             return joins[-1] + 1
         for place, operation in enumerate(self._operations):
@@ -293,7 +323,10 @@ class _IntentBinding:
     # the target
 
     def _target(self, state: BindingState) -> BoundTarget | None:
-        sinks = [one for one in self._operations if isinstance(one.parameters, SinkParameters)]
+        sinks = []
+        for one in self._operations:
+            if isinstance(one.parameters, SinkParameters):
+                sinks.append(one)
         binding = TargetBinding(state, self._intent.data_target, sinks[0] if sinks else None)
         try:
             binding.check()
@@ -309,7 +342,10 @@ class _IntentBinding:
             if isinstance(step, JoinSourceStep):
                 names.append(step.right)
         names.extend(state.rates)
-        filters = [one for name in names for one in self._semantic_filter(state, name)]
+        filters = []
+        for name in names:
+            for one in self._semantic_filter(state, name):
+                filters.append(one)
         self._assume_undone_rows(state, names)
         return BoundIntent(
             summary=self._intent.summary,
@@ -367,7 +403,10 @@ class _IntentBinding:
             for column in self._scope.sources[name].table.columns:
                 if BoundColumn(name, column.name) in state.conditioned:
                     continue
-                found = [value for value in column.values if is_undone(value)]
+                found = []
+                for value in column.values:
+                    if is_undone(value):
+                        found.append(value)
                 if found:
                     listed = ", ".join(found[:_MOST_SHOWN_VALUES])
                     text = Text(
@@ -393,7 +432,9 @@ def _texts_in(value: object) -> Iterator[str]:
 
 def _stored_name(text: str, table: Table) -> str:
     """Return the column's name; one that is not quoted may be written in upper case."""
-    return text if table.column(text) is not None else text.lower()
+    if table.column(text) is not None:
+        return text
+    return text.lower()
 
 
 def _check_zone(name: str) -> None:
@@ -402,6 +443,10 @@ def _check_zone(name: str) -> None:
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         zh, en = "没有这个时区。", "there is no such time zone."
         raise invalid("options.time_zone", zh, en) from error
+
+
+def _makes_result(operation: CheckedOperation) -> bool:
+    return isinstance(operation.parameters, AggregateParameters | WindowParameters)
 
 
 def _is_about_one_table(operation: CheckedOperation) -> bool:

@@ -126,7 +126,10 @@ def _check_kinds(operations: Sequence[CheckedOperation]) -> None:
         (AggregateParameters, "只能有一个 aggregate。", "only one aggregate is possible."),
         (SinkParameters, "只能有一个 sink。", "only one sink is possible."),
     ):
-        found = [one for one in operations if isinstance(one.parameters, model)]
+        found = []
+        for one in operations:
+            if isinstance(one.parameters, model):
+                found.append(one)
         if len(found) > 1:
             raise invalid(found[1].field.removesuffix(".parameters") + ".action", zh, en)
 
@@ -198,7 +201,10 @@ def _check_listed(value: object, operator: str, field: str) -> None:
 
 def _check_transform(parameters: TransformParameters, field: str) -> None:
     check_name(parameters.as_, f"{field}.as")
-    given = [name for name in _WAYS_TO_TRANSFORM if getattr(parameters, name) is not None]
+    given = []
+    for name in _WAYS_TO_TRANSFORM:
+        if getattr(parameters, name) is not None:
+            given.append(name)
     if len(given) != 1:
         zh = "需要 expression、map、rate 之一。"
         raise invalid(field, zh, "one of expression, map and rate is needed.")
@@ -231,8 +237,14 @@ def _check_aggregate(parameters: AggregateParameters, field: str) -> None:
         _check_new_name(measure.as_, f"{here}.as", names)
     if not parameters.measures and not parameters.group_by:
         raise invalid(f"{field}.measures", "至少需要一个指标。", "at least one is needed.")
-    with_unit = [grouping for grouping in parameters.group_by if grouping.unit is not None]
-    if parameters.spine and len(with_unit) != 1:
+    _check_spine(parameters, field)
+
+
+def _check_spine(parameters: AggregateParameters, field: str) -> None:
+    if not parameters.spine:
+        return
+    periods = [grouping for grouping in parameters.group_by if grouping.unit is not None]
+    if len(periods) != 1:
         zh = "spine 需要恰好一个带 unit 的 group_by。"
         raise invalid(f"{field}.spine", zh, "it needs exactly one group_by with a unit.")
 

@@ -1,8 +1,9 @@
 """Joins of an intent, bound: by which columns, through which tables, and what repeats rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Table
 from etl.binding.intent_checks import CheckedOperation, invalid
@@ -15,23 +16,30 @@ from etl.binding.join_links import (
     leads_over_parent,
     likely_links,
 )
-from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
 from etl.schemas.parameters import JoinHow, JoinParameters
+
+_LOOKING_UP = ("semi", "anti")
 
 Pairs = tuple[tuple[BoundColumn, BoundColumn], ...]
 
 
 @dataclass(frozen=True)
 class PlannedJoin:
-    """A join whose columns are decided."""
+    """A join whose columns are decided.
+
+    Attributes:
+        narrows_left: whether it narrows the rows of `left` before that is joined itself.
+    """
 
     order: int
     left: str
     right: str
     how: JoinHow
     on: Pairs
+    narrows_left: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,16 @@ class JoinTree:
 
     def step(self, planned: PlannedJoin) -> JoinSourceStep:
         """Add a planned join; return its step."""
-        lefts = [left for left, _ in planned.on]
-        rights = [right.name for _, right in planned.on]
+        lefts = []
+        for left, _ in planned.on:
+            lefts.append(left)
+        rights = []
+        for _, right in planned.on:
+            rights.append(right.name)
         is_right_unique = self._is_unique(planned.right, rights)
-        left_names = [column.name for column in lefts]
+        left_names = []
+        for column in lefts:
+            left_names.append(column.name)
         is_left_unique = self._is_unique(planned.left, left_names)
         is_added = planned.how in ("left", "inner")
         if is_added:
@@ -77,7 +91,10 @@ class JoinTree:
             self.gone.add(planned.right)
         self.joined.append(planned.right)
         is_multiple = is_added and not is_right_unique
-        return JoinSourceStep(planned.order, planned.right, planned.how, planned.on, is_multiple)
+        source = planned.left if planned.narrows_left else None
+        return JoinSourceStep(
+            planned.order, planned.right, planned.how, planned.on, is_multiple, source
+        )
 
     def _is_unique(self, source: str, columns: Sequence[str]) -> bool:
         key = self.keys.get(source)
@@ -213,14 +230,10 @@ class JoinPlanner:
 
     def _found(self, left: str, right: str, how: JoinHow, order: int) -> list[PlannedJoin]:
         left_source, right_source = self._scope.sources[left], self._scope.sources[right]
-        direct = self._links.between(left_source.table.key, right_source.table.key)
-        direct = [link for link in direct if left_source.table.key != right_source.table.key]
-        if not direct:
-            direct = self._self_links(left_source.table, right_source.table)
-        if direct:
-            ways: list[Way] = [(link,) for link in direct]
-        else:
-            ways = self._through_others(left_source.table, right_source.table)
+        direct = self._direct_links(left_source.table, right_source.table)
+        ways: list[Way] = [(link,) for link in direct]
+        if not ways:
+            ways = self._through_others(left_source.table, right_source.table, how)
         likely: list[JoinLink] = []
         if all(leads_over_parent(way) for way in ways):
             likely = likely_links(left_source.table, right_source.table, self._catalog)
@@ -229,31 +242,61 @@ class JoinPlanner:
         way = self._asked_way(ways, left, right, order)
         return self._along(way, left, right, how, order)
 
-    def _self_links(self, left: Table, right: Table) -> list[JoinLink]:
-        """Return the references of a table to itself, from the referring side."""
+    def _direct_links(self, left: Table, right: Table) -> list[JoinLink]:
+        """Return the joins of two tables; of a table to itself, from the referring side."""
+        found = self._links.between(left.key, right.key)
         if left.key != right.key:
-            return []
-        return [link for link in self._links.between(left.key, right.key) if link.is_referencing]
+            return found
+        return [link for link in found if link.is_referencing]
 
-    def _through_others(self, left: Table, right: Table) -> list[Way]:
-        ways = self._links.ways(left.key, right.key)
+    def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
+        """Return the ways over other tables: the shortest, for a lookup all of them.
+
+        Rows that are only looked up are not seen in the result, so that nobody would notice which
+        way was taken.
+        """
+        if how in _LOOKING_UP:
+            ways = self._over_named(self._links.all_ways(left.key, right.key))
+        else:
+            ways = self._links.ways(left.key, right.key)
         named = {source.table.key for source in self._scope.sources.values()}
-        through_named = [way for way in ways if all(link.right in named for link in way)]
+        through_named = [way for way in ways if _leads_over(way, named)]
         if through_named:
             return through_named
         plain = [way for way in ways if not leads_over_parent(way)]
         return plain or ways
 
+    def _over_named(self, ways: Sequence[Way]) -> list[Way]:
+        """Return the ways that lead over most of the sources that are not joined otherwise."""
+        unjoined = []
+        for name in self._scope.sources:
+            if name not in self._joined:
+                unjoined.append(name)
+        named = set()
+        for name in unjoined:
+            named.add(self._scope.sources[name].table.key)
+        counts = []
+        for way in ways:
+            counts.append(sum(link.right in named for link in way))
+        most = max(counts, default=0)
+        found: list[Way] = []
+        for way, count in zip(ways, counts, strict=True):
+            if count == most:
+                found.append(way)
+        return found
+
     def _asked_way(self, ways: Sequence[Way], left: str, right: str, order: int) -> Way:
         """Return the only way, or the one that was chosen."""
         if len(ways) == 1:
             return ways[0]
-        by_value = {" > ".join(link.reference for link in way): way for way in ways}
+        by_value = {}
+        for way in ways:
+            by_value[" > ".join(link.reference for link in way)] = way
         prompt = Text(
             f"{left} 与 {right} 有多种连接方式，用哪一种？",
             f"There are several ways to join {left} and {right}. Which one?",
         )
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         topic = f"{left} {right}"
         return by_value[self._findings.choose("join_path", topic, prompt, choices, order)]
 
@@ -270,12 +313,16 @@ class JoinPlanner:
                     f"in `on`.",
                 ),
             )
-        by_value = {link.reference: link for link in likely}
+        by_value = {}
+        for link in likely:
+            by_value[link.reference] = link
         prompt = Text(
             f"{left.name} 与 {right.name} 之间没有声明外键，用哪一列关联？",
             f"No foreign key joins {left.name} and {right.name}. Which column refers?",
         )
-        choices = [choice(value, _pairs_shown(link)) for value, link in by_value.items()]
+        choices = []
+        for value, link in by_value.items():
+            choices.append(choice(value, _pairs_shown(link)))
         topic = f"{left.name} {right.name}"
         return by_value[self._findings.choose("join_key", topic, prompt, choices, order)]
 
@@ -283,15 +330,8 @@ class JoinPlanner:
         self, way: Way, left: str, right: str, how: JoinHow, order: int
     ) -> list[PlannedJoin]:
         """Return the joins along a way, but those that are there already."""
-        if len(way) > 1 and how in ("semi", "anti"):
-            raise self._findings.refuse(
-                "unsupported",
-                Text(
-                    f"{left} 与 {right} 之间要经过其他表，不能用 {how} 连接；请逐步连接。",
-                    f"{left} and {right} are joined through other tables, which {how} can't do; "
-                    f"join them step by step.",
-                ),
-            )
+        if how in ("semi", "anti"):
+            return self._lookup_along(way, left, right, how, order)
         planned = []
         here = left
         for place, link in enumerate(way):
@@ -305,18 +345,36 @@ class JoinPlanner:
             here = name
         return planned
 
+    def _lookup_along(
+        self, way: Way, left: str, right: str, how: JoinHow, order: int
+    ) -> list[PlannedJoin]:
+        """Return the lookup, behind those that narrow the tables on its way, the farthest first."""
+        planned: list[PlannedJoin] = []
+        here = left
+        for place, link in enumerate(way):
+            is_last = place == len(way) - 1
+            name = right if is_last else self._added_source(link.right)
+            own_how: JoinHow = how if place == 0 else "semi"
+            on = _pairs(here, name, link)
+            planned.append(PlannedJoin(order, here, name, own_how, on, narrows_left=place > 0))
+            here = name
+        return planned[::-1]
+
     def _joined_by(self, here: str, link: JoinLink) -> str | None:
         """Return the source that is joined by these very columns already."""
         wanted = set(zip(link.left_columns, link.right_columns, strict=True))
         for join in self._taken:
-            columns = {(one.name, other.name) for one, other in join.on}
-            is_there = join.left == here and columns == wanted
-            if is_there and self._scope.sources[join.right].table.key == link.right:
-                return join.right
-            backward = {(other.name, one.name) for one, other in join.on}
-            is_back = join.right == here and backward == wanted
-            if is_back and self._scope.sources[join.left].table.key == link.right:
-                return join.left
+            if join.how in _LOOKING_UP:
+                continue
+            pairs = [(one.name, other.name) for one, other in join.on]
+            backward = [(other, one) for one, other in pairs]
+            for side, there, columns in (
+                (join.left, join.right, pairs),
+                (join.right, join.left, backward),
+            ):
+                is_meant = side == here and set(columns) == wanted
+                if is_meant and self._scope.sources[there].table.key == link.right:
+                    return there
         return None
 
     def _added_source(self, key: tuple[str, str]) -> str:
@@ -331,6 +389,11 @@ class JoinPlanner:
         return name
 
 
+def _leads_over(way: Way, keys: Collection[TableKey]) -> bool:
+    """Tell whether a way passes only these tables."""
+    return all(link.right in keys for link in way)
+
+
 def _free_name(name: str, taken: Iterable[str]) -> str:
     number, free = 2, name
     while free in taken:
@@ -341,7 +404,10 @@ def _free_name(name: str, taken: Iterable[str]) -> str:
 
 def _pairs(left: str, right: str, link: JoinLink) -> Pairs:
     columns = zip(link.left_columns, link.right_columns, strict=True)
-    return tuple((BoundColumn(left, one), BoundColumn(right, other)) for one, other in columns)
+    found = []
+    for one, other in columns:
+        found.append((BoundColumn(left, one), BoundColumn(right, other)))
+    return tuple(found)
 
 
 def _pairs_shown(link: JoinLink) -> str:

@@ -13,6 +13,7 @@ from knowledge.tables.implied_references import Implied, implied_references
 
 MOST_HOPS = 3
 _MOST_WAYS = 50
+_MOST_EDGE = 2_000
 _MOST_LINKS = 200  # of one table that ways lead through; a hub says nothing
 
 
@@ -79,8 +80,14 @@ class JoinLinks:
 
     def between(self, left: TableKey, right: TableKey) -> list[JoinLink]:
         """Return the joins from one table to the other; one that is preferred hides the others."""
-        found = [link for link in self._links.get(left, ()) if link.right == right]
-        preferred = [link for link in found if link.is_semantic]
+        found = []
+        for link in self._links.get(left, ()):
+            if link.right == right:
+                found.append(link)
+        preferred = []
+        for link in found:
+            if link.is_semantic:
+                preferred.append(link)
         return preferred or found
 
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
@@ -94,9 +101,32 @@ class JoinLinks:
             return []
         ways: list[Way] = [()]
         for left_over in reversed(range(length)):
-            longer = [one for way in ways for one in self._longer(way, left)]
-            ways = [way for way in longer if distances.get(way[-1].right) == left_over]
+            longer = []
+            for way in ways:
+                for one in self._longer(way, left):
+                    longer.append(one)
+            ways = []
+            for way in longer:
+                if distances.get(way[-1].right) == left_over:
+                    ways.append(way)
         return ways[:_MOST_WAYS]
+
+    def all_ways(self, left: TableKey, right: TableKey) -> list[Way]:
+        """Return all ways from one table to the other, of three joins at most, shortest first."""
+        ways: list[Way] = []
+        edge: list[Way] = [()]
+        for _ in range(MOST_HOPS):
+            longer = []
+            for way in edge:
+                for one in self._longer(way, left):
+                    longer.append(one)
+            ways += [way for way in longer if way[-1].right == right]
+            edge = [way for way in longer if self._leads_on(way, right)][:_MOST_EDGE]
+        return ways[:_MOST_WAYS]
+
+    def _leads_on(self, way: Way, target: TableKey) -> bool:
+        end = way[-1].right
+        return end != target and len(self._onward(end)) <= _MOST_LINKS
 
     def _distances(self, target: TableKey) -> dict[TableKey, int]:
         """Return how many joins lead from tables nearby to one."""
@@ -141,7 +171,11 @@ JOIN_LINKS = IndexPart(lambda index: JoinLinks(index.catalog), ignores_row_count
 
 def _implied_by_key(tables: Sequence[Table]) -> Mapping[TableKey, tuple[Implied, ...]]:
     implied = implied_references(tables)
-    return {table.key: tuple(one) for table, one in zip(tables, implied, strict=True) if one}
+    found = {}
+    for table, one in zip(tables, implied, strict=True):
+        if one:
+            found[table.key] = tuple(one)
+    return found
 
 
 _IMPLIED = IndexPart(lambda index: _implied_by_key(index.catalog.tables), ignores_row_counts=True)
@@ -176,7 +210,9 @@ def _key_for(column: str, target: Table) -> str | None:
         return column
     if len(target.primary_key) == 1:
         return target.primary_key[0]
-    return target.columns[0].name if target.columns else None
+    if target.columns:
+        return target.columns[0].name
+    return None
 
 
 def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
@@ -192,7 +228,11 @@ def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
 
 
 def _referring_columns(table: Table) -> set[str]:
-    return {name for key in table.foreign_keys for name in key.columns}
+    found: set[str] = set()
+    for key in table.foreign_keys:
+        for name in key.columns:
+            found.add(name)
+    return found
 
 
 def _compatible(left: Table, column: str, right: Table, other: str) -> bool:

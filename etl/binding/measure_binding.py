@@ -12,7 +12,7 @@ from common.values import Catalog, Table
 from etl.binding.condition_binding import ConditionBinding
 from etl.binding.intent_checks import fitting_name, invalid
 from etl.binding.join_binding import JoinTree
-from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
 from etl.meaning.row_expressions import (
@@ -48,7 +48,9 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
     if function in ("min", "max"):
         return type_
     if kind_of_type(type_) == "float":
-        return type_ if function == "sum" else "double precision"
+        if function == "sum":
+            return type_
+        return "double precision"
     if function == "sum" and type_ in ("smallint", "integer"):
         return "bigint"
     return "numeric"
@@ -176,7 +178,9 @@ class MeasureBinding:
 
     def _asked_measure(self, function: str) -> BoundColumn:
         """Return the only column that can be meant, or the one that was chosen."""
-        by_value = {shown(column): column for column in self._measurable()}
+        by_value = {}
+        for column in self._measurable():
+            by_value[shown(column)] = column
         if not by_value:
             raise self._findings.refuse(
                 "unknown_name",
@@ -188,15 +192,16 @@ class MeasureBinding:
             self._findings.assume("measure", text, self._operation)
             return column
         prompt = Text(f"{function} 计算哪一列？", f"Of which column is the {function}?")
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         topic = f"{function}?"
         return by_value[self._findings.choose("measure", topic, prompt, choices, self._operation)]
 
     def _measurable(self) -> list[BoundColumn]:
         found: list[BoundColumn] = []
         for name in self._scope.visible:
-            table = self._scope.sources[name].table
-            found.extend(BoundColumn(name, one) for one in _number_names(table))
+            if name not in self._tree.gone:
+                table = self._scope.sources[name].table
+                found.extend(BoundColumn(name, one) for one in _number_names(table))
         return found
 
     # whose rows
@@ -305,13 +310,16 @@ class MeasureBinding:
         name = item.column
         if name is None or any(self._is_column(name, one) for one in self._scope.visible):
             return None
-        tables = {self._scope.sources[one].table.key for one in self._scope.visible}
-        found = [
-            metric
-            for metric in self._catalog.metrics
-            if metric.table in tables and name in (metric.name, *metric.names.all)
-        ]
-        return found[0] if len(found) == 1 else None
+        tables = set()
+        for one in self._scope.visible:
+            tables.add(self._scope.sources[one].table.key)
+        found = []
+        for metric in self._catalog.metrics:
+            if metric.table in tables and name in (metric.name, *metric.names.all):
+                found.append(metric)
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def _is_column(self, name: str, source: str) -> bool:
         return self._scope.sources[source].table.column(name) is not None
@@ -345,7 +353,10 @@ class MeasureBinding:
         return with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
 
     def _source_of_table(self, key: tuple[str, str]) -> str:
-        names = [name for name in self._scope.visible if self._scope.sources[name].table.key == key]
+        names = []
+        for name in self._scope.visible:
+            if self._scope.sources[name].table.key == key:
+                names.append(name)
         return names[0]
 
     def _metric_figure(self, metric: Metric) -> tuple[MeasureFunction, exp.Expression | None]:
@@ -369,7 +380,9 @@ class MeasureBinding:
 
 
 def _date_of(metric: Metric, source: str) -> BoundColumn | None:
-    return None if metric.date_column is None else BoundColumn(source, metric.date_column)
+    if metric.date_column is None:
+        return None
+    return BoundColumn(source, metric.date_column)
 
 
 def read_aggregate(text: str) -> tuple[MeasureFunction, exp.Expression | None] | None:
@@ -404,8 +417,8 @@ def _countable(table: Table, measure: BoundMeasure) -> list[str]:
 def _number_names(table: Table) -> list[str]:
     """Return the names of the columns of numbers that are no keys."""
     keys = {*table.primary_key, *(one for key in table.foreign_keys for one in key.columns)}
-    return [
-        column.name
-        for column in table.columns
-        if kind_of_type(column.type) in NUMBERS and column.name not in keys
-    ]
+    found: list[str] = []
+    for column in table.columns:
+        if kind_of_type(column.type) in NUMBERS and column.name not in keys:
+            found.append(column.name)
+    return found

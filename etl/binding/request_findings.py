@@ -1,7 +1,8 @@
 """What reading and binding a request found out: questions, assumptions, what is not possible."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from common.text import Lang, Text
@@ -11,6 +12,7 @@ from etl.schemas.requirement import (
     AnalysisResult,
     Assumption,
     Choice,
+    DecidedBy,
     Impossible,
     ImpossibleKind,
     UserIntent,
@@ -23,6 +25,15 @@ class NotBound(Exception):
     """A part of the intent can't be bound; why has been noted."""
 
 
+@dataclass(frozen=True)
+class Decision:
+    """A choice about a topic, which is not asked again in the conversation."""
+
+    kind: AmbiguityKind
+    topic: str
+    value: str
+
+
 class RequestFindings:
     """Collects what is found; questions that were answered are not asked again.
 
@@ -32,13 +43,17 @@ class RequestFindings:
     Args:
         answers: the values of choices, by the ids of ambiguities.
         lang: of the texts.
+        decisions: what was chosen earlier in the conversation.
     """
 
-    def __init__(self, answers: Mapping[str, str], lang: Lang) -> None:
+    def __init__(
+        self, answers: Mapping[str, str], lang: Lang, decisions: Iterable[Decision] = ()
+    ) -> None:
         self._answers = answers
         self._lang = lang
+        self._decided = {(one.kind, one.topic): one.value for one in decisions}
         self._asked: Counter[str] = Counter()
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._known: dict[tuple[AmbiguityKind, str], str | None] = {}
         self.ambiguities: list[Ambiguity] = []
         self.assumptions: list[Assumption] = []
         self.impossible: list[Impossible] = []
@@ -47,6 +62,19 @@ class RequestFindings:
     def is_clear(self) -> bool:
         """Tell whether nothing is open and nothing impossible."""
         return not self.ambiguities and not self.impossible
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Return what was chosen, now or earlier."""
+        found: list[Decision] = []
+        for (kind, topic), value in self._known.items():
+            if value is not None:
+                found.append(Decision(kind, topic, value))
+        return tuple(found)
+
+    def decided(self, kind: AmbiguityKind, topic: str) -> str | None:
+        """Return what was chosen earlier about a topic."""
+        return self._decided.get((kind, topic))
 
     def analysis(
         self, intent: UserIntent | None, method: Literal["rules", "given"]
@@ -82,11 +110,23 @@ class RequestFindings:
         """
         known = (kind, topic)
         if known not in self._known:
-            self._known[known] = self._answer(kind, prompt, choices, operation)
+            earlier = self._decided.get(known)
+            if any(one.value == earlier for one in choices):
+                self._known[known] = earlier
+                self._assume_decided(prompt, str(earlier), operation)
+            else:
+                self._known[known] = self._answer(kind, prompt, choices, operation)
         chosen = self._known[known]
         if chosen is None:
             raise NotBound
         return chosen
+
+    def _assume_decided(self, prompt: Text, value: str, operation: int | None) -> None:
+        """Note that an answer from earlier in the conversation decides."""
+        text = Text(
+            f"按之前的回答：{prompt.zh} {value}", f"As answered before: {prompt.en} {value}"
+        )
+        self._note("decided_before", text, operation, "user")
 
     def _answer(
         self, kind: AmbiguityKind, prompt: Text, choices: Sequence[Choice], operation: int | None
@@ -116,6 +156,9 @@ class RequestFindings:
         is_semantic: bool = False,
     ) -> None:
         """Note what was decided without asking; what is noted already is not noted again."""
+        self._note(id_, text, operation, "semantic" if is_semantic else "default")
+
+    def _note(self, id_: str, text: Text, operation: int | None, decided_by: DecidedBy) -> None:
         if operation is not None:
             id_ = f"{id_}_{operation}"
         shown = text.to(self._lang)
@@ -126,7 +169,7 @@ class RequestFindings:
             id=f"{id_}_{number + 1}" if number else id_,
             text=shown,
             operation=operation,
-            decided_by="semantic" if is_semantic else "default",
+            decided_by=decided_by,
         )
         self.assumptions.append(assumption)
 
@@ -141,3 +184,8 @@ class RequestFindings:
 def choice(value: str, label: str | None = None) -> Choice:
     """Return a choice that is shown as its value unless `label` says otherwise."""
     return Choice(value=value, label=label or value)
+
+
+def choices_of(values: Iterable[str]) -> list[Choice]:
+    """Return choices that are shown as their values."""
+    return [choice(value) for value in values]

@@ -1,13 +1,14 @@
 """The columns of a result without an aggregate, and which source's rows it then has."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from common.text import Text
 from etl.binding.intent_checks import MOST_NAME_BYTES
 from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.result_names import name_with_table
 from etl.binding.scope import IntentScope, ResultName
 from etl.binding.step_columns import columns_of_step
 from etl.meaning.bound import BoundColumn, BoundOutput, FilterStep, JoinSourceStep, RowTest, Step
@@ -29,9 +30,10 @@ class ResultBinding:
         Raises:
             NotBound: the grain was not chosen yet, or can't be had.
         """
-        rights = [
-            step.right for step in steps if isinstance(step, JoinSourceStep) and _repeats(step)
-        ]
+        rights = []
+        for step in steps:
+            if isinstance(step, JoinSourceStep) and _repeats(step):
+                rights.append(step.right)
         if not rights or self._tree.is_open:
             return list(steps)
         base = self._tree.base
@@ -40,7 +42,9 @@ class ResultBinding:
             f"A row of {base} meets several rows of {', '.join(rights)}. "
             f"What is a row of the result?",
         )
-        choices = [choice(name, self._grain_label(name)) for name in (base, *rights)]
+        choices = []
+        for name in (base, *rights):
+            choices.append(choice(name, self._grain_label(name)))
         chosen = self._findings.choose("grain", base, prompt, choices, order)
         kept = _chain(chosen, steps)
         return self._without(steps, {name for name in rights if name not in kept})
@@ -66,10 +70,16 @@ class ResultBinding:
                 selecting[name] = (*selecting.get(name, ()), *step.tests)
             else:
                 raise self._refusal(sources)
-        return [one for step in kept for one in _replaced(step, gone, selecting)]
+        found: list[Step] = []
+        for step in kept:
+            for one in _replaced(step, gone, selecting):
+                found.append(one)
+        return found
 
     def _check_alone(self, step: FilterStep, name: str) -> None:
-        sources = {column.source for column in columns_of_step(step)}
+        sources = set()
+        for column in columns_of_step(step):
+            sources.add(column.source)
         if step.stage == "rows" and sources != {name}:
             raise self._refusal(sources)
 
@@ -91,39 +101,47 @@ class ResultBinding:
 
         A name that two sources have is that of the base; the others' begin with their source.
         """
-        names = [self._tree.base]
-        for step in steps:
-            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
-                names.append(step.right)
-        shared = Counter(
-            column.name for name in names for column in self._scope.sources[name].table.columns
-        )
+        columns = list(self._joined_columns(steps))
+        shared = Counter(column.name for column in columns)
         taken = set(self._scope.made)
         outputs: list[BoundOutput] = []
-        for name in names:
-            for column in self._scope.sources[name].table.columns:
-                is_plain = name == self._tree.base or shared[column.name] == 1
-                wanted = column.name if is_plain else f"{name}_{column.name}"
-                given = _free_name(wanted, taken, f"{name}_{column.name}")
-                taken.add(given)
-                outputs.append(BoundOutput(given, BoundColumn(name, column.name)))
+        for column in columns:
+            wanted = column.name
+            if column.source != self._tree.base and shared[wanted] > 1:
+                wanted = name_with_table(column.source, column.name)
+            given = _free_name(wanted, taken, f"{column.source}_{column.name}")
+            taken.add(given)
+            outputs.append(BoundOutput(given, column))
         for made in self._scope.made:
             outputs.append(BoundOutput(made, BoundColumn("", made)))
         return tuple(outputs)
 
+    def _joined_columns(self, steps: Sequence[Step]) -> Iterator[BoundColumn]:
+        """Yield the columns of the base and of what is joined to it."""
+        names = [self._tree.base]
+        for step in steps:
+            if isinstance(step, JoinSourceStep) and step.how in ("left", "inner"):
+                names.append(step.right)
+        for name in names:
+            for column in self._scope.sources[name].table.columns:
+                yield BoundColumn(name, column.name)
+
     def result_names(self, outputs: Sequence[BoundOutput]) -> dict[str, ResultName]:
         """Return the names of the result with their types."""
-        return {
-            output.name: ResultName(self._scope.type_of(output.column), output.column)
-            for output in outputs
-        }
+        found: dict[str, ResultName] = {}
+        for output in outputs:
+            found[output.name] = ResultName(self._scope.type_of(output.column), output.column)
+        return found
 
 
 def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     """Return the columns that joins make equal to one of an earlier source."""
-    return frozenset(
-        right for step in steps if isinstance(step, JoinSourceStep) for _, right in step.on
-    )
+    found = set()
+    for step in steps:
+        if isinstance(step, JoinSourceStep):
+            for _, right in step.on:
+                found.add(right)
+    return frozenset(found)
 
 
 def _repeats(step: JoinSourceStep) -> bool:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from common.text import Text
 from common.values import Column, Table
 from etl.binding.column_words import is_money
-from etl.binding.request_findings import RequestFindings, choice
+from etl.binding.request_findings import RequestFindings, choices_of
 from etl.meaning.bound import BoundColumn, BoundSource, Stage
 from etl.meaning.row_expressions import columns_of
 from etl.schemas.requirement import AmbiguityKind
@@ -147,7 +147,10 @@ class IntentScope:
     def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
         """Yield the columns of that very name; without one, those that are said to be called so."""
         names = list(among)
-        exact = [name for name in names if self.sources[name].table.column(text) is not None]
+        exact = []
+        for name in names:
+            if self.sources[name].table.column(text) is not None:
+                exact.append(name)
         if exact:
             yield from (BoundColumn(name, text) for name in exact)
             return
@@ -160,8 +163,10 @@ class IntentScope:
         self, text: str, found: list[BoundColumn], operation: int, kind: AmbiguityKind
     ) -> BoundColumn:
         prompt = Text(f"“{text}”指的是哪一列？", f"Which column does “{text}” mean?")
-        by_value = {shown(column): column for column in found}
-        choices = [choice(value) for value in by_value]
+        by_value = {}
+        for column in found:
+            by_value[shown(column)] = column
+        choices = choices_of(by_value)
         return by_value[self.findings.choose(kind, text, prompt, choices, operation)]
 
     def _unknown(self, text: str, among: Iterable[str], operation: int) -> Exception:
@@ -299,7 +304,9 @@ def bound_columns(expression: exp.Expression) -> Iterator[BoundColumn]:
 
 def shown(column: BoundColumn) -> str:
     """Return a column as choices and intents name it."""
-    return f"{column.source}.{column.name}" if column.source else column.name
+    if column.source:
+        return f"{column.source}.{column.name}"
+    return column.name
 
 
 def said_names(column: Column) -> tuple[str, ...]:
@@ -319,7 +326,9 @@ def _names_in_comment(comment: str | None) -> tuple[str, ...]:
     if not comment:
         return ()
     begin = _EXPLANATION.split(comment, maxsplit=1)[0].strip()
-    return (comment,) if begin in ("", comment) else (comment, begin)
+    if begin in ("", comment):
+        return (comment,)
+    return (comment, begin)
 
 
 def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
@@ -332,4 +341,7 @@ def near(text: str, known: Iterable[str] | Mapping[str, object]) -> list[str]:
         limit=_MOST_SUGGESTIONS,
         score_cutoff=_LEAST_SCORE,
     )
-    return [name for name, *_ in found]
+    kept: list[str] = []
+    for name, *_ in found:
+        kept.append(name)
+    return kept

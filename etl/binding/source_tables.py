@@ -21,7 +21,10 @@ def _tables_by_said_name(tables: Iterable[Table]) -> Mapping[str, tuple[TableNam
     for table in tables:
         for name in dict.fromkeys(said_table_names(table)):
             named[name].append(table.key)
-    return {name: tuple(keys) for name, keys in named.items()}
+    found = {}
+    for name, keys in named.items():
+        found[name] = tuple(keys)
+    return found
 
 
 SAID_TABLES = IndexPart(
@@ -86,30 +89,44 @@ def _table_of(source: IntentSource, catalog: Catalog, findings: RequestFindings)
     prompt = Text(
         f"“{source.table_name}”指的是哪张表？", f"Which table does “{source.table_name}” mean?"
     )
-    by_value = {f"{table.schema}.{table.name}": table for table in found}
-    choices = [choice(value, _label(value, table)) for value, table in by_value.items()]
+    by_value = {}
+    for table in found:
+        by_value[f"{table.schema}.{table.name}"] = table
+    choices = []
+    for value, table in by_value.items():
+        choices.append(choice(value, _label(value, table)))
     return by_value[findings.choose("table", source.table_name, prompt, choices)]
 
 
 def _label(value: str, table: Table) -> str:
-    return f"{value} ({table.comment})" if table.comment else value
+    if table.comment:
+        return f"{value} ({table.comment})"
+    return value
 
 
 def tables_named(name: str, schema: str | None, catalog: Catalog) -> Sequence[Table]:
     """Return the tables of that name; without one, those that people call so."""
     if schema is not None:
         table = catalog.by_key.get((schema, name))
-        return [] if table is None else [table]
+        if table is None:
+            return []
+        return [table]
     found = catalog.by_name.get(name, ())
     if found:
         return _on_path(found, catalog)
     owner, dot, own_name = name.partition(".")
     if dot and (owner, own_name) in catalog.by_key:
         return [catalog.by_key[owner, own_name]]
-    return [catalog.by_key[key] for key in SAID_TABLES.of(catalog).get(name, ())]
+    kept = []
+    for key in SAID_TABLES.of(catalog).get(name, ()):
+        kept.append(catalog.by_key[key])
+    return kept
 
 
 def _on_path(found: Sequence[Table], catalog: Catalog) -> Sequence[Table]:
     """Return all tables of a name; those that no search path finds only where none is on it."""
-    on_path = [table for table in found if table.schema in catalog.search_path]
+    on_path = []
+    for table in found:
+        if table.schema in catalog.search_path:
+            on_path.append(table)
     return on_path or found

@@ -231,14 +231,18 @@ class StepBinding:
                 f"{operation.field}.column", zh, f"{function} needs numbers, not {type_}."
             )
         if function == "share":
-            return "double precision" if kind_of_type(type_) == "float" else "numeric"
+            if kind_of_type(type_) == "float":
+                return "double precision"
+            return "numeric"
         return measure_type("sum" if function == "sum" else "avg", type_)
 
     def _sorting(
         self, parameters: WindowParameters, partition: Sequence[str], order: int
     ) -> tuple[tuple[str, Direction], ...]:
         """Return the sorting; where ties would leave rows open, with the columns of the grain."""
-        sorting = [self._sorted_by(item, order) for item in parameters.order_by]
+        sorting = []
+        for item in parameters.order_by:
+            sorting.append(self._sorted_by(item, order))
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
             known = {*partition, *(name for name, _ in sorting)}
@@ -257,12 +261,14 @@ class StepBinding:
         state = self._state
         for step in state.steps:
             if isinstance(step, AggregateStep):
-                return [key.name for key in step.keys]
-        repeated = [
-            step.right
-            for step in state.steps
-            if isinstance(step, JoinSourceStep) and step.is_multiple
-        ]
+                found = []
+                for key in step.keys:
+                    found.append(key.name)
+                return found
+        repeated = []
+        for step in state.steps:
+            if isinstance(step, JoinSourceStep) and step.is_multiple:
+                repeated.append(step.right)
         names: list[str] = []
         for source in (state.tree.base, *repeated):
             names.extend(primary_key_names(self._scope, source))

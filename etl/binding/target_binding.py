@@ -3,8 +3,10 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from common.text import Text
+from common.values import PeriodUnit
 from etl.binding.binding_state import BindingState
 from etl.binding.intent_checks import (
     CheckedOperation,
@@ -31,6 +33,7 @@ _MODEL_LENGTH = 55
 _NOT_IN_MODEL = re.compile(r"[^a-z0-9_]+")
 _LATIN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BLANKS = re.compile(r"[\s\-]+")
+_PERIOD_UNITS = get_args(PeriodUnit)
 _RESERVED = "pg_"
 _PATH_SIGNS = ("/", "\\", "..", "~", ":", "\0", "\n")
 
@@ -41,14 +44,30 @@ def relation_name(text: str) -> str:
     return _BLANKS.sub("_", parted).lower()
 
 
-def model_name(relation: str) -> str:
-    """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time."""
-    plain = _NOT_IN_MODEL.sub("_", relation).strip("_")
+def model_name(relation: str, parts: Sequence[str], computed: Sequence[str]) -> str:
+    """Return the name of the node that builds a relation: `[a-z0-9_]`, the same every time.
+
+    Args:
+        parts: what a relation without such a name is made of: its layer, table and grain.
+        computed: what names it, with a mark that tells it from others, where these say nothing.
+    """
+    plain = _plain(relation)
     if plain == relation and len(plain) <= _MODEL_LENGTH:
         return plain
+    words = list(filter(None, map(_plain, parts)))
+    has_names = not set(words[1:]) <= set(_PERIOD_UNITS)
+    if not has_names:
+        words += computed
+    readable = "_".join(words)
+    if has_names and len(readable) <= _MODEL_LENGTH:
+        return readable
     mark = hashlib.sha256(relation.encode()).hexdigest()[:8]
-    begin = plain[: _MODEL_LENGTH - len(mark) - 1] or "target"
+    begin = readable[: _MODEL_LENGTH - len(mark) - 1].rstrip("_")
     return f"{begin}_{mark}"
+
+
+def _plain(text: str) -> str:
+    return _NOT_IN_MODEL.sub("_", text.lower()).strip("_")
 
 
 class TargetBinding:
@@ -91,7 +110,7 @@ class TargetBinding:
         columns = self._columns()
         return BoundTarget(
             relation=relation,
-            model=model_name(relation),
+            model=model_name(relation, self._name_parts(layer), self._computed()),
             layer=layer,
             materialization=self._materialization(materialization),
             mode=self._sink.mode,
@@ -154,9 +173,21 @@ class TargetBinding:
         raise self._findings.refuse("sink_refused", reason, [])
 
     def _default_name(self, layer: Layer) -> str:
-        grain = [key.name for key in self._keys()]
-        name = relation_name("_".join((layer, self._base, *grain)))
+        name = relation_name("_".join(self._name_parts(layer)))
         return fitting_name(name).rstrip("_")
+
+    def _computed(self) -> tuple[str, ...]:
+        """Return the functions of the target's figures, each once."""
+        for step in self._steps:
+            if isinstance(step, AggregateStep):
+                return tuple(dict.fromkeys(one.function for one in step.measures))
+        return ("rows",)
+
+    def _name_parts(self, layer: Layer) -> list[str]:
+        """Return what tells the target from others: its layer, its base, what its rows are."""
+        parts = [layer.lower(), _without_layer(self._base, layer)]
+        parts += [key.unit or key.name for key in self._keys()]
+        return parts
 
     def _keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of the aggregate, if there is one."""
@@ -173,9 +204,15 @@ class TargetBinding:
             # What an aggregate groups by tells its rows apart, also where a join went by it.
             is_grouped = any(isinstance(step, AggregateStep) for step in self._steps)
             repeated = frozenset() if is_grouped else repeated_keys(self._steps)
-            return tuple(name for name, one in result.items() if one.column not in repeated)
+            found = []
+            for name, one in result.items():
+                if one.column not in repeated:
+                    found.append(name)
+            return tuple(found)
         order = self._order or 0
-        names = [self._scope.result_name(text, order) for text in self._sink.columns]
+        names = []
+        for text in self._sink.columns:
+            names.append(self._scope.result_name(text, order))
         kept = tuple(dict.fromkeys(names))
         self._assume_keys_left_out(kept)
         return kept
@@ -208,7 +245,10 @@ class TargetBinding:
         """Return the columns of the result that tell its rows apart."""
         has_aggregate = any(isinstance(step, AggregateStep) for step in self._steps)
         if has_aggregate:
-            return tuple(key.name for key in self._keys())
+            found = []
+            for key in self._keys():
+                found.append(key.name)
+            return tuple(found)
         return primary_key_names(self._scope, self._base)
 
     # how it is written
@@ -248,12 +288,19 @@ class TargetBinding:
         return self._scope.column(text, self._order or 0)
 
 
+def _without_layer(name: str, layer: Layer) -> str:
+    """Return a table's name without the layer with which the target's begins."""
+    return name.lower().removeprefix(f"{layer.lower()}_")
+
+
 def _layer_of(steps: Sequence[Step]) -> Layer:
     has_aggregate = any(isinstance(step, AggregateStep) for step in steps)
     has_window = any(isinstance(step, WindowStep) for step in steps)
     if not has_aggregate:
         return "DWD"
-    return "ADS" if has_window else "DWS"
+    if has_window:
+        return "ADS"
+    return "DWS"
 
 
 def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
@@ -261,8 +308,14 @@ def primary_key_names(scope: IntentScope, source: str) -> tuple[str, ...]:
 
     Empty when it has none, or not all of it is there.
     """
-    by_column = {one.column: name for name, one in (scope.result or {}).items()}
+    by_column = {}
+    for name, one in (scope.result or {}).items():
+        by_column[one.column] = name
     key = scope.sources[source].table.primary_key
-    names = [by_column.get(BoundColumn(source, column)) for column in key]
+    names = []
+    for column in key:
+        names.append(by_column.get(BoundColumn(source, column)))
     found = tuple(name for name in names if name is not None)
-    return found if len(found) == len(key) else ()
+    if len(found) == len(key):
+        return found
+    return ()

@@ -1,6 +1,6 @@
 """Transforms of an intent, bound: expressions, maps of values, conversions of amounts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +10,7 @@ from common.values import Column, Table
 from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_currency
 from etl.binding.intent_checks import CheckedOperation, invalid
-from etl.binding.request_findings import choice
+from etl.binding.request_findings import choices_of
 from etl.binding.scope import MadeColumn, ResultName, bound_columns, shown
 from etl.binding.source_tables import tables_named
 from etl.binding.value_binding import bind_value
@@ -26,6 +26,13 @@ from etl.meaning.bound import (
 from etl.meaning.row_expressions import ExpressionRefused, parse_expression, type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, NUMBERS, kind_of_type
 from etl.schemas.parameters import RateParameters, TransformParameters
+
+_TYPES_OF_VALUES: Mapping[type, str] = {
+    bool: "boolean",
+    str: "text",
+    int: "bigint",
+    Decimal: "numeric",
+}
 
 
 class TransformBinding:
@@ -220,11 +227,20 @@ class TransformBinding:
         """Return the column of the currency of a rate, and that of the amount."""
         own = self._own(rate.from_column, rates)
         if own is not None:
-            wanted = [one for one in self._table_of(owner).columns if one.name == own.name]
-            likely = [one for one in self._table_of(owner).columns if is_currency(one)]
+            wanted = []
+            for one in self._table_of(owner).columns:
+                if one.name == own.name:
+                    wanted.append(one)
+            likely = []
+            for one in self._table_of(owner).columns:
+                if is_currency(one):
+                    likely.append(one)
             return own.name, self._one_of(wanted or likely, owner, "column", order)
         column = self._scope.column(rate.from_column, order)
-        currencies = [one for one in rates.table.columns if is_currency(one)]
+        currencies = []
+        for one in rates.table.columns:
+            if is_currency(one):
+                currencies.append(one)
         return self._one_of(currencies, rates.name, "column", order).name, column
 
     def _days(
@@ -235,7 +251,10 @@ class TransformBinding:
         if own is not None:
             return own.name, self.day_of(owner, order)
         column = self._scope.column(rate.date_column, order)
-        days = [one for one in rates.table.columns if kind_of_type(one.type) in DAYS]
+        days = []
+        for one in rates.table.columns:
+            if kind_of_type(one.type) in DAYS:
+                days.append(one)
         return self._one_of(days, rates.name, "date_column", order).name, column
 
     def day_of(self, owner: str, order: int) -> BoundColumn:
@@ -247,14 +266,19 @@ class TransformBinding:
         table = self._table_of(owner)
         if table.meaning is not None and table.meaning.date_column is not None:
             return BoundColumn(owner, table.meaning.date_column)
-        days = [one for one in table.columns if kind_of_type(one.type) in DAYS]
+        days = []
+        for one in table.columns:
+            if kind_of_type(one.type) in DAYS:
+                days.append(one)
         return self._one_of(days, owner, "date_column", order)
 
     def _table_of(self, source: str) -> Table:
         return self._scope.sources[source].table
 
     def _one_of(self, columns: list[Column], source: str, kind: Any, order: int) -> BoundColumn:
-        found = [BoundColumn(source, column.name) for column in columns]
+        found = []
+        for column in columns:
+            found.append(BoundColumn(source, column.name))
         if len(found) == 1:
             return found[0]
         if not found:
@@ -263,9 +287,9 @@ class TransformBinding:
             f"操作 {order} 使用 {source} 的哪一列？",
             f"Which column of {source} does operation {order} use?",
         )
-        by_value = {shown(column): column for column in found}
+        by_value = {shown(one): one for one in found}
         topic = f"{source} {order}"
-        choices = [choice(value) for value in by_value]
+        choices = choices_of(by_value)
         return by_value[self._findings.choose(kind, topic, prompt, choices, order)]
 
     def _unknown(self, text: str, source: BoundSource, order: int) -> Exception:
@@ -292,13 +316,9 @@ def _new_value(value: Any, field: str) -> Scalar:
 
 def _common_type(values: list[Scalar], field: str) -> str:
     """Return the type of what a map gives."""
-    if all(isinstance(value, bool) for value in values):
-        return "boolean"
-    if any(isinstance(value, bool) for value in values):
-        raise invalid(field, "值的类型应一致。", "its values must have one type.")
-    if all(isinstance(value, str) for value in values):
-        return "text"
-    if any(isinstance(value, str) for value in values):
-        raise invalid(field, "值的类型应一致。", "its values must have one type.")
-    is_whole = all(isinstance(value, int) for value in values)
-    return "bigint" if is_whole else "numeric"
+    types = {_TYPES_OF_VALUES[type(value)] for value in values}
+    if len(types) == 1:
+        return types.pop()
+    if types == {"bigint", "numeric"}:
+        return "numeric"
+    raise invalid(field, "值的类型应一致。", "its values must have one type.")

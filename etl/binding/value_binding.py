@@ -65,7 +65,9 @@ def _day(value: object, type_: str, field: str, today: date) -> date | datetime 
     except ValueError as error:
         raise _wrong_type(type_, field) from error
     is_day = ":" not in value and "T" not in value
-    return moment.date() if is_day else moment
+    if is_day:
+        return moment.date()
+    return moment
 
 
 def _relative_day(given: RelativeDayValue, today: date, field: str) -> RelativeDay:

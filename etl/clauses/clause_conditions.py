@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import Any
 
+from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
@@ -29,6 +30,8 @@ _SKIPPED = (
     "having",
     "except_end",
     "between_end",
+    "inclusion",
+    "also",
 )
 _OPPOSITE = {
     "=": "!=",
@@ -118,10 +121,16 @@ class ConditionReader:
     def _is_skipped(self, token: Token) -> bool:
         if token.is_break or token.means("and"):
             return True
+        if token.means("unit") and not self._is_behind_number():
+            return False
         if token.means(*_SKIPPED) and token.mark.date is None and not token.links("value"):
             return True
         has_value = bool(token.links("value"))
         return token.table is not None and not has_value
+
+    def _is_behind_number(self) -> bool:
+        before = self._token(-1) if self._at else None
+        return before is not None and before.mark.number is not None
 
     def _begins_figure(self) -> bool:
         """Tell whether a table stands before a word that counts its rows in the result."""
@@ -166,7 +175,7 @@ class ConditionReader:
         period = period_of(token)
         if period is not None or token.means("range"):
             return self._dated(None)
-        if token.mark.is_unknown:
+        if token.mark.is_unknown or token.means("unit"):
             return self._unknown_value()
         self._uncovered.append(token.text)
         self._at += 1
@@ -181,18 +190,19 @@ class ConditionReader:
             token, after = after, token
         if not after.means(*_FIGURES):
             return None
-        names = set()
-        if token.table is not None and after.means("count"):
-            table = self._names.of(token.table)
-            names.add(f"{self._names.name_of(table)}_count")
-        named = None if token.table else self._names.column(token, self._order)
-        if named is not None:
-            names.add(f"{named.column.name}_{after.kind}")
-        for measure in self._measures:
-            if measure["as"] in names:
-                self._at += 2
-                return str(measure["as"])
-        return None
+        name = self._figure_name(token, after)
+        known = [measure["as"] for measure in self._measures]
+        if name not in known:
+            return None
+        self._at += 2
+        return name
+
+    def _figure_name(self, token: Token, function: Token) -> str | None:
+        """Return what an aggregate calls the figure of a table's or column's word."""
+        if token.table is not None:
+            return f"{self._names.name_of(self._names.of(token.table))}_{function.kind}"
+        named = self._names.column(token, self._order)
+        return None if named is None else f"{named.column.name}_{function.kind}"
 
     def _about_figure(self, name: str) -> list[Json] | None:
         """Return the comparison of a figure with the number that follows."""
@@ -201,7 +211,9 @@ class ConditionReader:
         if conditions is None:
             self._uncovered.append(name)
             return None
-        return self._turned(conditions, keeps_null=False) if is_negated else conditions
+        if is_negated:
+            return self._turned(conditions, keeps_null=False)
+        return conditions
 
     def _figure_comparison(self, name: str) -> list[Json] | None:
         token, after = self._token(), self._token(1)
@@ -251,9 +263,9 @@ class ConditionReader:
         token = self._token()
         if token is None:
             return self._flag(named, column)
-        if token.means("null", "notnull"):
+        if token.means("null", "notnull", "empty"):
             self._at += 1
-            operator = "is_null" if token.means("null") else "not_null"
+            operator = "not_null" if token.means("notnull") else "is_null"
             return [{"column": column, "operator": operator}]
         if token.means("between"):
             self._at += 1
@@ -361,7 +373,9 @@ class ConditionReader:
 
     def _asked_value(self, named: NamedColumn, said: str) -> str | None:
         known = named.column.allowed or named.column.values
-        choices = [Choice(value=value, label=value) for value in known[:_MOST_CHOICES]]
+        choices = []
+        for value in known[:_MOST_CHOICES]:
+            choices.append(Choice(value=value, label=value))
         prompt = Text(
             f"“{said}”指 {self._names.label(named.table, named.column)} 的哪个值？",
             f"Which value of {self._names.label(named.table, named.column)} is “{said}”?",
@@ -388,28 +402,31 @@ class ConditionReader:
 
     def _values(self) -> list[Json] | None:
         """Return the condition for stored values that stand without their column."""
-        by_column: dict[str, list[str]] = {}
-        while True:
-            token = self._token()
-            link = self._value_link(token) if token is not None else None
-            if link is None:
-                break
-            key, name = link[0]
-            column = self._names.reference(self._names.of(key), name)
-            by_column.setdefault(column, []).append(link[1])
+        place, values = None, []
+        token = self._token()
+        link = None if token is None else self._value_link(token)
+        while link is not None:
+            place = link[0]
+            values.append(link[1])
             self._at += 1
-            joint, after = self._token(), self._token(1)
-            is_list = joint is not None and joint.means("and", "or")
-            if not is_list or after is None or self._value_link(after) is None:
-                break
-            if self._value_link(after)[0] != link[0]:  # type: ignore[index]
-                break
-            self._at += 1
-        conditions = []
-        for column, values in by_column.items():
-            one = _condition(column, "=", values[0])
-            conditions.append(one if len(values) == 1 else _condition(column, "in", values))
-        return conditions
+            link = self._next_listed(place)
+        if place is None:
+            return []
+        column = self._names.reference(self._names.of(place[0]), place[1])
+        if len(values) == 1:
+            return [_condition(column, "=", values[0])]
+        return [_condition(column, "in", values)]
+
+    def _next_listed(self, place: tuple[TableKey, str]) -> tuple[tuple[TableKey, str], str] | None:
+        """Return the further value of the same column that "and" or "or" lists; move to it."""
+        joint, after = self._token(), self._token(1)
+        if joint is None or after is None or not joint.means("and", "or"):
+            return None
+        link = self._value_link(after)
+        if link is None or link[0] != place:
+            return None
+        self._at += 1
+        return link
 
     def _value_link(self, token: Token) -> tuple[tuple[tuple[str, str], str], str] | None:
         """Return (column, value) of the stored value that the word is rather than a name."""
@@ -418,7 +435,10 @@ class ConditionReader:
             return None
         own = [link for link in links if link.table in self._names.sources] or list(links)
         best = own[0]
-        names = [link.quality for link in token.mark.links if link.kind != "value"]
+        names = []
+        for link in token.mark.links:
+            if link.kind != "value":
+                names.append(link.quality)
         if best.quality <= max(names, default=0.0) or best.column is None or best.value is None:
             return None
         return ((best.table, best.column), best.value)
@@ -428,6 +448,8 @@ class ConditionReader:
 
     def _number_first(self, column: str) -> list[Json] | None:
         """Return the condition of "100以上": the comparison stands behind its number."""
+        if self._is_range():
+            return self._between(column)
         token = self._tokens[self._at]
         self._at += 1
         self._skip_noise("unit")
@@ -440,6 +462,13 @@ class ConditionReader:
             self._uncovered.append(after.text)
             return None
         return [_condition(column, operator, _number(token))]
+
+    def _is_range(self) -> bool:
+        """Tell whether two numbers with "to" between them stand here."""
+        joint, end = self._token(1), self._token(2)
+        if joint is None or end is None:
+            return False
+        return joint.means("to") and end.mark.number is not None
 
     def _between(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
@@ -506,6 +535,8 @@ class ConditionReader:
 
     def _only_date(self, said: str) -> NamedColumn | None:
         dates = self._names.dates()
+        if self._names.date_in_use is not None:
+            return self._names.only("date_column", said, dates, self._order)
         if len(dates) == 1:
             return dates[0]
         if not dates:
@@ -518,11 +549,13 @@ class ConditionReader:
 
     def _token(self, ahead: int = 0) -> Token | None:
         place = self._at + ahead
-        return self._tokens[place] if place < len(self._tokens) else None
+        if place < len(self._tokens):
+            return self._tokens[place]
+        return None
 
     def _skip_noise(self, *kinds: str) -> None:
         token = self._token()
-        while token is not None and token.means("noise", "skipped", "of", *kinds):
+        while token is not None and token.means("noise", "skipped", "of", "from", *kinds):
             is_operand = token.mark.is_unknown or token.mark.number is not None
             if is_operand or token.links("value"):
                 return
@@ -581,7 +614,10 @@ class ConditionReader:
         if any(len(every) > 1 for every in alternatives):
             self._uncovered.append("or")
             return []
-        flat = [part for one in conditions for part in one.get("any", [one])]
+        flat = []
+        for one in conditions:
+            for part in one.get("any", [one]):
+                flat.append(part)
         return [{"any": flat}]
 
 
@@ -594,7 +630,9 @@ def _operator(token: Token) -> str | None:
     if not token.means("cmp"):
         return None
     operator = token.arg.rstrip(ascii_lowercase)  # `>price` of "dearer than"
-    return operator if operator in _NUMERIC_CMP else None
+    if operator in _NUMERIC_CMP:
+        return operator
+    return None
 
 
 def _opposites(condition: Json) -> list[Json] | None:
@@ -604,7 +642,9 @@ def _opposites(condition: Json) -> list[Json] | None:
         low, high = condition["value"]
         return [_condition(column, "<", low), _condition(column, ">", high)]
     opposite = _OPPOSITE.get(operator)
-    return None if opposite is None else [{**condition, "operator": opposite}]
+    if opposite is None:
+        return None
+    return [{**condition, "operator": opposite}]
 
 
 def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
@@ -634,4 +674,6 @@ def _number(token: Token) -> int | float | str:
     numeral = token.mark.number
     assert numeral is not None
     value = numeral.value
-    return int(value) if value == int(value) else str(value)
+    if value == int(value):
+        return int(value)
+    return str(value)

@@ -12,10 +12,20 @@ from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
 from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_words import clause_intents
+from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
 from rules.schema.links import METRIC
 
-_FUNCTIONS = {"sum": "sum", "avg": "avg", "max": "max", "min": "min", "median": "median"}
+FIGURE_FUNCTIONS = {
+    "sum": "sum",
+    "avg": "avg",
+    "max": "max",
+    "min": "min",
+    "median": "median",
+}
+"""The functions of figures by the kinds of words."""
+_OF_NUMBERS = ("sum", "avg", "median")
 _HIGHEST = {
     "+": "max",
     "-": "min",
@@ -43,6 +53,9 @@ _SKIPPED = (
     "verb",
     "fill",
     "calendar",
+    "keep",
+    "also",
+    "then",
 )
 _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
@@ -57,10 +70,15 @@ Json = dict[str, Any]
 
 @dataclass
 class FigureReading:
-    """Keys and measures of a clause as an intent writes them, and words that neither covers."""
+    """Keys and measures of a clause as an intent writes them, and words that neither covers.
+
+    Attributes:
+        conditions: words between them that say which rows count.
+    """
 
     keys: list[Json] = field(default_factory=list)
     measures: list[Json] = field(default_factory=list)
+    conditions: list[Token] = field(default_factory=list)
     uncovered: list[str] = field(default_factory=list)
 
 
@@ -81,7 +99,7 @@ class FigureReader:
         self._findings = findings
         self._order = order
         self._reading = FigureReading()
-        self._function: str | None = None  # of the figure that comes next
+        self._functions: list[str] = []  # of the figure that comes next
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
         self._cut: str | None = None  # the period whose date column comes next
@@ -90,7 +108,10 @@ class FigureReader:
     def read(self) -> FigureReading:
         """Return the keys and measures of the clause."""
         for index, token in enumerate(self._tokens):
-            self._take(index, token)
+            if self._is_condition(index, token):
+                self._reading.conditions.append(token)
+            else:
+                self._take(index, token)
         self._close_date()
         self._close_period()
         self._close_count()
@@ -98,13 +119,16 @@ class FigureReader:
 
     def _close_count(self) -> None:
         """Count the base's rows for "number of rows"; a count of nothing is named."""
-        if self._function != "count":
+        if "count" not in self._functions:
             return
-        self._function = None
+        self._functions = []
         if any(token.arg == "rows" for token in self._tokens):
             self._count_base()
         else:
-            counts = [token.text for token in self._tokens if token.means("count")]
+            counts = []
+            for token in self._tokens:
+                if token.means("count"):
+                    counts.append(token.text)
             self._reading.uncovered += counts[-1:]
 
     def _count_base(self) -> None:
@@ -115,39 +139,53 @@ class FigureReader:
     # word by word
 
     def _take(self, index: int, token: Token) -> None:
-        if token.means("by", "each"):
-            self._close_count()
-            self._is_key = True
-            return
-        if token.means("rows"):
-            self._count_base()
-            return
-        if token.means("bucket", "date_part") and self._is_period(index, token):
-            self._begin_period(token.arg)
-            return
-        if token.means("aggregate", "running", "previous"):
-            self._is_key = False
-            return
-        if token.means("distinct", "dedup"):
-            self._is_distinct = True
+        if self._take_structure(index, token):
             return
         function = self._function_of(index, token)
         if function is not None:
             self._take_function(index, function)
-            return
-        if token.means("count"):
+        elif token.means("count"):
             self._take_count(index)
-            return
-        if token.names:
+        elif token.names:
             self._take_name(index, token)
-            return
-        if not token.is_break and not token.means("and", *_SKIPPED):
+        elif not token.is_break and not token.means("and", *_SKIPPED):
             self._leave(token)
+
+    def _take_structure(self, index: int, token: Token) -> bool:
+        """Take a word that says how others are meant; tell whether it is one."""
+        if token.means("by", "each", "split"):
+            self._close_count()
+            self._is_key = True
+        elif token.means("rows"):
+            self._count_base()
+        elif token.means("bucket", "date_part") and self._is_period(index, token):
+            self._is_key = self._is_key or _begins_with_by(token)
+            self._begin_period(token.arg)
+        elif token.means("aggregate", "running", "previous", "from"):
+            self._is_key = False
+        elif token.means("distinct", "dedup"):
+            self._is_distinct = True
+        else:
+            return False
+        return True
 
     def _leave(self, token: Token) -> None:
         """Name a word that is no part of a key or figure."""
         if token.mark.number is None:
             self._reading.uncovered.append(token.text)
+
+    def _is_condition(self, index: int, token: Token) -> bool:
+        """Tell whether the word says which rows count: "paid", "in 2024", "status paid"."""
+        if token.means("bucket", "previous", "running"):
+            return False
+        if token.is_value or token.mark.date is not None:
+            return True
+        after = self._next(index)
+        if after is None:
+            return False
+        if token.means("not", "range"):
+            return after.is_value or after.mark.date is not None
+        return after.is_value and not self._is_key and _is_of_column(after, token)
 
     def _is_period(self, index: int, token: Token) -> bool:
         if token.means("bucket"):
@@ -191,17 +229,14 @@ class FigureReader:
     # functions
 
     def _function_of(self, index: int, token: Token) -> str | None:
-        for kind, function in _FUNCTIONS.items():
-            if token.means(kind) and self._is_function(index, token):
-                return function
+        """Return the function that the word computes; None for a name of the figure itself."""
         if token.means("super"):
             return _HIGHEST.get(token.arg)
-        return None
-
-    def _is_function(self, index: int, token: Token) -> bool:
-        """Tell whether the word computes, and is not the name of the figure itself."""
         after = self._next(index)
-        return not token.links("column") or (after is not None and after.names)
+        is_followed = after is not None and after.names
+        if token.links("column") and not is_followed:
+            return None
+        return FIGURE_FUNCTIONS.get(token.kind)
 
     def _take_function(self, index: int, function: str) -> None:
         """Apply the function to the figure before it or to the next one."""
@@ -211,27 +246,29 @@ class FigureReader:
         if is_behind and has_figure and not self._tokens[index].text.isascii():
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
-        self._function = function
+        is_listed = before is not None and before.means("and")
+        earlier = self._functions if is_listed else []
+        self._functions = [*earlier, function]
         self._is_key = False
 
     def _take_count(self, index: int) -> None:
         """Count the rows of the table or the values of the column that stands beside the word."""
         before = self._tokens[index - 1] if index else None
         token = self._tokens[index]
-        is_behind = before is not None and before.names and not token.text.isascii()
-        if is_behind and before is not None and self._is_counted(before):
+        if before is not None and self._is_counted(before) and not token.text.isascii():
             self._count(before)
             return
         named = self._names.column_called(token.text)
         if named is not None and self._names.is_measure(named.table, named.column):
-            self._add_measure(self._function or "sum", named)
-            self._function = None
+            self._add_measures(named)
             return
-        self._function = "count"
+        self._functions = ["count"]
         self._is_key = False
 
     def _is_counted(self, before: Token) -> bool:
         """Tell whether the name before has not been taken as a figure of its own."""
+        if not before.names or before.is_value:
+            return False
         return before.table is not None or not self._reading.measures
 
     def _count(self, token: Token) -> None:
@@ -250,7 +287,7 @@ class FigureReader:
         """
         name = f"{self._names.name_of(table)}_count"
         is_distinct, self._is_distinct = self._is_distinct, False
-        self._function = None
+        self._functions = []
         if not self._names.sources:
             self._names.add(table.key)
         if table.key == self._names.sources[0] and not is_distinct:
@@ -283,7 +320,8 @@ class FigureReader:
 
     def _add_count_of(self, named: NamedColumn) -> None:
         function = "count_distinct" if self._is_distinct else "count"
-        self._is_distinct, self._function = False, None
+        self._is_distinct = False
+        self._functions = []
         column = self._names.reference(named.table, named.column.name)
         name = f"{named.column.name}_{function}"
         self._reading.measures.append({"function": function, "column": column, "as": name})
@@ -292,28 +330,28 @@ class FigureReader:
     # names
 
     def _take_name(self, index: int, token: Token) -> None:
-        if self._function == "count":
-            self._count(token)
-            return
         after = self._next(index)
         is_counted = after is not None and after.means("count") and not after.text.isascii()
-        if is_counted and token.table is not None:
+        if self._functions == ["count"]:
+            self._count(token)
+        elif is_counted and token.table is not None:
             return  # the word behind it counts it
-        if token.table is not None and not self._is_figure(token):
+        elif token.table is not None and not self._is_figure(token):
             self._take_table(token)
-            return
-        metric = self._metric(token)
-        if metric is not None and not self._is_key:
-            self._reading.measures.append(metric)
-            self._function = None
-            return
-        if self._is_key or self._cut_is_open(token):
+        elif self._is_key or not self._take_metric(token):
+            self._take_column(token)
+
+    def _take_column(self, token: Token) -> None:
+        is_date_of_period = not self._functions and self._is_linked_date(token)
+        if self._is_key or is_date_of_period:
             self._take_key(token)
-            return
-        self._take_measure(token)
+        else:
+            self._take_measure(token)
 
     def _next(self, index: int) -> Token | None:
-        return self._tokens[index + 1] if index + 1 < len(self._tokens) else None
+        if index + 1 < len(self._tokens):
+            return self._tokens[index + 1]
+        return None
 
     def _is_figure(self, token: Token) -> bool:
         """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
@@ -321,18 +359,13 @@ class FigureReader:
         tables = token.links("table")
         return bool(columns) and columns[0].quality > tables[0].quality
 
-    def _cut_is_open(self, token: Token) -> bool:
-        """Tell whether the word is the date of a period: "month of created_at"."""
-        if self._function is not None:
-            return False
-        return self._linked_date(token)
-
-    def _linked_date(self, token: Token) -> bool:
+    def _is_linked_date(self, token: Token) -> bool:
         links = token.links("column")
         if not links:
             return False
-        column = self._names.of(links[0].table).column(links[0].column or "")
-        return column is not None and is_date(self._names.of(links[0].table), column)
+        table = self._names.of(links[0].table)
+        column = table.column(links[0].column or "")
+        return column is not None and is_date(table, column)
 
     def _take_key(self, token: Token) -> None:
         named = self._names.column(token, self._order)
@@ -340,23 +373,24 @@ class FigureReader:
             self._miss(token)
             return
         self._names.add(named.table.key)
-        if is_date(named.table, named.column):
-            self._close_date()
-            if self._cut is not None:
-                unit, self._cut = self._cut, None
-                self._add_period(unit, named)
-            else:
-                self._date = named
-            return
         self._close_date()
-        self._add_key(named)
+        if not is_date(named.table, named.column):
+            self._add_key(named)
+        elif self._cut is None:
+            self._date = named
+        else:
+            unit, self._cut = self._cut, None
+            self._add_period(unit, named)
 
     def _add_key(self, named: NamedColumn) -> None:
         column = self._names.reference(named.table, named.column.name)
-        taken = {key["as"] for key in self._reading.keys if key.get("column") != column}
+        taken = set()
+        for key in self._reading.keys:
+            if key.get("column") != column:
+                taken.add(key["as"])
         name = named.column.name
         if name in taken:
-            name = f"{self._names.name_of(named.table)}_{name}"
+            name = self._names.key_name(named.table, name)
         key = {"column": column, "as": name}
         if key not in self._reading.keys:
             self._reading.keys.append(key)
@@ -367,40 +401,47 @@ class FigureReader:
         if table is None:
             self._miss(token)
             return
-        if not self._is_key:
-            self._names.add(table.key)
-            return
         self._names.add(table.key)
+        if not self._is_key:
+            return
         shown = self._lexicon.schema.facts[table.key].display[:1]
-        for column in (*table.primary_key, *shown):
-            key = {
-                "column": self._names.reference(table, column),
-                "as": f"{self._names.name_of(table)}_{column}",
-            }
+        for column in dict.fromkeys((*table.primary_key, *shown)):
+            reference = self._names.reference(table, column)
+            key = {"column": reference, "as": self._names.key_name(table, column)}
             if key not in self._reading.keys:
                 self._reading.keys.append(key)
         if not table.primary_key:
             self._refuse(table)
 
     def _take_measure(self, token: Token) -> None:
-        function = self._function or ("count_distinct" if self._is_distinct else None)
-        if function == "count_distinct":
+        if self._is_distinct and not self._functions:
             named = self._names.column(token, self._order)
             if named is None:
                 self._miss(token)
             else:
                 self._add_count_of(named)
             return
-        accepts = self._names.is_measure if function in (None, "sum", "avg", "median") else anything
-        named = self._names.column(token, self._order, accepts, "measure")
-        if named is None and function in (None, "sum", "avg", "median"):
-            named = self._names.column(token, self._order, is_number, "measure")
+        named = self._measured(token)
         if named is None:
             self._miss(token)
             return
         self._names.add(named.table.key)
-        self._add_measure(function or "sum", named)
-        self._function = None
+        self._add_measures(named)
+
+    def _measured(self, token: Token) -> NamedColumn | None:
+        """Return the column that the word names, a number where the functions need one."""
+        is_of_number = all(function in _OF_NUMBERS for function in self._functions)
+        accepts = self._names.is_measure if is_of_number else anything
+        named = self._names.column(token, self._order, accepts, "measure")
+        if named is None and is_of_number:
+            return self._names.column(token, self._order, is_number, "measure")
+        return named
+
+    def _add_measures(self, named: NamedColumn) -> None:
+        """Add the figures of the functions that were said, else the sum."""
+        for function in self._functions or ["sum"]:
+            self._add_measure(function, named)
+        self._functions = []
 
     def _add_measure(self, function: str, named: NamedColumn) -> None:
         measure: Json = {"function": function, "as": f"{named.column.name}_{function}"}
@@ -421,6 +462,15 @@ class FigureReader:
     # --------------------------------------------------------------------------
     # metrics
 
+    def _take_metric(self, token: Token) -> bool:
+        """Add the metric of the semantic file that the word names; tell whether it names one."""
+        metric = self._metric(token)
+        if metric is None:
+            return False
+        self._reading.measures.append(metric)
+        self._functions = []
+        return True
+
     def _metric(self, token: Token) -> Json | None:
         """Return the measure of a metric of the semantic file that the word names."""
         for link in token.links("column"):
@@ -436,6 +486,19 @@ class FigureReader:
 def _with_function(measure: Json, function: str) -> Json:
     name = measure["as"].rpartition("_")[0]
     return {**measure, "function": function, "as": f"{name}_{function}"}
+
+
+def _begins_with_by(token: Token) -> bool:
+    """Tell whether a period's word says that more groups may follow: "by month and city"."""
+    first = token.text.split()[0]
+    meant = clause_intents().get(key_of(first))
+    return meant is not None and meant.kind == "by"
+
+
+def _is_of_column(value: Token, name: Token) -> bool:
+    """Tell whether the stored value is one of the column that the word before names."""
+    link = value.mark.links[0]
+    return any((one.table, one.column) == (link.table, link.column) for one in name.links("column"))
 
 
 def _quoted(reference: str) -> str:

@@ -7,7 +7,9 @@ from common.meanings import TableKey
 from common.text import Text
 from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
+from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
+from etl.meaning.value_kinds import kind_of_type
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
@@ -49,7 +51,7 @@ def _prompt(kind: str, said: str) -> Text:
 
 
 def anything(_table: Table, _column: Column) -> bool:
-    """Accept every column."""
+    """Accept any column of any table."""
     return True
 
 
@@ -75,11 +77,16 @@ def _is_written(said: str, column: Column) -> bool:
     return key_of(said) in map(key_of, names)
 
 
+def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
+    return [found for quality, found in candidates if quality >= least]
+
+
 class Names:
     """The names of one request; columns of its tables come before all others.
 
     Attributes:
         asked: words of which the user is asked what they name.
+        date_in_use: the date that the request's periods cut; a day without a date is one of it.
     """
 
     def __init__(self, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings) -> None:
@@ -87,7 +94,9 @@ class Names:
         self._lexicon = lexicon
         self._sources: list[TableKey] = []
         self._findings = findings
+        self._called: dict[TableKey, str] = {}
         self.asked: set[str] = set()
+        self.date_in_use: NamedColumn | None = None
 
     @property
     def sources(self) -> tuple[TableKey, ...]:
@@ -99,8 +108,51 @@ class Names:
         if key not in self._sources:
             self._sources.append(key)
 
+    def about(self, keys: Collection[TableKey]) -> "Names":
+        """Return names of the same request for words that are about other tables."""
+        others = Names(self._catalog, self._lexicon, self._findings)
+        others.asked = self.asked
+        for key in keys:
+            others.add(key)
+        return others
+
+    def call(self, table: Table, name: str) -> None:
+        """Say what the intent calls a table."""
+        self._called[table.key] = name
+
+    def called(self, name: str) -> Table | None:
+        """Return the table of the request that the intent calls so."""
+        for key in self._sources:
+            if self.name_of(self.of(key)) == name:
+                return self.of(key)
+        for table in self._catalog.tables:
+            if self.name_of(table) == name:
+                return table
+        return None
+
+    def use_date(self, reference: str) -> None:
+        """Say which date the request's periods cut, as the intent writes it."""
+        name, _, called = reference.partition(".")
+        table = self.called(name)
+        column = table.column(called) if table is not None else None
+        if table is not None and column is not None:
+            self.date_in_use = NamedColumn(table, column)
+
+    def assume_joined(self, table: Table) -> None:
+        """Note that a table is joined although no clause says so."""
+        name = self.name_of(table)
+        text = Text(
+            f"为取得 {name} 的字段，左连接了 {name}。",
+            f"{name} is joined (left) for its columns.",
+        )
+        self._findings.assume(f"joined_{name}", text, 1)
+
+    def key_name(self, table: Table, column: str) -> str:
+        """Return what a column of a table's rows is called in a result, with the table's name."""
+        return name_with_table(self.name_of(table), column)
+
     def of(self, key: TableKey) -> Table:
-        """Return the table."""
+        """Return the table with this key."""
         return self._catalog.by_key[key]
 
     def is_measure(self, table: Table, column: Column) -> bool:
@@ -109,11 +161,33 @@ class Names:
             return False
         return self._lexicon.schema.facts[table.key].is_measure(column)
 
+    def shown_columns(self, table: Table) -> list[NamedColumn]:
+        """Return the column of texts by which people call the table's rows, if there is one."""
+        found: list[NamedColumn] = []
+        for name in self._lexicon.schema.facts[table.key].display[:1]:
+            column = table.column(name)
+            if column is not None and kind_of_type(column.type) == "text":
+                found.append(NamedColumn(table, column))
+        return found
+
+    def measures_of(self, table: Table) -> list[NamedColumn]:
+        """Return the columns of the table that hold figures."""
+        columns = []
+        for column in table.columns:
+            if self.is_measure(table, column):
+                columns.append(column)
+        found: list[NamedColumn] = []
+        for column in columns:
+            found.append(NamedColumn(table, column))
+        return found
+
     def label(self, table: Table, column: Column | None = None) -> str:
         """Return how people read the name, with the stored one."""
         stored = table.name if column is None else f"{table.name}.{column.name}"
         comment = table.comment if column is None else column.comment
-        return f"{stored} ({comment})" if comment else stored
+        if comment:
+            return f"{stored} ({comment})"
+        return stored
 
     def reference(self, table: Table, column: str) -> str:
         """Return the column as an intent writes it."""
@@ -121,6 +195,8 @@ class Names:
 
     def name_of(self, table: Table) -> str:
         """Return what the intent calls the table: of several with its name, one with its schema."""
+        if table.key in self._called:
+            return self._called[table.key]
         if len(self._catalog.by_name[table.name]) == 1:
             return table.name
         if table.schema == self._catalog.search_path[0]:
@@ -132,25 +208,39 @@ class Names:
 
     def table(self, token: Token, order: int) -> Table | None:
         """Return the table that the word names; None when it names none or has to be asked."""
-        links = [link for link in token.links("table") if link.quality >= _LEAST_COLUMN]
+        links = []
+        for link in token.links("table"):
+            if link.quality >= _LEAST_COLUMN:
+                links.append(link)
         if not links:
             return None
-        best = [link for link in links if link.quality >= links[0].quality - _NEAR]
+        best = []
+        for link in links:
+            if link.quality >= links[0].quality - _NEAR:
+                best.append(link)
         keys = list(dict.fromkeys(link.table for link in best))
-        if len(keys) == 1:
-            return self.of(keys[0])
-        choices = [self._table_choice(key) for key in keys[:_MOST_CHOICES]]
-        chosen = self.ask("table", token.text, _prompt("table", token.text), choices, order)
-        for key in keys:
-            if chosen == self._table_choice(key).value:
-                return self.of(key)
-        return None
+        return self.one_of_tables(token.text, [self.of(key) for key in keys], order)
 
-    def _table_choice(self, key: TableKey) -> Choice:
-        table = self.of(key)
+    def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
+        """Return the only one of the tables, or the one that was chosen."""
+        if len(tables) == 1:
+            return tables[0]
+        offered = {}
+        for table in tables[:_MOST_CHOICES]:
+            offered[self._table_value(table)] = table
+        choices = []
+        for value, table in offered.items():
+            choices.append(Choice(value=value, label=self.label(table)))
+        chosen = self.ask("table", said, _prompt("table", said), choices, order)
+        if chosen is None:
+            return None
+        return offered[chosen]
+
+    def _table_value(self, table: Table) -> str:
         is_alone = len(self._catalog.by_name[table.name]) == 1
-        value = table.name if is_alone else f"{table.schema}.{table.name}"
-        return Choice(value=value, label=self.label(table))
+        if is_alone:
+            return table.name
+        return f"{table.schema}.{table.name}"
 
     # --------------------------------------------------------------------------
     # columns
@@ -169,20 +259,45 @@ class Names:
         user is asked. Columns of the request's tables come before all others.
         """
         candidates = self._candidates(token, accepts, among)
-        if not candidates:
-            return None
-        exact = [found for quality, found in candidates if quality >= _EXACT]
-        written = [found for found in exact if _is_written(token.text, found.column)]
-        exact = written or exact
+        exact = self._exact(token.text, candidates)
         if len(exact) == 1:
             return exact[0]
-        rest = exact or [found for quality, found in candidates if quality >= _LEAST_MEANT]
+        rest = exact or _of_quality(candidates, _LEAST_MEANT)
         if not rest:
             return None
-        if len(rest) == 1:
-            self._assume_meant(token.text, rest[0], order)
-            return rest[0]
-        return self.choose(kind, token.text, rest, order)
+        return self.only(kind, token.text, rest, order)
+
+    def _exact(
+        self, said: str, candidates: Sequence[tuple[float, NamedColumn]]
+    ) -> list[NamedColumn]:
+        """Return the columns whose very name the word is, without those that equal another."""
+        exact = _of_quality(candidates, _EXACT)
+        written = [found for found in exact if _is_written(said, found.column)]
+        if len(written) == 1:
+            return written
+        return self._without_equal(written or exact)
+
+    def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
+        """Leave out columns that always equal another: keys that a table before refers to."""
+        kept: list[NamedColumn] = []
+        for one in found:
+            if not any(self._refers(other, one) for other in found):
+                kept.append(one)
+        return kept
+
+    def _refers(self, one: NamedColumn, other: NamedColumn) -> bool:
+        """Tell whether a column of an earlier table of the request refers to the other column."""
+        keys = [one.table.key, other.table.key]
+        if not all(key in self._sources for key in keys):
+            return False
+        if self._sources.index(keys[0]) >= self._sources.index(keys[1]):
+            return False
+        for key in one.table.foreign_keys:
+            pairs = zip(key.columns, key.target_columns, strict=True)
+            is_meant = key.target == other.table.key
+            if is_meant and (one.column.name, other.column.name) in pairs:
+                return True
+        return False
 
     def only(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
@@ -197,12 +312,16 @@ class Names:
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
         """Ask which of the columns is meant; return the answer if there is one already."""
-        offered = {self.reference(one.table, one.column.name): one for one in columns}
+        offered = {}
+        for one in columns:
+            offered[self.reference(one.table, one.column.name)] = one
         choices = []
         for value, one in list(offered.items())[:_MOST_CHOICES]:
             choices.append(Choice(value=value, label=self.label(one.table, one.column)))
         chosen = self.ask(kind, said, _prompt(kind, said), choices, order)
-        return None if chosen is None else offered[chosen]
+        if chosen is None:
+            return None
+        return offered[chosen]
 
     def ask(
         self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
@@ -223,13 +342,17 @@ class Names:
             for column in table.columns:
                 if _is_written(said, column):
                     found.append(NamedColumn(table, column))
-        return found[0] if len(found) == 1 else None
+        if len(found) == 1:
+            return found[0]
+        return None
 
     def dates(self) -> list[NamedColumn]:
         """Return the date columns of the request's tables, of the base first.
 
         Of a base for which the semantic file names the date, this one alone.
         """
+        if self.date_in_use is not None:
+            return [self.date_in_use]
         found = []
         for key in self._sources:
             table = self.of(key)
@@ -245,7 +368,9 @@ class Names:
         if table.meaning is None or table.meaning.date_column is None:
             return None
         column = table.column(table.meaning.date_column)
-        return NamedColumn(table, column) if column is not None else None
+        if column is not None:
+            return NamedColumn(table, column)
+        return None
 
     def _candidates(
         self, token: Token, accepts: Accepts, among: Collection[TableKey] | None
@@ -256,13 +381,13 @@ class Names:
             named = self._linked(link)
             if named is None or link.quality < _LEAST_COLUMN:
                 continue
-            if not accepts(named.table, named.column):
-                continue
-            found.setdefault((link.table, named.column.name), (link.quality, named))
-        own = {key: value for key, value in found.items() if key[0] in self._sources}
+            if accepts(named.table, named.column):
+                found.setdefault((link.table, named.column.name), (link.quality, named))
+        preferred = self._sources if among is None else among
+        own = [value for key, value in found.items() if key[0] in preferred]
         if among is not None:
-            own = {key: value for key, value in found.items() if key[0] in among}
-        return list((own or found).values())
+            return own
+        return own or list(found.values())
 
     def _linked(self, link: Link) -> NamedColumn | None:
         table = self.of(link.table)

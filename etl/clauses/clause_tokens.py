@@ -1,11 +1,12 @@
 """A request as tokens: the marks of the question rules, with the meaning of words in clauses."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from common.meanings import TableKey
 from etl.clauses.clause_words import CLAUSE, clause_intents
+from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.atoms import atoms_of, normalise
 from rules.linking.mark import Mark
 from rules.linking.marks import marks_of
@@ -13,8 +14,14 @@ from rules.schema.lexicon import Lexicon
 from rules.schema.links import Link
 from rules.words.talk import without_courtesy
 
+_FIGURE = "figure:"
+# A word that computes is a column's name before words of these kinds, or at an end.
+_COMPUTING = ("sum", "count", "avg", "max", "min", "median")
+_BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "sink", "or", "bucket")
 _BREAKS = frozenset(",;.。；，")
 _LEAST_TABLE = 0.6
+_SOURCE_END = re.compile(r"：|:(?=\s)")  # "orders: …"
+_MOST_WORDS = 5  # of a stored name
 _WORD = re.compile(r"(?<![`'\"])\b[A-Za-z]\w*+(?![`'\"])", re.ASCII)
 
 
@@ -38,7 +45,9 @@ class Token:
     @property
     def text(self) -> str:
         """Return the word as written, a quotation without its signs."""
-        return self.mark.text if self.mark.literal is None else self.mark.literal
+        if self.mark.literal is None:
+            return self.mark.text
+        return self.mark.literal
 
     @property
     def arg(self) -> str:
@@ -56,7 +65,11 @@ class Token:
 
     def links(self, kind: str) -> tuple[Link, ...]:
         """Return what it may name, of a kind, best first."""
-        return tuple(link for link in self.mark.links if link.kind == kind)
+        found = []
+        for link in self.mark.links:
+            if link.kind == kind:
+                found.append(link)
+        return tuple(found)
 
     @property
     def table(self) -> TableKey | None:
@@ -65,10 +78,19 @@ class Token:
         if not tables or tables[0].quality < _LEAST_TABLE:
             return None
         best = self.mark.links[0]
-        others = [link.quality for link in self.mark.links if link.kind != "table"]
+        others = []
+        for link in self.mark.links:
+            if link.kind != "table":
+                others.append(link.quality)
         if best.kind != "table" and tables[0].quality < max(others):
             return None
         return tables[0].table
+
+    @property
+    def is_value(self) -> bool:
+        """Tell whether it is a stored value rather than a table or column."""
+        links = self.mark.links
+        return bool(links) and links[0].kind == "value"
 
     @property
     def names(self) -> bool:
@@ -81,26 +103,94 @@ def says(tokens: Iterable[Token], *kinds: str) -> bool:
     return any(token.means(*kinds) for token in tokens)
 
 
-def _marked(word: str, identifiers: Collection[str]) -> str:
-    """Return the word so that it is read as one: a stored name, or one that could be one."""
-    is_one = word.lower() in identifiers or "_" in word.strip("_")
-    return f"`{word}`" if is_one else word
+def _identifiers(index: CatalogIndex) -> frozenset[str]:
+    """Return the stored names that ordinary words could hide.
+
+    Names of several words are in lower case; those that have capitals or blanks as they are.
+    """
+    names: set[str] = set()
+    for table in index.catalog.tables:
+        names.add(table.name)
+        names.update(column.name for column in table.columns)
+    found: set[str] = set()
+    for name in names:
+        if "_" in name:
+            found.add(name.lower())
+        elif name in clause_intents():
+            found.add(f"{_FIGURE}{name}")
+        elif name.isascii() and _is_written(name):
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_written(name: str) -> bool:
+    """Tell whether a name is told from a word by its capitals or blanks."""
+    return " " in name or name != name.lower()
+
+
+IDENTIFIERS = IndexPart(_identifiers, ignores_row_counts=True)
+"""Stored names that are read as such: `daily_revenue` is no "daily" figure, `Order` no order."""
+
+
+def _with_marked_names(question: str, identifiers: Collection[str]) -> str:
+    """Return the question with signs around words that are stored names, or could be one."""
+    words = list(_WORD.finditer(question))
+    parts: list[str] = []
+    end = place = 0
+    while place < len(words):
+        count = _words_of_name(question, words[place : place + _MOST_WORDS], identifiers)
+        first, last = words[place], words[place + max(count, 1) - 1]
+        if count:
+            parts += [question[end : first.start()], f"`{question[first.start() : last.end()]}`"]
+            end = last.end()
+        place += max(count, 1)
+    return "".join([*parts, question[end:]])
+
+
+def _words_of_name(
+    question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]
+) -> int:
+    """Return how many of the words are one stored name, or could be one; 0 for none."""
+    for count in range(len(words), 0, -1):
+        written = question[words[0].start() : words[count - 1].end()]
+        if written in identifiers or written.lower() in identifiers:
+            return count
+    could_be_name = "_" in words[0][0].strip("_")
+    return int(could_be_name or _is_figure(question, words, identifiers))
+
+
+def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]) -> bool:
+    """Tell whether a word that computes is a stored column here: "average total by city"."""
+    word = words[0][0].lower()
+    meant = clause_intents().get(word)
+    is_column = f"{_FIGURE}{word}" in identifiers
+    if not is_column or meant is None or meant.kind not in _COMPUTING:
+        return False
+    if len(words) == 1 or not question[words[0].end() : words[1].start()].isspace():
+        return True
+    after = clause_intents().get(words[1][0].lower())
+    return after is not None and after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
 def tokens_of(
-    question: str, lexicon: Lexicon, identifiers: Collection[str] = ()
+    question: str,
+    lexicon: Lexicon,
+    identifiers: Collection[str] = (),
+    *,
+    is_follow_up: bool = False,
 ) -> tuple[str, tuple[Token, ...]]:
     """Return the text that is read of a request, and its tokens in order.
 
     Args:
-        identifiers: stored names of several words, in lower case; written like that, one of them is
-            that name: `daily_revenue` is no "daily" figure.
+        identifiers: `IDENTIFIERS` of the catalogue.
+        is_follow_up: whether words may change an earlier request.
     """
-    question = _WORD.sub(lambda match: _marked(match[0], identifiers), question)
+    question = _SOURCE_END.sub("， ", question)
+    question = _with_marked_names(question, identifiers)
     text = normalise(without_courtesy(question) or question)
     atoms = atoms_of(text)
     found: list[Token] = []
-    for mark in marks_of(question, lexicon, clause_intents()):
+    for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
         kind = mark.intent.kind if mark.intent else ""
         start, end = atoms[mark.start].start, atoms[mark.end - 1].end
         gap = text[found[-1].end : start] if found else ""

@@ -12,6 +12,15 @@ then                              stands between clauses
 rows                              counts the rows of the base
 each within table skipped         mean nothing by themselves
 impossible                        asks for something that is no transformation
+lacking                           says that there are no rows elsewhere
+
+Words of follow-ups, which change an earlier request:
+
+instead                           comes before what replaces something, or ends the clause
+instead_of                        comes before what is replaced
+replacing                         comes before what is replaced, and then `with`
+also split                        add to what there is
+restriction                       names the conditions that there are
 """
 
 from collections.abc import Iterator
@@ -27,23 +36,29 @@ CLAUSE = "clause:"
 """Kinds of this room's words begin with it; all others are those of questions."""
 
 
-def _entries() -> Iterator[tuple[str, str]]:
+def _entries(table: str) -> Iterator[tuple[str, str]]:
     for words in (_WORDS.english, _WORDS.chinese):
-        for kind, phrases in words.under("clauses").items():
+        for kind, phrases in words.under(table).items():
             for phrase in phrases:
                 yield phrase, kind
+
+
+def _impossible_entries() -> Iterator[tuple[str, str]]:
+    for words in (_WORDS.english, _WORDS.chinese):
         for phrase in words.phrases("impossible.not_a_transformation"):
             yield phrase, "impossible"
 
 
 @cache
-def clause_intents() -> dict[str, Intent]:
+def clause_intents(*, is_follow_up: bool = False) -> dict[str, Intent]:
     """Return the meaning of words in requests by their comparison key.
 
-    What a clause's word means comes before what it means in a question.
+    What a clause's word means comes before what it means in a question; in a follow-up the words
+    that change a request come before both.
     """
     own: dict[str, Intent] = {}
-    for phrase, kind in _entries():
+    changing = _entries("edits") if is_follow_up else ()
+    for phrase, kind in (*changing, *_entries("clauses"), *_impossible_entries()):
         key = key_of(phrase)
         if kind == "skipped" and key in INTENTS:
             continue  # what is known of it says at least as much

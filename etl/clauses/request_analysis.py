@@ -5,14 +5,16 @@ Reading asks first, binding when reading is done.
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from common.cpu_clock import within
 from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Catalog
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
-from etl.binding.request_findings import RequestFindings
+from etl.binding.request_findings import Decision, RequestFindings
 from etl.clauses.sentence_reading import read_sentence
+from etl.schemas.requirement import UserIntent
 from rules.schema.lexicon import LEXICON, Lexicon
 
 _READING_S = 0.25  # of processor time: a request has many clauses, a question has one
@@ -22,8 +24,28 @@ _TOO_LONG = Text(
 )
 
 
+@dataclass(frozen=True)
+class EarlierTurns:
+    """The turns of a conversation before a request.
+
+    Attributes:
+        intent: of the last request, which a follow-up changes.
+        decisions: what was chosen.
+    """
+
+    intent: UserIntent | None = None
+    decisions: tuple[Decision, ...] = ()
+
+
+NOTHING_EARLIER = EarlierTurns()
+
+
 async def analysed_sentence(
-    question: str, catalog: Catalog, answers: Mapping[str, str], options: BindingOptions
+    question: str,
+    catalog: Catalog,
+    answers: Mapping[str, str],
+    options: BindingOptions,
+    earlier: EarlierTurns = NOTHING_EARLIER,
 ) -> BindingResult:
     """Read a request in words and bind it to the caller's catalogue.
 
@@ -34,24 +56,32 @@ async def analysed_sentence(
         InvalidRequest: the request is too long to be read.
     """
     lexicon = await LEXICON.ready(catalog)
-    return await asyncio.to_thread(_analysed, question, catalog, lexicon, answers, options)
+    findings = RequestFindings(answers, options.lang, earlier.decisions)
+    return await asyncio.to_thread(
+        _analysed, question, catalog, lexicon, findings, options, earlier.intent
+    )
 
 
 def _analysed(
     question: str,
     catalog: Catalog,
     lexicon: Lexicon,
-    answers: Mapping[str, str],
+    findings: RequestFindings,
     options: BindingOptions,
+    earlier: UserIntent | None,
 ) -> BindingResult:
-    findings = RequestFindings(answers, options.lang)
-    is_read = within(
-        _READING_S, lambda: (read_sentence(question, catalog, lexicon, findings),), None
-    )
+    def read() -> tuple[UserIntent | None]:
+        return (read_sentence(question, catalog, lexicon, findings, earlier),)
+
+    is_read = within(_READING_S, read, None)
     if is_read is None:
         raise InvalidRequest(_TOO_LONG, field="question")
     (intent,) = is_read
     if intent is None:
-        return BindingResult(None, findings.analysis(None, "rules"))
-    result = bind_intent(intent, catalog, answers, options, findings)
-    return BindingResult(result.bound, findings.analysis(intent, "rules"))
+        return BindingResult(None, findings.analysis(None, "rules"), findings.decisions)
+    bound = None
+    try:
+        bound = bind_intent(intent, catalog, {}, options, findings).bound
+    except InvalidRequest as exc:  # words have no fields that could be named
+        findings.refuse("unsupported", exc.text)
+    return BindingResult(bound, findings.analysis(intent, "rules"), findings.decisions)

@@ -254,7 +254,8 @@ class _Combinations:
     def __init__(self, bound: BoundIntent) -> None:
         self._bound = bound
         self.base = bound.base.name
-        self._joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
+        joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
+        self._joins = [step for step in joins if step.stage == "rows"]
 
     # columns
 
@@ -450,6 +451,10 @@ class _Combinations:
                 for test in step.tests:
                     yield condition(test, self.value, self._bound.time_zone)
                 earlier.extend(step.tests)
+            elif isinstance(step, JoinSourceStep) and step.source == source:
+                if has_dedup:
+                    raise NotReconcilable
+                yield self._membership(step)
             elif isinstance(step, DedupStep) and step.source == source:
                 if has_dedup:
                     raise NotReconcilable

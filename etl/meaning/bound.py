@@ -1,16 +1,16 @@
 """An intent whose names are bound to a catalogue; what all later stages read.
 
-The meaning, in one paragraph. Each source has rows. Table steps (filters and dedups of one source
-that come before its join) narrow the rows of that source. The joins then make *combinations*: a
-combination holds at most one row of each source, the base's always. A left join extends each
-combination by each matching row of its right source, or by none when nothing matches; an inner join
-drops combinations without a match; semi and anti joins keep or drop combinations and add nothing.
-NULL keys match nothing. Row filters drop combinations, row transforms compute a value for each.
-An aggregate groups the combinations by its keys; within a group each measure counts *each row of
-its own source once*, however many combinations hold it, and `count` without a column counts base
-rows. Without keys there is one group, also of nothing. Without an aggregate, each combination is a
-row of the result, with the columns of `outputs`. Group steps (filters, transforms, windows after
-the aggregate, or over combinations without one) work on the result.
+The meaning, in one paragraph. Each source has rows. Table steps (filters, dedups and semi joins of
+one source that come before its join) narrow the rows of that source. The joins then make
+*combinations*: a combination holds at most one row of each source, the base's always. A left join
+extends each combination by each matching row of its right source, or by none when nothing matches;
+an inner join drops combinations without a match; semi and anti joins keep or drop combinations and
+add nothing. NULL keys match nothing. Row filters drop combinations, row transforms compute a value
+for each. An aggregate groups the combinations by its keys; within a group each measure counts *each
+row of its own source once*, however many combinations hold it, and `count` without a column counts
+base rows. Without keys there is one group, also of nothing. Without an aggregate, each combination
+is a row of the result, with the columns of `outputs`. Group steps (filters, transforms, windows
+after the aggregate, or over combinations without one) work on the result.
 """
 
 from dataclasses import dataclass
@@ -111,6 +111,7 @@ class JoinSourceStep:
     Attributes:
         on: pairs of a column of a source that is already there and one of `right`.
         is_multiple: whether a row may meet several rows of `right`.
+        source: whose rows a semi or anti join narrows at the stage `table`; None: combinations.
     """
 
     order: int
@@ -118,6 +119,12 @@ class JoinSourceStep:
     how: JoinHow
     on: tuple[tuple[BoundColumn, BoundColumn], ...]
     is_multiple: bool
+    source: str | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """Return where the join works."""
+        return "rows" if self.source is None else "table"
 
 
 @dataclass(frozen=True)

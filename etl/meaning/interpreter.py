@@ -152,6 +152,8 @@ class _Interpreter:
             self._dedup_table(step)
         elif isinstance(step, FilterStep):
             self._filter_table(step)
+        elif isinstance(step, JoinSourceStep):
+            self._look_up_table(step)
         elif isinstance(step, ExpressionStep | MapStep):
             source = _known(step.source)
             for row in self._rows[source]:
@@ -163,6 +165,12 @@ class _Interpreter:
         kept = [row for row in rows if holds_all(step.tests, _values_of(source, row), self._zone)]
         self._rows[source] = kept
         self._enter(step, source, len(rows), len(kept), filtered=len(rows) - len(kept))
+
+    def _look_up_table(self, step: JoinSourceStep) -> None:
+        """Keep the rows of a source by whether the right source has rows for them."""
+        source = _known(step.source)
+        rows = [_Combination({source: row}) for row in self._rows[source]]
+        self._rows[source] = [one.rows[source] for one in self._joined(step, rows)]
 
     def _dedup_table(self, step: DedupStep) -> None:
         rows = self._rows[step.source]
@@ -422,9 +430,9 @@ class _Interpreter:
 
 def _stage(step: Step) -> str:
     """Return where a step works; an aggregate makes the result and has no stage."""
-    if isinstance(step, FilterStep | ExpressionStep | MapStep | DedupStep):
+    if isinstance(step, FilterStep | ExpressionStep | MapStep | DedupStep | JoinSourceStep):
         return step.stage
-    if isinstance(step, JoinSourceStep | RateStep):
+    if isinstance(step, RateStep):
         return "rows"
     return "result" if isinstance(step, WindowStep) else ""
 

@@ -27,7 +27,7 @@ class UniqueNames:
 
     def model(self, layer: str, *parts: str) -> str:
         """Return a name for a model: the layer, then what its parts have in plain letters."""
-        words = [plain_name(part) for part in parts]
+        words = [plain_name(part).removeprefix(f"{layer}_") for part in parts]
         base = "_".join([layer, *(word for word in words if word)])
         if base == layer:
             base = f"{layer}_source"

@@ -444,7 +444,7 @@ class _Drafting:
 
 def _stage(step: Step) -> str:
     """Return where a step works; the aggregate itself works nowhere."""
-    if isinstance(step, JoinSourceStep | RateStep):
+    if isinstance(step, RateStep):
         return "rows"
     if isinstance(step, WindowStep):
         return "result"

@@ -66,7 +66,7 @@ def _common_columns(bound: BoundIntent, aggregate: AggregateStep) -> Iterator[Bo
                 yield from columns_of_test(test)
         elif isinstance(step, DedupStep) and step.stage == "rows":
             yield BoundColumn(step.source, step.keys[0])
-        elif isinstance(step, JoinSourceStep) and step.how != "left":
+        elif isinstance(step, JoinSourceStep) and step.stage == "rows" and step.how != "left":
             yield from (left for left, _ in step.on)
             if step.how == "inner":
                 yield step.on[0][1]

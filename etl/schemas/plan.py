@@ -73,7 +73,7 @@ class ArchitecturePlan(StrictModel):
 
 
 class ReviewIssue(StrictModel):
-    """What the review found at a node; an `error` fails the review."""
+    """A finding of the review at a node; an `error` fails the review."""
 
     code: ReviewCode
     severity: Severity

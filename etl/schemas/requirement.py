@@ -28,6 +28,7 @@ ImpossibleKind = Literal[
     "not_allowed",
     "unsupported",
 ]
+DecidedBy = Literal["default", "semantic", "user", "example"]
 Layer = Literal["SRC", "ODS", "DWD", "DWS", "ADS"]
 Materialization = Literal["view", "table", "incremental"]
 
@@ -89,14 +90,14 @@ class Ambiguity(StrictModel):
 
 
 class Assumption(StrictModel):
-    """What was decided without asking, with the rows and the amount that it decides about."""
+    """A decision made without asking, with the rows and the amount that it decides about."""
 
     id: str
     text: str
     operation: int | None = None
     rows: int | None = None
     amount: str | None = None
-    decided_by: Literal["default", "semantic", "user", "example"] = "default"
+    decided_by: DecidedBy = "default"
 
 
 class Impossible(StrictModel):

@@ -9,7 +9,7 @@ MOST_SAMPLE_ROWS = 1_000_000
 
 
 class EtlOptions(StrictModel):
-    """What a request says beside its intent.
+    """The options of a request beside its intent.
 
     Attributes:
         interactive: whether the run asks its user; else it answers with what it would ask.

@@ -84,9 +84,11 @@ async def sample(
     started = time.perf_counter()
     sampler = _Sampler(database, most_rows, columns_of)
     await sampler.read(bound.base.table)
-    for step in bound.steps:
-        if isinstance(step, JoinSourceStep):
-            await sampler.read_referred(bound, step)
+    joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
+    # What a source is narrowed by is read behind it, for the rows that it refers to
+    narrowing = [step for step in reversed(joins) if step.stage == "table"]
+    for step in [*(step for step in joins if step.stage == "rows"), *narrowing]:
+        await sampler.read_referred(bound, step)
     for source in bound.sources:
         await sampler.read(source.table)
     return Samples(sampler.samples, (time.perf_counter() - started) * 1000)

@@ -156,6 +156,46 @@ def test_a_program_is_told_what_is_open_and_never_asked(asking: Asking) -> None:
     assert "routing_mode" in answer["warnings"][0]
 
 
+CONVERSATIONS = {
+    "zh": [
+        ("再按城市拆分", [["2026-01-01", "北京", 10.5], ["2026-02-01", "北京", 20],
+                    ["2026-02-01", None, None], [None, None, 5]]),
+        ("去掉void的，不要按城市", [["2026-01-01", 10.5], ["2026-02-01", None], [None, 5]]),
+        ("改用paid_at", [["2026-02-01", 10.5], ["2026-03-01", None], [None, 5]]),
+        ("再按彩虹拆分", "彩虹"),
+        ("只看2026年2月，再统计订单数", [["2026-02-01", 10.5, 1]]),
+    ],
+    "en": [
+        ("also by city", [["2026-01-01", "北京", 10.5], ["2026-02-01", "北京", 20],
+                          ["2026-02-01", None, None], [None, None, 5]]),
+        ("without the voided ones, drop city",
+         [["2026-01-01", 10.5], ["2026-02-01", None], [None, 5]]),
+        ("use paid_at instead", [["2026-02-01", 10.5], ["2026-03-01", None], [None, 5]]),
+        ("split by rainbow", "rainbow"),
+        ("only February 2026, also count orders", [["2026-02-01", 10.5, 1]]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_follow_up_changes_the_request_before(asking: Asking, lang: str) -> None:
+    options = {**QUICK, "feedback": False}
+    first = f"从订单表按月汇总销售额，写入 sales_{lang}"
+    _, asked = post(asking, {"question": first, "options": options})
+    answer = goes_on(asking, asked, {"date_column": "orders.ordered_on"})
+    conversation = {"conversation_id": answer["conversation_id"], "lang": lang}
+    for question, expected in CONVERSATIONS[lang]:
+        body = {"question": question, "agent": "etl", "options": options}
+        _, answer = post(asking, {**body, **conversation}, "/api/v0/ask_agent")
+        if isinstance(expected, str):  # a word without a place: the request before stays
+            assert answer["status"] == "not_possible", answer
+            assert any(expected in one["text"] for one in answer["impossible"])
+            continue
+        assert answer["status"] == "proven", answer
+        assert sorted(answer["preview"]["rows"], key=str) == sorted(expected, key=str)
+        assert answer["artefact"]["target"]["relation"] == f"sales_{lang}"
+
+
 def test_what_can_not_be_built_says_why(asking: Asking) -> None:
     sources = [{"table_name": "ordrs"}, {"table_name": "users"}]
     _, answer = post(asking, {"intent": {**INTENT, "data_sources": sources}})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.sentence_reading import read_sentence
-from etl.schemas.requirement import AnalysisResult
+from etl.schemas.requirement import Ambiguity, AnalysisResult, UserIntent
 from rules.schema.lexicon import lexicon_of
 from tests.support.sales_catalog import SALES
 
@@ -24,6 +24,11 @@ def _condition(condition: dict[str, Any]) -> str:
         return " or ".join(map(_condition, condition["any"]))
     parts = [condition["column"], condition["operator"], condition.get("value", "")]
     return " ".join(map(str, parts)).strip()
+
+
+def _filter(it: dict[str, Any]) -> str:
+    of_table = f" in {it['table']}" if "table" in it else ""
+    return " and ".join(map(_condition, it["conditions"])) + of_table
 
 
 def _join(it: dict[str, Any]) -> str:
@@ -60,7 +65,7 @@ def _dedup(it: dict[str, Any]) -> str:
 
 _SHORT = {
     "join": _join,
-    "filter": lambda it: " and ".join(map(_condition, it["conditions"])),
+    "filter": _filter,
     "aggregate": _aggregate,
     "window": _window,
     "dedup": _dedup,
@@ -197,6 +202,57 @@ _SENTENCES: list[tuple[str, list[str]]] = [
         ],
     ),
     (
+        "没买过商品钢笔的用户，按用户等级统计用户数，写入 a",
+        [
+            "filter products.name = 钢笔 in products",
+            "join anti users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    (
+        "exclude users who bought product 'red pen', count users by level, into a",
+        [
+            "filter products.name = red pen in products",
+            "join anti users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    (
+        "number of users who bought product pen by level, into a",
+        [
+            "filter products.name = pen in products",
+            "join semi users products",
+            "aggregate users.level | count(*)",
+            "into a",
+        ],
+    ),
+    ("没有订单的用户，写入闲置用户", ["join anti users orders", "into 闲置用户"]),
+    ("users without orders, into idle", ["join anti users orders", "into idle"]),
+    (
+        "maximum and minimum amount per level from orders joined with users, for paid only, into x",
+        [
+            "join left orders users",
+            "filter orders.status = paid",
+            "aggregate users.level | max(orders.amount), min(orders.amount)",
+            "into x",
+        ],
+    ),
+    (
+        "订单表按用户去重，保留支付时间最新的一条，写入 x",
+        ["dedup orders by ['user_id'] keep orders.paid_at desc", "into x"],
+    ),
+    (
+        "订单表，只保留金额在10到20之间的，按状态统计去重用户数，只看创建时间在2024年的，写入 x",
+        [
+            "filter orders.amount between [10, 20]",
+            "filter orders.created_at >= 2024-01-01 and orders.created_at < 2025-01-01",
+            "aggregate orders.status | count_distinct(orders.user_id)",
+            "into x",
+        ],
+    ),
+    (
         "exclude orders where status is cancelled, running total of amount by month,"
         " write to running",
         [
@@ -259,6 +315,13 @@ def test_conditions_are_turned_round_or_named(clause: str, expected: str | None)
             ["orders.created_at", "orders.paid_at"],
         ),
         ("从订单表里排除已取消的，按城市汇总订单金额", "column", ["orders.status", "orders.city"]),
+        ("从订单表按城市统计订单数，写入甲，存入乙", "target", ["甲", "乙"]),
+        ("orders: number of orders by city, into 用户表", "target", ["用户表", "users"]),
+        (
+            "每个城市前3的订单，写入 x",
+            "measure",
+            ["orders.amount", "order_items.quantity", "order_items.unit_price"],
+        ),
         (
             "join order_items and orders, by city",
             "measure",
@@ -311,6 +374,92 @@ def test_what_is_not_covered_is_named(question: str, kind: str, word: str) -> No
     assert reading.intent is None
     refusals = [one for one in reading.impossible if one.kind == kind]
     assert any(word in one.text for one in refusals), reading
+
+
+@pytest.mark.parametrize(
+    ("question", "suggestion"),
+    [
+        ("keep the 3 users with the highest amount, into x", "top 3 users per … by amount"),
+        ("只保留金额最高的3个用户，写入 x", "每个…中金额前3的用户"),
+    ],
+)
+def test_a_refusal_points_to_the_form_that_works(question: str, suggestion: str) -> None:
+    (refusal,) = _read(question).impossible
+    assert refusal.suggestions == [suggestion]
+
+
+# As a program may have sent it: an alias, names that are left out.
+_EARLIER = UserIntent.model_validate(
+    {
+        "summary": "sales",
+        "data_sources": [{"table_name": "orders", "alias": "o"}, {"table_name": "users"}],
+        "data_target": {"table_name": "sales"},
+        "operations": [
+            {"order": 1, "action": "join", "parameters": {"left": "o", "right": "users"}},
+            {
+                "order": 2,
+                "action": "aggregate",
+                "parameters": {
+                    "group_by": [{"column": "created_at", "unit": "month"}, {"column": "level"}],
+                    "measures": [{"function": "sum", "column": "amount"}],
+                },
+            },
+            {"order": 3, "action": "sink", "parameters": {"columns": ["month", "sum_amount"]}},
+        ],
+    }
+)
+_JOIN = "join left o users"
+
+
+@pytest.mark.parametrize(
+    ("follow_up", "expected"),
+    [
+        ("drop level", [_JOIN, "aggregate month(o.created_at) | sum(o.amount)"]),
+        (
+            "再按城市拆分，改成按周",
+            [_JOIN, "aggregate week(o.created_at), users.level, o.city | sum(o.amount)"],
+        ),
+        (
+            "replace level with city, average instead of sum",
+            [_JOIN, "aggregate month(o.created_at), o.city | avg(o.amount)"],
+        ),
+        (
+            "use paid_at instead, only 2024",
+            [
+                _JOIN,
+                "filter o.paid_at >= 2024-01-01 and o.paid_at < 2025-01-01",
+                "aggregate month(o.paid_at), users.level | sum(o.amount)",
+            ],
+        ),
+        (
+            "排除买过商品钢笔的用户，再算累计",
+            [
+                _JOIN,
+                "filter products.name = 钢笔 in products",
+                "join anti users products",
+                "aggregate month(o.created_at), users.level | sum(o.amount)",
+                "window sum(sum_amount) per ['level'] by month asc",
+            ],
+        ),
+        ("by city", ["grain: add, replace"]),
+        ("hello there", ["not_a_transformation"]),
+        ("再按彩虹拆分", ["unknown_name"]),
+    ],
+)
+def test_a_follow_up_changes_any_request(follow_up: str, expected: list[str]) -> None:
+    findings = RequestFindings({}, "en")
+    intent = read_sentence(follow_up, SALES, lexicon_of(SALES), findings, _EARLIER)
+    if intent is None:
+        asked = [_asked(one) for one in findings.ambiguities]
+        assert asked + [one.kind for one in findings.impossible] == expected
+        return
+    operations = [one for one in intent.operations if one.action != "sink"]
+    said = _said(AnalysisResult(intent=intent.model_copy(update={"operations": operations})))
+    assert said == [*expected, "into sales"]
+
+
+def _asked(question: Ambiguity) -> str:
+    return f"{question.kind}: {', '.join(choice.value for choice in question.choices)}"
 
 
 _WORDS = """

@@ -14,7 +14,7 @@ from agent.flows.etl.role_model import RoleModel
 from agent.flows.etl.role_prompts import RolePrompts
 from agent.flows.etl.state import EtlState, EtlUpdate
 from agent.progress import Write
-from agent.question import Question
+from agent.question import Question, Recall, nothing_before
 from common.ports import Database
 from etl.binding.intent_binding import BindingResult
 from etl.evidence.fixture_worlds import World
@@ -25,7 +25,7 @@ from store import Artefacts
 
 @dataclass
 class DraftMemory:
-    """What roles have worked out in this leg of the run, so that others need not.
+    """Results that roles have worked out in this leg of the run, so that others need not.
 
     Attributes:
         bindings: by the answers that they were made with.
@@ -61,6 +61,7 @@ class EtlContext:
         learning: keeps what is learnt of this one.
         write: shows what nodes write while they run.
         roles: asks a model; None: there is none, and rules do all the work.
+        recall: gives the earlier turns of the conversation.
     """
 
     question: Question
@@ -73,6 +74,7 @@ class EtlContext:
     learning: DraftLearning
     write: Write
     roles: EtlRoles | None = None
+    recall: Recall = nothing_before
     memory: DraftMemory = field(default_factory=DraftMemory)
 
     def with_use(self, update: EtlUpdate, state: EtlState) -> EtlUpdate:

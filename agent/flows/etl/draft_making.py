@@ -15,7 +15,8 @@ from agent.flows.etl.state import EtlState, Json
 from common.errors import Conflict
 from common.text import Lang, Text
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
-from etl.clauses.request_analysis import analysed_sentence
+from etl.binding.request_findings import Decision
+from etl.clauses.request_analysis import EarlierTurns, analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.drafting import make_draft
@@ -74,9 +75,19 @@ async def _bound(intent: Json | None, state: EtlState, context: EtlContext) -> B
     catalog = await context.database.catalog()
     options = binding_options(state, context)
     if intent is None:
-        return await analysed_sentence(state["question"], catalog, answers_of(state), options)
+        earlier = earlier_turns(state)
+        answers = answers_of(state)
+        return await analysed_sentence(state["question"], catalog, answers, options, earlier)
     given = UserIntent.model_validate(intent)
     return await asyncio.to_thread(bind_intent, given, catalog, answers_of(state), options)
+
+
+def earlier_turns(state: EtlState) -> EarlierTurns:
+    """Return what the conversation has said before, as the state holds it."""
+    earlier = state.get("earlier") or {}
+    intent = earlier.get("intent")
+    decisions = tuple(Decision(**one) for one in earlier.get("decisions", ()))
+    return EarlierTurns(UserIntent.model_validate(intent) if intent else None, decisions)
 
 
 async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:

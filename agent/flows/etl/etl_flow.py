@@ -13,7 +13,7 @@ from agent.flows.etl.draft_answer import shown_tests, states_of_nodes
 from agent.flows.etl.graph import Graph, compiled_graph, most_steps
 from agent.flows.etl.labels import LABELS
 from agent.flows.etl.routing import FINALIZE
-from agent.flows.etl.state import STATE_VERSION, EtlInput, EtlState
+from agent.flows.etl.state import STATE_VERSION, EtlInput, EtlState, Json
 from agent.flows.flow import Durability, FlowAnswer, StepLabel, graph_version
 from agent.progress import Write
 from agent.question import Question
@@ -95,7 +95,7 @@ class EtlFlow:
         )
 
     def turn(self, question: Question, state: Mapping[str, Any], answer: FlowAnswer) -> Turn:
-        """Return the turn, with the intent as what was understood."""
+        """Return the turn, with the intent and what was chosen as what was understood."""
         known = cast(EtlState, state)
         intent = known.get("analysis", {}).get("intent")
         return Turn(
@@ -105,5 +105,10 @@ class EtlFlow:
             routing_mode=self.name,
             answer=answer.body["response"][:_ANSWER_CHARS],
             asked_at=question.asked_at,
-            understood={"agent": self.name, "intent": intent} if intent else None,
+            understood=self._understood(known, intent) if intent else None,
         )
+
+    def _understood(self, state: EtlState, intent: Json) -> dict[str, Any]:
+        """Return what a follow-up goes on from."""
+        decisions = state.get("decisions", [])
+        return {"agent": self.name, "intent": intent, "decisions": decisions}

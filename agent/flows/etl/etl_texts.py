@@ -17,6 +17,10 @@ STATUS: Mapping[str, Text] = {
     "cancelled_by_user": Text("请求已按您的选择放弃。", "The request was given up, as you chose."),
 }
 REFUSED = Text("没有采用您修改的 SQL：{}", "Your SQL was not taken over: {}")
+NOT_REMEMBERED = Text(
+    "暂时读不到之前的对话，这次请求按新的请求处理。",
+    "The conversation can't be read at the moment, so this is taken as a new request.",
+)
 UNPROVEN = Text("草稿未构建、未测试：{}", "The draft was neither built nor tested: {}")
 WAITING = Text("正在等待其他草稿构建完成…", "Waiting for other drafts to be built…")
 BUILT = Text(

@@ -43,8 +43,10 @@ class EtlUpdate(EtlPath, total=False):
     """The keys that nodes write.
 
     Attributes:
+        earlier: `{intent, decisions}` of the conversation's turns before.
         knowledge: a `KnowledgeContext`.
         analysis: an `AnalysisResult`.
+        decisions: `{kind, topic, value}` of what was chosen, for later turns.
         meaning: digest of what was asked, before anything of it was decided.
         decided: what examples decided: as of `clarifications`, with `operation`, `example_id` and
             `is_own`.
@@ -66,8 +68,10 @@ class EtlUpdate(EtlPath, total=False):
         answer: the body of the answer.
     """
 
+    earlier: Json
     knowledge: Json
     analysis: Json
+    decisions: list[Json]
     meaning: str
     decided: list[Json]
     clarifications: list[Json]

@@ -168,6 +168,30 @@ CASES = {
                SELECT FROM orders o WHERE o.user_id = u.id AND o.status = 'paid') GROUP BY city""",
         ("users", "orders"),
     ),
+    "users that never ordered a pen in February, through their orders": Case(
+        [
+            keep("product", "=", "pen", table="items"),
+            keep("ordered_on", ">=", "2024-02-01", table="orders"),
+            join("users", "items", how="anti"),
+            ("aggregate", {"group_by": [{"column": "city"}], "measures": [{"function": "count"}]}),
+        ],
+        """SELECT city, count(*) FROM users u WHERE NOT EXISTS (
+               SELECT FROM orders o JOIN items i ON i.order_id = o.id
+               WHERE o.user_id = u.id AND i.product = 'pen' AND o.ordered_on >= '2024-02-01')
+           GROUP BY city""",
+        ("users", "orders", "items"),
+    ),
+    "users with orders of ink, each once": Case(
+        [
+            keep("product", "=", "ink", table="items"),
+            join("users", "items", how="semi"),
+            ("sink", {"columns": ["users.id"]}),
+        ],
+        """SELECT id FROM users u WHERE EXISTS (
+               SELECT FROM orders o JOIN items i ON i.order_id = o.id
+               WHERE o.user_id = u.id AND i.product = 'ink')""",
+        ("users", "items"),
+    ),
     "expressions over a parent and its child": Case(
         [
             EUROS,

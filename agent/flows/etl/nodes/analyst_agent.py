@@ -1,5 +1,7 @@
 """Binds what the request says to the catalogue; what is open or not possible is said."""
 
+from dataclasses import asdict
+
 from agent.flows.etl.context import EtlRuntime
 from agent.flows.etl.decided_before import decided_before, with_decisions
 from agent.flows.etl.draft_experience import meaning_of
@@ -19,11 +21,13 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         decided = await decided_before(meaning, state, context)
         state = {**state, "meaning": meaning, "decided": decided}
     found = await analysed(state, context)
+    result = await binding_of(state, context)
     analysis = with_decisions(found, state["decided"], state["lang"])
     update: EtlUpdate = {
         "meaning": state["meaning"],
         "decided": state["decided"],
         "analysis": analysis.model_dump(mode="json"),
+        "decisions": [asdict(decision) for decision in result.decisions],
         "execution_path": ["analyst_agent"],
     }
     if analysis.impossible:

@@ -1,0 +1,478 @@
+"""Reads clauses of a follow-up that replace or take away parts of the request before."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from common.text import Text
+from etl.binding.request_findings import NotBound, choice, choices_of
+from etl.clauses.clause_cutting import Clause
+from etl.clauses.clause_figures import FIGURE_FUNCTIONS
+from etl.clauses.clause_names import NamedColumn, is_date
+from etl.clauses.clause_reading import RequestReading
+from etl.clauses.clause_tokens import Token, says
+from etl.clauses.request_draft import Json, Operation, RequestDraft
+from etl.schemas.requirement import AmbiguityKind
+
+_ADD, _REPLACE = "add", "replace"
+_PLACES = {
+    _ADD: Text("在原有基础上增加", "beside what there is"),
+    _REPLACE: Text("替换原有的", "instead of what there is"),
+}
+# What tells groups and figures from others of their kind.
+_TELLING = ("column", "unit", "function", "expression")
+_TYING = ("instead", "instead_of", "replacing", "each", "by", "and")
+_WINDOWS = {"running": "sum", "previous": "lag", "top": "rank"}
+_NOTHING_LEFT = Text(
+    "去掉之后就没有任何指标和分组了，请说明要计算什么。",
+    "Nothing to group by or to compute would be left: say what is wanted.",
+)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The words of a replacement: of the new, and of the old if that is said."""
+
+    new: Sequence[Token]
+    old: Sequence[Token]
+
+
+class EditClauses:
+    """Changes the operations of an earlier request.
+
+    Args:
+        reading: of the follow-up, whose draft has these operations.
+    """
+
+    def __init__(self, reading: RequestReading) -> None:
+        self._reading = reading
+        self._names = reading.names
+        self._draft = reading.draft
+
+    # --------------------------------------------------------------------------
+    # what is added
+
+    def take_figures(self, clause: Clause, *, is_added: bool) -> None:
+        """Add groups and figures; where it isn't said that they are added, ask."""
+        found = self._reading.figures(clause.tokens)
+        if self._draft.aggregate is None:
+            self._reading.add_figures(found)
+            return
+        if not found.keys and not found.measures:
+            self._reading.left_over(clause.tokens)
+            return
+        keys = [key for key in found.keys if not _is_among(key, self._draft.keys)]
+        measures = [one for one in found.measures if not _is_among(one, self._draft.measures)]
+        if keys:
+            self._place_keys(keys, is_added=is_added)
+        if measures:
+            self._place(self._draft.measures, measures, "measure", is_added=is_added)
+
+    def _place_keys(self, keys: list[Json], *, is_added: bool) -> None:
+        """Add groups; what runs along the periods runs within each of the new ones."""
+        self._place(self._draft.keys, keys, "grain", is_added=is_added)
+        period = self._draft.period
+        if period is None:
+            return
+        names = [str(key["as"]) for key in keys if key.get("unit") is None]
+        for window in self._draft.of("window"):
+            sorted_by = [one["column"] for one in window["order_by"][:1]]
+            if sorted_by == [period["as"]]:
+                window["partition_by"] = [*window["partition_by"], *names]
+
+    def _place(
+        self, known: list[Json], found: list[Json], kind: AmbiguityKind, *, is_added: bool
+    ) -> None:
+        """Add to the keys or figures that there are, or replace them, as it is said or chosen."""
+        chosen: str | None = _ADD
+        if known and not is_added:
+            chosen = self._asked_place(kind, found)
+        if chosen is None:
+            return
+        before = [str(one["as"]) for one in known]
+        if chosen == _REPLACE:
+            known.clear()
+            self._draft.hide(before)
+            self._remove_windows_over(before)
+        for one in found:
+            one["as"] = self._free_name(one, self._result_names())
+            known.append(one)
+            self._draft.show(one["as"])
+
+    def _asked_place(self, kind: AmbiguityKind, found: Sequence[Json]) -> str | None:
+        listed = ", ".join(str(one["as"]) for one in found)
+        prompt = Text(
+            f"“{listed}”是增加，还是替换原有的？",
+            f"Does “{listed}” come beside what there is, or instead of it?",
+        )
+        choices = []
+        for value, label in _PLACES.items():
+            choices.append(choice(value, self._reading.findings.shown(label)))
+        try:
+            return self._reading.findings.choose(kind, f"place of {listed}", prompt, choices)
+        except NotBound:
+            return None
+
+    def _free_name(self, one: Json, taken: set[Any]) -> str:
+        """Return a name that no other column of the result has."""
+        name = str(one["as"])
+        if name not in taken:
+            return name
+        table, _, column = str(one.get("column", "")).partition(".")
+        longer = f"{table}_{column}" if column else name
+        number, free = 2, longer
+        while free in taken:
+            free = f"{longer}_{number}"
+            number += 1
+        return free
+
+    # --------------------------------------------------------------------------
+    # what is replaced
+
+    def take_instead(self, clause: Clause) -> None:
+        """Replace a date, a period, a figure, its function or a group."""
+        sides = _sides_of(clause.tokens)
+        read: list[bool] = []
+        for place, token in enumerate(sides.new):
+            is_followed = any(one.names for one in sides.new[place + 1 : place + 2])
+            if _is_period(token):
+                read.append(self._replace_unit(token))
+            elif token.means(*FIGURE_FUNCTIONS) and not is_followed:
+                read.append(self._replace_function(token, sides.old))
+            elif token.names and not token.is_value:
+                read.append(self._replace_column(token, sides.old))
+            elif not token.means(*_TYING):
+                self._reading.cover([token])
+        if not any(read):
+            self._reading.left_over(clause.tokens)
+
+    def _replace_unit(self, token: Token) -> bool:
+        period = self._draft.period
+        if period is None:
+            return False
+        before = str(period["as"])
+        if before == period["unit"]:
+            period["as"] = token.arg
+            self._draft.rename_result({before: token.arg})
+        period["unit"] = token.arg
+        return True
+
+    def _replace_function(self, token: Token, old: Sequence[Token]) -> bool:
+        function = FIGURE_FUNCTIONS[token.kind]
+        replaced = [FIGURE_FUNCTIONS.get(one.kind) for one in old]
+        measures: list[Json] = []
+        for one in self._computed():
+            is_said = one["function"] in replaced
+            if is_said or not any(replaced):
+                measures.append(one)
+        measure = self._one_of("measure", measures, token.text)
+        if measure is None:
+            return bool(measures)
+        self._rename(measure, {**measure, "function": function})
+        return True
+
+    def _computed(self) -> list[Json]:
+        """Return the figures that are more than a number of rows."""
+        return [one for one in self._draft.measures if one["function"] != "count"]
+
+    def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
+        named = self._names.column(token, self._reading.order)
+        if named is None:
+            return token.text in self._names.asked
+        self._names.add(named.table.key)
+        if is_date(named.table, named.column):
+            return self._replace_date(named, old, token.text)
+        if self._names.is_measure(named.table, named.column) and not self._are_keys(old):
+            return self._replace_figure(named, old, token.text)
+        return self._replace_key(named, old, token.text)
+
+    def _are_keys(self, old: Sequence[Token]) -> bool:
+        """Tell whether words name groups."""
+        wanted = self._references(old)
+        return any(key.get("column") in wanted for key in self._draft.keys)
+
+    def _reference(self, token: Token) -> str | None:
+        named = self._names.column(token, self._reading.order)
+        if named is None:
+            return None
+        return self._names.reference(named.table, named.column.name)
+
+    def _replace_date(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+        """Use another date wherever the request uses one: for its periods and its conditions."""
+        new = self._names.reference(named.table, named.column.name)
+        period = self._draft.period
+        if period is not None and period.get("column") is None:
+            period["column"] = new
+            return True
+        used = [one for one in self._dates_in_use() if one != new]
+        wanted = self._references(old)
+        replaced = [one for one in used if one in wanted]
+        chosen = self._one_reference("column", replaced or used, said)
+        if chosen is not None:
+            _replace_text(self._draft, chosen, new)
+        return bool(used)
+
+    def _dates_in_use(self) -> list[str]:
+        """Return the dates that are grouped by, compared or sorted by."""
+        found: dict[str, None] = {}
+        for action, parameters in self._draft.operations:
+            if action not in ("filter", "aggregate", "dedup"):
+                continue
+            for text in _columns_in(parameters):
+                if self._is_date(text):
+                    found[text] = None
+        return list(found)
+
+    def _is_date(self, reference: str) -> bool:
+        name, _, called = reference.partition(".")
+        table = self._names.called(name)
+        if table is None:
+            return False
+        column = table.column(called)
+        return column is not None and is_date(table, column)
+
+    def _replace_figure(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+        measures = self._computed()
+        measure = self._one_of("measure", self._among(measures, old), said)
+        if measure is not None:
+            changed = dict(measure)
+            changed.pop("expression", None)
+            changed["column"] = self._names.reference(named.table, named.column.name)
+            self._rename(measure, changed)
+        return bool(measures)
+
+    def _replace_key(self, named: NamedColumn, old: Sequence[Token], said: str) -> bool:
+        keys = [one for one in self._draft.keys if one.get("unit") is None]
+        key = self._one_of("column", self._among(keys, old), said)
+        if key is None:
+            return bool(keys)
+        before = str(key["as"])
+        column = self._names.reference(named.table, named.column.name)
+        self._draft.keys.remove(key)
+        known = [one for one in self._draft.keys if one.get("column") == column]
+        if known:  # the result is grouped by it already
+            self._draft.rename_result({before: known[0]["as"]})
+            return True
+        changed = {**key, "column": column, "as": named.column.name}
+        changed["as"] = self._free_name(changed, self._result_names())
+        self._draft.keys.append(changed)
+        self._draft.rename_result({before: changed["as"]})
+        return True
+
+    def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
+        """Return those of keys or figures that words name; all where no word names one."""
+        wanted = self._references(old)
+        named = [one for one in found if one.get("column") in wanted]
+        return named or list(found)
+
+    def _references(self, tokens: Sequence[Token]) -> list[str | None]:
+        """Return the columns that words name, as the intent writes them."""
+        return [self._reference(token) for token in tokens if token.names]
+
+    def _result_names(self) -> set[Any]:
+        """Return the names that the columns of the result have."""
+        return {one["as"] for one in (*self._draft.keys, *self._draft.measures)}
+
+    def _rename(self, measure: Json, changed: Json) -> None:
+        """Change a figure; a name that said what it was says what it is."""
+        before = str(measure["as"])
+        measure.clear()
+        measure.update(changed)
+        column = str(changed.get("column", "")).rpartition(".")[2]
+        if column:
+            measure["as"] = f"{column}_{changed['function']}"
+            self._draft.rename_result({before: measure["as"]})
+
+    def _one_of(self, kind: AmbiguityKind, found: Sequence[Json], said: str) -> Json | None:
+        """Return the one that is replaced, which is asked where there are several."""
+        by_name = {str(one["as"]): one for one in found}
+        chosen = self._one_reference(kind, list(by_name), said)
+        return by_name.get(chosen or "")
+
+    def _one_reference(self, kind: AmbiguityKind, found: Sequence[str], said: str) -> str | None:
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return None
+        prompt = Text(f"“{said}”替换哪一个？", f"What does “{said}” replace?")
+        choices = choices_of(found)
+        try:
+            return self._reading.findings.choose(kind, f"instead {said}", prompt, choices)
+        except NotBound:
+            return None
+
+    # --------------------------------------------------------------------------
+    # what is taken away
+
+    def take_dropped(self, clause: Clause) -> bool:
+        """Take away groups, figures, windows or conditions; tell whether such are meant."""
+        if not says(clause.tokens, "exclude"):
+            return False
+        tokens = [token for token in clause.tokens if not token.means("exclude")]
+        windows = [function for kind, function in _WINDOWS.items() if says(tokens, kind)]
+        if windows:
+            return self._drop_windows(windows)
+        if says(tokens, "restriction"):
+            return self._drop_conditions()
+        if _compares(tokens):
+            return False
+        return self._drop_columns(tokens)
+
+    def _drop_windows(self, functions: Sequence[str]) -> bool:
+        removed = [one for one in self._draft.of("window") if one["function"] in functions]
+        self._remove_windows(removed)
+        return bool(removed)
+
+    def _remove_windows_over(self, names: Iterable[str]) -> None:
+        """Take away the windows that read columns which are no more."""
+        gone = set(names)
+        removed: list[Json] = []
+        for window in self._draft.of("window"):
+            sorted_by = [one["column"] for one in window["order_by"]]
+            read = {window.get("column"), *window["partition_by"], *sorted_by}
+            if read & gone:
+                removed.append(window)
+        self._remove_windows(removed)
+
+    def _remove_windows(self, removed: Sequence[Json]) -> None:
+        names = {window["as"] for window in removed}
+        kept: list[Operation] = []
+        for action, parameters in self._draft.operations:
+            is_removed = action == "window" and parameters["as"] in names
+            is_about_it = action == "filter" and _reads(parameters, names)
+            if not is_removed and not is_about_it:
+                kept.append((action, parameters))
+        self._draft.operations = kept
+
+    def _drop_conditions(self) -> bool:
+        """Take away the conditions, and what is looked up; ranks that are kept are none."""
+        ranks = {window["as"] for window in self._draft.of("window")}
+        kept: list[Operation] = []
+        for action, parameters in self._draft.operations:
+            is_condition = action == "filter" and not _reads(parameters, ranks)
+            is_lookup = action == "join" and parameters.get("how") in ("semi", "anti")
+            if not is_condition and not is_lookup:
+                kept.append((action, parameters))
+        is_changed = len(kept) < len(self._draft.operations)
+        self._draft.operations = kept
+        return is_changed
+
+    def _drop_columns(self, tokens: Sequence[Token]) -> bool:
+        """Take away the keys and figures that words name, if they name nothing else."""
+        gone: list[Json] = []
+        for token in tokens:
+            found = self._column_of_result(token)
+            if found is not None:
+                gone.append(found)
+            elif token.names or token.mark.is_unknown:
+                return False
+        self._remove(gone)
+        return bool(gone)
+
+    def _remove(self, gone: Sequence[Json]) -> None:
+        for known in (self._draft.keys, self._draft.measures):
+            known[:] = [one for one in known if one not in gone]
+        names = [str(one["as"]) for one in gone]
+        self._draft.hide(names)
+        self._remove_windows_over(names)
+        if gone and not self._result_names():
+            self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
+
+    def _column_of_result(self, token: Token) -> Json | None:
+        """Return the key or figure that a word names, by its own name or by its column."""
+        for one in (*self._draft.keys, *self._draft.measures):
+            if one["as"] == token.text:
+                return one
+        if token.means("bucket"):
+            return self._draft.period
+        if not token.names:
+            return None
+        wanted: tuple[str, str | None] = ("column", self._reference(token))
+        if token.table is not None:
+            counted = self._names.name_of(self._names.of(token.table))
+            wanted = ("as", f"{counted}_count")
+        name, value = wanted
+        for one in (*self._draft.keys, *self._draft.measures):
+            if one.get(name) == value:
+                return one
+        return None
+
+
+def _is_among(one: Json, known: Sequence[Json]) -> bool:
+    """Tell whether the same group or figure is known, whatever it is called."""
+    own = {name: value for name, value in one.items() if name in _TELLING}
+    for other in known:
+        if own == {name: value for name, value in other.items() if name in _TELLING}:
+            return True
+    return False
+
+
+def _is_period(token: Token) -> bool:
+    if token.means("date_part"):
+        return not token.names
+    return token.means("bucket")
+
+
+def _compares(tokens: Sequence[Token]) -> bool:
+    """Tell whether words say which rows go, rather than which column."""
+    if says(tokens, "cmp", "null", "notnull", "like", "between", "not", "verb"):
+        return True
+    return any(token.is_value or token.mark.date is not None for token in tokens)
+
+
+def _reads(parameters: Json, names: set[str]) -> bool:
+    """Tell whether conditions compare one of these columns."""
+    return bool(names & set(_columns_in(parameters)))
+
+
+def _columns_in(value: Any) -> list[str]:
+    """Return the columns that parameters name."""
+    found: list[str] = []
+    if isinstance(value, list):
+        for inner in value:
+            found += _columns_in(inner)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            is_column = key == "column" and isinstance(inner, str)
+            found += [inner] if is_column else _columns_in(inner)
+    return found
+
+
+def _replace_text(draft: RequestDraft, old: str, new: str) -> None:
+    """Write another column wherever one is named, but in joins."""
+    for action, parameters in draft.operations:
+        if action != "join":
+            _replace_in(parameters, old, new)
+
+
+def _replace_in(value: Any, old: str, new: str) -> None:
+    places: list[Any] = []
+    if isinstance(value, list):
+        places = list(range(len(value)))
+    elif isinstance(value, dict):
+        places = list(value)
+    for place in places:
+        if value[place] == old:
+            value[place] = new
+        else:
+            _replace_in(value[place], old, new)
+
+
+def _sides_of(tokens: Sequence[Token]) -> _Sides:
+    """Return what comes and what goes: "use X instead of Y", 把 Y 换成 X, "replace Y with X"."""
+    for place, token in enumerate(tokens):
+        before, behind = tokens[:place], tokens[place + 1 :]
+        if token.means("instead_of"):
+            return _Sides(before, behind)
+        if token.means("replacing"):
+            return _replaced(behind)
+        if token.means("instead") and any(one.names or one.kind for one in behind):
+            return _Sides(behind, before)
+    return _Sides(tokens, ())
+
+
+def _replaced(behind: Sequence[Token]) -> _Sides:
+    for place, token in enumerate(behind):
+        if token.means("with", "to", "by", "instead"):
+            return _Sides(behind[place + 1 :], behind[:place])
+    return _Sides(behind, ())

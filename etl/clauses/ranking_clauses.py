@@ -1,0 +1,350 @@
+"""Reads clauses that compute over the rows of the result: running totals, earlier values, ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from common.text import Text
+from common.values import Table
+from etl.clauses.clause_cutting import Clause
+from etl.clauses.clause_figures import FigureReading
+from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_reading import RequestReading, are_tied, said
+from etl.clauses.clause_tokens import Token
+from etl.clauses.request_draft import Json
+
+
+@dataclass(frozen=True)
+class TopParts:
+    """The parts of "top N X per D by M"."""
+
+    count: int | None
+    direction: str
+    things: tuple[Token, ...]
+    groups: tuple[Token, ...]
+    figure: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The columns within whose values rows are ranked: one, or the key of a table's rows."""
+
+    columns: tuple[NamedColumn, ...]
+
+
+class RankingClauses:
+    """Adds the windows of a request.
+
+    Args:
+        reading: of the request, which is changed.
+    """
+
+    def __init__(self, reading: RequestReading) -> None:
+        self._reading = reading
+        self._names = reading.names
+
+    # --------------------------------------------------------------------------
+    # along the periods
+
+    def take_window(self, clause: Clause) -> None:
+        """Add running totals, or the values of the period before."""
+        reading = self._reading.figures(clause.tokens)
+        aggregate = self._reading.add_figures(reading)
+        measures = reading.measures or aggregate["measures"]
+        sorting = self._sorting_key(aggregate)
+        if sorting is None or not measures:
+            self._reading.left_over(clause.tokens)
+            return
+        others = []
+        for key in aggregate["group_by"]:
+            if key["as"] != sorting:
+                others.append(key["as"])
+        for measure in measures:
+            make = _running if clause.kind == "running" else _previous
+            self._reading.draft.add("window", make(measure["as"], others, sorting))
+
+    def _sorting_key(self, aggregate: Json) -> str | None:
+        """Return the name of the period in the result, else of the first key."""
+        period = self._reading.draft.period
+        if period is not None:
+            return str(period["as"])
+        keys = aggregate["group_by"]
+        if keys:
+            return str(keys[0]["as"])
+        return None
+
+    # --------------------------------------------------------------------------
+    # the first of each group
+
+    def take_top(self, clause: Clause) -> None:
+        """Rank rows or groups, and keep the first ones."""
+        parts = top_parts(clause.tokens)
+        thing = self._thing(parts.things)
+        measure = self._ranked_measure(parts)
+        if parts.count is None or measure is None:
+            self._reading.left_over(clause.tokens)
+            return
+        groups = self._groups(parts.groups, thing)
+        if self._has_measure(measure) or self._is_summed(thing, measure):
+            self._rank_groups(parts, thing, groups, measure)
+        else:
+            self._rank_rows(parts, groups, measure)
+
+    def _thing(self, tokens: Sequence[Token]) -> Table | None:
+        """Return the table whose rows are ranked, which is the base when there is none yet."""
+        for token in tokens:
+            if token.table is None:
+                continue
+            table = self._names.table(token, self._reading.order)
+            if table is not None:
+                self._names.add(table.key)
+                return table
+        return None
+
+    def _ranked_measure(self, parts: TopParts) -> Json | None:
+        """Return the figure that ranks: the one that is said, else the aggregate's only one."""
+        if parts.figure:
+            measures = self._reading.figures(parts.figure).measures
+            if measures:
+                return measures[0]
+            return None
+        known = self._reading.draft.measures
+        if known:
+            if len(known) == 1:
+                return known[0]
+            return None
+        return self._asked_measure(parts)
+
+    def _asked_measure(self, parts: TopParts) -> Json | None:
+        """Ask by which figure the rows rank that are to be the first."""
+        base = self._reading.base
+        if not parts.things or base is None:
+            return None
+        columns = self._names.measures_of(base)
+        for table in self._reading.catalog.tables:
+            if are_tied(base, table):
+                columns += self._names.measures_of(table)
+        if not columns:
+            return None
+        named = self._names.only("measure", said(parts.things), columns, self._reading.order)
+        if named is None:
+            return None
+        self._names.add(named.table.key)
+        column = self._names.reference(named.table, named.column.name)
+        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
+
+    def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
+        groups: list[_Group] = []
+        for token in tokens:
+            group = self._group(token, thing)
+            if group is not None:
+                groups.append(group)
+        return groups
+
+    def _group(self, token: Token, thing: Table | None) -> _Group | None:
+        if token.table is not None:
+            return self._group_of_table(token, thing)
+        if not token.names:
+            self._reading.cover([token])
+            return None
+        named = self._names.column(token, self._reading.order)
+        if named is not None:
+            return _Group((named,))
+        if token.text not in self._names.asked:
+            self._reading.uncovered(token.text)
+        return None
+
+    def _group_of_table(self, token: Token, thing: Table | None) -> _Group | None:
+        """Return the columns by which rows of one table are in one group."""
+        table = self._names.table(token, self._reading.order)
+        if table is None:
+            return None
+        ranked = thing or self._reading.base
+        for key in ranked.foreign_keys if ranked is not None else ():
+            if key.target == table.key and ranked is not None:
+                return _Group(_columns(ranked, key.columns))
+        if not table.primary_key:
+            self._reading.uncovered(token.text)
+            return None
+        return _Group(_columns(table, table.primary_key))
+
+    def _has_measure(self, measure: Json) -> bool:
+        wanted = (measure["function"], measure.get("column"))
+        known = []
+        for one in self._reading.draft.measures:
+            known.append((one["function"], one.get("column")))
+        return wanted in known
+
+    def _is_summed(self, thing: Table | None, measure: Json) -> bool:
+        """Tell whether the figure belongs to other rows than the ranked things."""
+        if thing is None:
+            return False
+        if "column" not in measure:
+            return True
+        owner = str(measure["column"].partition(".")[0])
+        return owner != self._names.name_of(thing)
+
+    def _rank_groups(
+        self, parts: TopParts, thing: Table | None, groups: Sequence[_Group], measure: Json
+    ) -> None:
+        """Rank the groups of an aggregate by a figure of theirs."""
+        columns = []
+        for group in groups:
+            for named in group.columns:
+                columns.append(named)
+        if self._reading.draft.aggregate is None:
+            keys = []
+            for named in columns:
+                keys.append(self._key(named))
+            if thing is not None:
+                keys += self._keys_of_rows(thing, keys)
+            self._reading.add_figures(FigureReading(keys=keys, measures=[measure]))
+        partition: list[str] = []
+        for named in columns:
+            called = self._name_in_result(named)
+            if called is None:
+                self._reading.uncovered(named.column.comment or named.column.name)
+                return
+            partition.append(called)
+        self._rank(parts, partition, self._called(measure))
+
+    def _called(self, measure: Json) -> str:
+        """Return what the aggregate calls the figure."""
+        wanted = (measure["function"], measure.get("column"))
+        for one in self._reading.draft.measures:
+            if (one["function"], one.get("column")) == wanted:
+                return str(one["as"])
+        return str(measure["as"])
+
+    def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
+        """Return the keys that tell a table's rows apart, and what these are called."""
+        shown = self._reading.lexicon.schema.facts[thing.key].display[:1]
+        known = set()
+        for key in taken:
+            known.add(key["column"])
+        keys: list[Json] = []
+        for column in dict.fromkeys((*thing.primary_key, *shown)):
+            reference = self._names.reference(thing, column)
+            if reference not in known:
+                name = self._names.key_name(thing, column)
+                keys.append({"column": reference, "as": name})
+        return keys
+
+    def _name_in_result(self, named: NamedColumn) -> str | None:
+        """Return what the aggregate calls the column; one of a row that is a key is added to it."""
+        keys = self._reading.draft.keys
+        column = self._names.reference(named.table, named.column.name)
+        columns = {}
+        for key in keys:
+            columns[key.get("column")] = str(key["as"])
+        if column in columns:
+            return columns[column]
+        own = []
+        for name in named.table.primary_key:
+            own.append(self._names.reference(named.table, name))
+        is_row = bool(own) and all(name in columns for name in own)
+        if not is_row:
+            return None
+        key = self._key(named)
+        if key["as"] in columns.values():
+            key["as"] = self._names.key_name(named.table, named.column.name)
+        keys.append(key)
+        return str(key["as"])
+
+    def _key(self, named: NamedColumn) -> Json:
+        self._names.add(named.table.key)
+        column = self._names.reference(named.table, named.column.name)
+        return {"column": column, "as": named.column.name}
+
+    def _rank_rows(self, parts: TopParts, groups: Sequence[_Group], measure: Json) -> None:
+        """Rank the base's rows by a column of theirs."""
+        partition: list[str] = []
+        for group in groups:
+            for named in group.columns:
+                self._names.add(named.table.key)
+                partition.append(self._names.reference(named.table, named.column.name))
+        self._rank(parts, partition, measure["column"])
+
+    def _rank(self, parts: TopParts, partition: Sequence[str], column: str) -> None:
+        draft = self._reading.draft
+        window = {
+            "function": "rank",
+            "partition_by": list(partition),
+            "order_by": [{"column": column, "direction": parts.direction}],
+            "as": "rank",
+        }
+        draft.add("window", window)
+        condition = {"column": "rank", "operator": "<=", "value": parts.count}
+        draft.add("filter", {"conditions": [condition]})
+        text = Text(
+            "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
+        )
+        self._reading.findings.assume("ties_stay", text, len(draft.operations))
+
+
+def _running(name: str, others: Sequence[str], sorting: str) -> Json:
+    return {
+        "function": "sum",
+        "column": name,
+        "partition_by": list(others),
+        "order_by": [{"column": sorting, "direction": "asc"}],
+        "as": f"{name}_running",
+    }
+
+
+def _previous(name: str, others: Sequence[str], sorting: str) -> Json:
+    window = _running(name, others, sorting)
+    return {**window, "function": "lag", "as": f"{name}_previous", "offset": 1}
+
+
+def _columns(table: Table, names: Sequence[str]) -> tuple[NamedColumn, ...]:
+    found: list[NamedColumn] = []
+    for name in names:
+        column = table.column(name)
+        if column is not None:
+            found.append(NamedColumn(table, column))
+    return tuple(found)
+
+
+# ------------------------------------------------------------------------------
+# where its parts stand
+
+
+def top_parts(tokens: Sequence[Token]) -> TopParts:
+    """Return the parts of a clause that ranks."""
+    place = next(index for index, token in enumerate(tokens) if token.means("top"))
+    after = tokens[place + 1] if place + 1 < len(tokens) else None
+    number = after.mark.number if after is not None else None
+    count = int(number.value) if number is not None else None
+    direction = "asc" if tokens[place].arg == "-" else "desc"
+    bare = TopParts(count, direction, (), (), ())
+    before, behind = tokens[:place], tokens[place + 2 :]
+    if tokens[place].text.isascii():
+        return _english_parts(bare, behind)
+    return _chinese_parts(bare, before, behind)
+
+
+def _chinese_parts(bare: TopParts, before: Sequence[Token], behind: Sequence[Token]) -> TopParts:
+    """Read 每个 D 中 M 前 N 的 X."""
+    named = []
+    for token in before:
+        if token.names:
+            named.append(token)
+    is_grouped = any(token.means("each") for token in before)
+    most = 1 if is_grouped else 0
+    groups, figure = tuple(named[:most]), tuple(named[most:])
+    return replace(bare, things=tuple(behind), groups=groups, figure=figure)
+
+
+def _english_parts(bare: TopParts, behind: Sequence[Token]) -> TopParts:
+    """Read top N X per D by M."""
+    parts: dict[str, list[Token]] = {"things": [], "groups": [], "figure": []}
+    place = "things"
+    for token in behind:
+        if token.means("each"):
+            place = "groups"
+        elif token.means("by"):
+            place = "figure"
+        elif not (token.means("within") or token.is_break):
+            parts[place].append(token)
+    things, groups, figure = tuple(parts["things"]), tuple(parts["groups"]), tuple(parts["figure"])
+    return replace(bare, things=things, groups=groups, figure=figure)
