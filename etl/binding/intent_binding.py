@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,6 +21,7 @@ from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
 from etl.meaning.bound import (
     BoundColumn,
+    BoundCondition,
     BoundIntent,
     BoundTarget,
     ExpressionTest,
@@ -28,6 +29,7 @@ from etl.meaning.bound import (
     JoinSourceStep,
     Step,
 )
+from etl.meaning.decisions import Decision, DroppedRows, JoinedRows, NoRows
 from etl.meaning.row_expressions import (
     ExpressionRefused,
     columns_of,
@@ -67,10 +69,15 @@ class BindingOptions:
 
 @dataclass(frozen=True)
 class BindingResult:
-    """A bound intent, or None and why not."""
+    """A bound intent, or None and why not.
+
+    Attributes:
+        decisions: which rows the assumptions decide about, by their ids.
+    """
 
     bound: BoundIntent | None
     analysis: AnalysisResult
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
 
 
 def bind_intent(
@@ -116,7 +123,8 @@ class _IntentBinding:
     def result(self) -> BindingResult:
         bound = self._bound()
         analysis = self._findings.analysis(self._intent, "given")
-        return BindingResult(bound if self._findings.is_clear else None, analysis)
+        decisions = self._findings.decisions
+        return BindingResult(bound if self._findings.is_clear else None, analysis, decisions)
 
     def _bound(self) -> BoundIntent | None:
         sources = (*self._intent.data_sources, *self._unlisted_sources())
@@ -183,7 +191,7 @@ class _IntentBinding:
     def _leave_out_unused(self) -> None:
         for name in self._unused:
             text = Text(f"{name} 没有被任何操作使用。", f"No operation uses {name}.")
-            self._findings.assume("unused_table", text)
+            self._findings.assume("unused_table", text, decides=NoRows())
         self._show_only(set(self._scope.visible) - set(self._unused))
 
     def _base(self) -> str:
@@ -346,7 +354,8 @@ class _IntentBinding:
             f"{name} 只取满足 {condition} 的行（语义文件）。",
             f"Of {name}, only rows with {condition} count, says the semantic file.",
         )
-        self._findings.assume("semantic_filter", text, is_semantic=True)
+        decides = DroppedRows(0, name)
+        self._findings.assume("semantic_filter", text, decides=decides, is_semantic=True)
         yield FilterStep(0, "table", (test,), name)
 
     def _own_condition(self, text: str, name: str) -> ExpressionTest:
@@ -374,7 +383,9 @@ class _IntentBinding:
                         f"{name}.{column.name} 为 {listed} 的行保留在内。",
                         f"Rows with {name}.{column.name} {listed} are kept.",
                     )
-                    self._findings.assume("undone_kept", text)
+                    undone = BoundCondition(BoundColumn(name, column.name), "in", tuple(found))
+                    decides = JoinedRows(name, ((undone,),))
+                    self._findings.assume("undone_kept", text, decides=decides)
 
 
 def _texts_in(value: object) -> Iterator[str]:

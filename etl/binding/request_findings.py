@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from common.text import Lang, Text
+from etl.meaning.decisions import Decision
 from etl.schemas.requirement import (
     Ambiguity,
     AmbiguityKind,
@@ -42,6 +43,7 @@ class RequestFindings:
         self.ambiguities: list[Ambiguity] = []
         self.assumptions: list[Assumption] = []
         self.impossible: list[Impossible] = []
+        self.decisions: dict[str, Decision] = {}
 
     @property
     def is_clear(self) -> bool:
@@ -113,9 +115,14 @@ class RequestFindings:
         text: Text,
         operation: int | None = None,
         *,
+        decides: Decision,
         is_semantic: bool = False,
     ) -> None:
-        """Note what was decided without asking; what is noted already is not noted again."""
+        """Note what was decided without asking; what is noted already is not noted again.
+
+        Args:
+            decides: the rows that would be others if it had been decided otherwise.
+        """
         if operation is not None:
             id_ = f"{id_}_{operation}"
         shown = text.to(self._lang)
@@ -129,6 +136,7 @@ class RequestFindings:
             decided_by="semantic" if is_semantic else "default",
         )
         self.assumptions.append(assumption)
+        self.decisions[assumption.id] = decides
 
     def refuse(self, kind: ImpossibleKind, text: Text, suggestions: Sequence[str] = ()) -> NotBound:
         """Note what is not possible, once; return what is to be raised."""

@@ -8,6 +8,8 @@ from common.text import Text
 from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
 from etl.clauses.clause_tokens import Token
+from etl.meaning.bound import BoundColumn, BoundCondition
+from etl.meaning.decisions import JoinedRows
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
 from rules.schema.lexicon import Lexicon
@@ -276,4 +278,7 @@ class Names:
     def _assume_meant(self, said: str, found: NamedColumn, order: int) -> None:
         label = self.label(found.table, found.column)
         text = Text(f"“{said}”理解为 {label}。", f"“{said}” is taken as {label}.")
-        self._findings.assume(f"meant_{found.table.name}_{found.column.name}", text, order)
+        column = BoundColumn(self.name_of(found.table), found.column.name)
+        decides = JoinedRows(column.source, ((BoundCondition(column, "not_null"),),))
+        assumed = f"meant_{found.table.name}_{found.column.name}"
+        self._findings.assume(assumed, text, order, decides=decides)

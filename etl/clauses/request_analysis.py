@@ -54,4 +54,4 @@ def _analysed(
     if intent is None:
         return BindingResult(None, findings.analysis(None, "rules"))
     result = bind_intent(intent, catalog, answers, options, findings)
-    return BindingResult(result.bound, findings.analysis(intent, "rules"))
+    return BindingResult(result.bound, findings.analysis(intent, "rules"), findings.decisions)

@@ -17,6 +17,7 @@ from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_figures import FigureReader, FigureReading
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_tokens import Token, says, tokens_of
+from etl.meaning.decisions import JoinedRows, ResultRows
 from etl.schemas.requirement import (
     IntentOperation,
     IntentSource,
@@ -131,7 +132,7 @@ class _SentenceReader:
                 f"为取得 {name} 的字段，左连接了 {name}。",
                 f"{name} is joined (left) for its columns.",
             )
-            self._findings.assume(f"joined_{name}", text, 1)
+            self._findings.assume(f"joined_{name}", text, 1, decides=JoinedRows(without=name))
 
     def _base_name(self) -> str:
         if not self._names.sources:
@@ -516,7 +517,8 @@ class _SentenceReader:
         text = Text(
             "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
         )
-        self._findings.assume("ties_stay", text, len(self._operations))
+        decides = ResultRows(ties=True)
+        self._findings.assume("ties_stay", text, len(self._operations), decides=decides)
 
     # --------------------------------------------------------------------------
     # deduplication

@@ -1,7 +1,7 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from etl.evidence.sample_build import SampleBuild, made_result, result_of
 from etl.evidence.static_checks import findings
 from etl.evidence.unit_proof import MutationScore, UnitProof
 from etl.meaning.bound import BoundIntent
+from etl.meaning.decisions import DecidedFigures, Decision
 from etl.planning.draft_model import Draft
 from etl.planning.draft_test import DraftTest
 from etl.rendering.dbt_project import dbt_files
@@ -50,12 +51,14 @@ class ProofOptions:
         mutants: whether broken models are tried.
         preview_rows: most rows of the target that are shown.
         waits: is called when other builds have to end before.
+        decisions: of the assumptions, by their ids; what they are about is counted.
     """
 
     name: str
     mutants: bool = True
     preview_rows: int = 200
     waits: Callable[[], None] = _nobody
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class DraftProof:
         tests: those that go into the artefact.
         preview: rows of the target; None when it could not be built.
         failure: PostgreSQL's message when it refused a model.
+        decided: what the sampled rows say of the decisions, as far as they could be counted.
     """
 
     report: TestReport
@@ -73,6 +77,13 @@ class DraftProof:
     preview: QueryResult | None = None
     warnings: tuple[Text, ...] = ()
     failure: InvalidSql | None = None
+    decided: Mapping[str, DecidedFigures] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether it is about all rows of the sources."""
+        scratch = self.report.scratch
+        return scratch is not None and all(one.is_whole for one in scratch.tables.values())
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
@@ -134,6 +145,7 @@ class _Findings:
     ledger: tuple[LedgerEntry, ...] = ()
     totals: list[MeasureTotal] = field(default_factory=list)
     mutants: MutantReport | None = None
+    decided: Mapping[str, DecidedFigures] = field(default_factory=dict)
 
 
 class _Proving:
@@ -189,9 +201,10 @@ class _Proving:
             results.append(await self._sample_build.run(test))
         results.append(await self._sample_build.is_same_again())
         self._found.totals = await self._sample_build.totals()
-        meaning = await self._sample_build.meaning()
+        meaning = await self._sample_build.meaning(self._options.decisions)
         if meaning is not None:
             self._found.ledger = meaning.ledger
+            self._found.decided = meaning.decided
         results.append(await self._sample_build.compare(meaning))
         self._preview = await self._sample_build.preview(self._options.preview_rows)
 
@@ -234,6 +247,7 @@ class _Proving:
             preview=self._preview,
             warnings=tuple(self._sample_build.warnings),
             failure=self.failure,
+            decided=self._found.decided,
         )
 
     def _report(self) -> TestReport:

@@ -14,10 +14,10 @@ from etl.meaning.bound import (
     RateStep,
     Step,
 )
+from etl.meaning.read_columns import bound_column, columns_of_test
 from etl.meaning.row_expressions import columns_of
 from etl.planning.group_query import columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
-from etl.planning.typed_values import bound_column, columns_of_test
 
 
 def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[str]]:

@@ -58,6 +58,12 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert sorted_rows(answer["preview"]) == MONTHS
     assert answer["execution_path"] == [*TESTED, "finalize"]
     assert answer["evidence"]["mutants"]["survivors"] == []
+    figures = {one["id"]: (one["rows"], one["amount"], one["of"]) for one in answer["assumptions"]}
+    assert figures == {
+        "left_join_1": (1, "0", "whole"),
+        "null_group_2": (1, "5.00", "whole"),
+        "undone_kept": (1, "20.00", "whole"),
+    }
     assert {total["difference"] for total in answer["evidence"]["totals"]} == {"0.00"}
     assert answer["artefact"]["target"]["relation"] == "monthly_sales"
     archive = get(asking, answer["artefact"]["url"])
@@ -65,6 +71,7 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert "monthly_sales.zip" in archive.headers["Content-Disposition"]
     with zipfile.ZipFile(io.BytesIO(archive.data)) as files:
         texts = {name: files.read(name) for name in files.namelist()}
+    assert b"decides about 1 row of all, 20.00 in all" in texts["README.md"]
     listed = get(asking, answer["artefact"]["files_url"]).get_json()["data"]["files"]
     assert [file["path"] for file in listed] == list(texts)
     for path in ("README.md", "plan.json", "sql/build.sql"):

@@ -36,3 +36,4 @@ SURVIVORS = Text(
     "{count} broken models went unnoticed: see evidence.mutants.survivors.",
 )
 ASSUMED = Text("假设：{texts}", "Assumed: {texts}")
+ASSUMED_OF = Text("{text}（{figures}）", "{text} ({figures})")

@@ -1,22 +1,25 @@
 """Builds the draft from samples, tests it, and keeps what was made as files."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import bound_intent, code_of, draft_of
+from agent.flows.etl.draft_making import binding_of, bound_intent, code_of, draft_of
 from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
 from agent.flows.etl.state import EtlState, EtlUpdate
 from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected
+from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
+from etl.evidence.assumed_figures import columns_counted, with_figures
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.schemas.evidence import TestReport
+from etl.schemas.requirement import AnalysisResult
 from etl.scratch.source_sampling import Samples, sample
 
 _STATUS = {"passed": "proven", "failed": "failed", "not_run": "unproven"}
@@ -31,11 +34,13 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     except StatementRejected as exc:
         return await _refused(exc, state, context)
     proof = await _proof(draft, bound, state, context)
-    artefact = await keep_files(draft, bound, proof, state, context)
+    analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
+    artefact = await keep_files(draft, bound, proof, analysis, state, context)
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
     if proof.failure is not None:
         warnings.append(proof.failure.message(state["lang"]))
     return {
+        "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
         "artefact": artefact,
         "status": _STATUS[proof.report.status],
@@ -62,18 +67,21 @@ async def _proof(
 ) -> DraftProof:
     """Return the evidence; without a database to build in, the tests that would be run."""
     given = state["options"]
+    decisions = (await binding_of(state, context)).decisions
     attempt = state.get("attempts", {}).get("modified", 0)
     options = ProofOptions(
         name=f"{context.question.run_id}/{context.memory.leg}/{attempt}",
         mutants=given.get("mutants", True),
         preview_rows=context.most_rows,
         waits=lambda: context.write(WAITING.to(state["lang"])),
+        decisions=decisions,
     )
     try:
         await asyncio.to_thread(context.scratch.check)
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
-    samples = await _samples(draft, bound, given.get("sample_rows"), context)
+    counted = columns_counted(decisions.values(), bound)
+    samples = await _samples(draft, bound, counted, given.get("sample_rows"), context)
     try:
         return await prove(draft, bound, context.scratch, samples, options)
     except DatabaseUnavailable as exc:
@@ -84,13 +92,18 @@ async def _proof(
 
 
 async def _samples(
-    draft: Draft, bound: BoundIntent, most_rows: int | None, context: EtlContext
+    draft: Draft,
+    bound: BoundIntent,
+    counted: Mapping[TableKey, Sequence[str]],
+    most_rows: int | None,
+    context: EtlContext,
 ) -> Samples:
-    """Read the columns that the draft reads, as the caller may see them."""
+    """Read the columns that the draft reads, and the counted ones, as the caller may see them."""
     needed = columns_read(draft, bound)
 
     def columns_of(table: Table) -> Sequence[str]:
-        return needed.get(table.key, table.primary_key)
+        read = needed.get(table.key, table.primary_key)
+        return list(dict.fromkeys((*read, *counted.get(table.key, ()))))
 
     limit = most_rows or context.scratch.options.sample_rows
     return await sample(context.database, bound, limit, columns_of)
