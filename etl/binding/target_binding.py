@@ -24,7 +24,7 @@ from etl.meaning.bound import (
     Watermark,
     WindowStep,
 )
-from etl.meaning.decisions import NoRows, ResultRows
+from etl.meaning.decisions import NoRows, TargetRows
 from etl.schemas.parameters import SinkParameters
 from etl.schemas.requirement import IntentTarget, Layer, Materialization
 
@@ -189,7 +189,7 @@ class TargetBinding:
                     f"目标表不含分组列 {key.name}，每个分组仍各占一行。",
                     f"The target lacks {key.name}, by which its rows are grouped.",
                 )
-                self._findings.assume("key_left_out", text, decides=ResultRows())
+                self._findings.assume("key_left_out", text, decides=TargetRows())
 
     def _unique_key(self, columns: Sequence[str]) -> tuple[str, ...]:
         if self._sink.unique_key is not None:

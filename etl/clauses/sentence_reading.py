@@ -17,7 +17,7 @@ from etl.clauses.clause_cutting import Clause, clauses_of
 from etl.clauses.clause_figures import FigureReader, FigureReading
 from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_tokens import Token, says, tokens_of
-from etl.meaning.decisions import JoinedRows, ResultRows
+from etl.meaning.decisions import JoinedRows, TargetRows
 from etl.schemas.requirement import (
     IntentOperation,
     IntentSource,
@@ -517,7 +517,7 @@ class _SentenceReader:
         text = Text(
             "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
         )
-        decides = ResultRows(ties=True)
+        decides = TargetRows(ties=True)
         self._findings.assume("ties_stay", text, len(self._operations), decides=decides)
 
     # --------------------------------------------------------------------------

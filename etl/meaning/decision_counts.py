@@ -24,7 +24,7 @@ from etl.meaning.decisions import (
     FilteredRows,
     JoinedRows,
     NoRows,
-    ResultRows,
+    TargetRows,
     Ways,
 )
 from etl.meaning.evaluation import NotComputable
@@ -120,7 +120,7 @@ class DecisionCounts:
         for id_, decision in self._decisions.items():
             if isinstance(decision, NoRows):
                 self.figures[id_] = DecidedFigures(0)
-            elif isinstance(decision, ResultRows):
+            elif isinstance(decision, TargetRows):
                 self._enter_result(id_, self._tied(rows) if decision.ties else rows)
 
     # --------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class DroppedRows:
 
 
 @dataclass(frozen=True)
-class ResultRows:
+class TargetRows:
     """Rows of the target; with `ties` only those that share a rank with another one."""
 
     ties: bool = False
@@ -59,7 +59,7 @@ class NoRows:
     """None: only names are decided."""
 
 
-Decision = JoinedRows | FilteredRows | DroppedRows | ResultRows | NoRows
+Decision = JoinedRows | FilteredRows | DroppedRows | TargetRows | NoRows
 
 
 @dataclass(frozen=True)
