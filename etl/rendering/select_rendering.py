@@ -76,6 +76,14 @@ def identifier_text(name: str) -> str:
     return f'U&"{name.translate(_ESCAPES)}"'
 
 
+def string_text(text: str) -> str:
+    """Return a text as SQL's literal, without anything that Jinja would take for its own."""
+    if not _ODD_CHARACTERS.search(text):
+        return "'" + text.replace("'", "''") + "'"
+    broken: str = _broken(text).sql("postgres")
+    return broken
+
+
 def _broken(text: str) -> exp.Expr:
     """Return a text as a sum of literals that hold no token of Jinja and no carriage return."""
     parts: list[exp.Expr] = []
