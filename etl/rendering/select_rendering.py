@@ -23,6 +23,8 @@ Naming = Callable[[exp.Table], str]
 _ODD_CHARACTERS = re.compile(r"\{(?=[{%#])|\r")
 _ODD_IN_NAMES = re.compile(r"\{(?=[{%#])|[\r\n]")
 _ESCAPES = str.maketrans({'"': '""', "\\": "\\\\", "{": "\\007B", "\r": "\\000D", "\n": "\\000A"})
+# PostgreSQL's 1,664 columns with their names take more than a statement from outside may have.
+_MOST_CHARS = 1_000_000
 _REPLACED = (exp.Anonymous, exp.Literal, exp.Identifier)
 _NO_QUERY = Text("草稿中的 SQL 不是单个查询。", "A draft's SQL is not one single query.")
 _CARRIAGE_RETURN = "\r"
@@ -131,7 +133,7 @@ def prove_query(sql: str) -> None:
     Raises:
         StatementRejected: it is not.
     """
-    statements = parse(sql)
+    statements = parse(sql, _MOST_CHARS)
     if len(statements) != 1 or has_jinja(sql):
         raise InternalError(_NO_QUERY)
     walk(statements[0].kind, statements[0].node)

@@ -3,6 +3,7 @@
 Fixtures have thousands of values, so they are written as text at once, without a tree.
 """
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -16,15 +17,16 @@ from etl.rendering.select_rendering import identifier_text, string_text
 def values_query(rows: TypedRows) -> str:
     """Return a SELECT that gives the rows with their types; of no rows too."""
     if not rows.rows:
-        return _select(rows, [None] * len(rows.columns)) + " WHERE FALSE"
-    return "\nUNION ALL ".join(_select(rows, row) for row in rows.rows)
+        nothing_there = [None] * len(rows.columns)
+        return f"SELECT {_cells(rows, nothing_there)} WHERE FALSE"
+    return "\nUNION ALL ".join(f"SELECT {_cells(rows, row)}" for row in rows.rows)
 
 
-def _select(rows: TypedRows, row: tuple[Any, ...] | list[None]) -> str:
-    values = []
+def _cells(rows: TypedRows, row: Sequence[Any]) -> str:
+    cells = []
     for (name, type_), value in zip(rows.columns, row, strict=True):
-        values.append(f"CAST({_value_text(value)} AS {_type_text(type_)}) AS {_name_text(name)}")
-    return f"SELECT {', '.join(values)}"
+        cells.append(f"CAST({_value_text(value)} AS {_type_text(type_)}) AS {_name_text(name)}")
+    return ", ".join(cells)
 
 
 def _value_text(value: Any) -> str:

@@ -49,6 +49,7 @@ async def keep_files(
     """Return what answers say of the files.
 
     Raises:
+        StatementRejected: a model's SQL is longer than can be proven.
         StateTooLarge: they are more than is kept.
         StoreUnavailable: they can't be kept.
     """

@@ -9,7 +9,13 @@ from agent.flows.etl.draft_files import keep_files
 from agent.flows.etl.draft_making import binding_of, bound_intent, code_of, draft_of
 from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
 from agent.flows.etl.state import EtlState, EtlUpdate
-from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected
+from common.errors import (
+    CituError,
+    DatabaseUnavailable,
+    QueryTimeout,
+    StatementRejected,
+    StateTooLarge,
+)
 from common.meanings import TableKey
 from common.text import Text
 from common.values import Table
@@ -35,18 +41,22 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         return await _refused(exc, state, context)
     proof = await _proof(draft, bound, state, context)
     analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
-    artefact = await keep_files(draft, bound, proof, analysis, state, context)
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
     if proof.failure is not None:
         warnings.append(proof.failure.message(state["lang"]))
-    return {
+    update: EtlUpdate = {
         "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
-        "artefact": artefact,
         "status": _STATUS[proof.report.status],
         "warnings": warnings,
         "execution_path": ["tester_agent"],
     }
+    try:
+        update["artefact"] = await keep_files(draft, bound, proof, analysis, state, context)
+    except (StatementRejected, StateTooLarge) as exc:  # more than can be written down
+        update["status"] = "failed"
+        warnings.append(exc.text.to(state["lang"]))
+    return update
 
 
 async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
