@@ -36,6 +36,7 @@ from agent.services.example_questions import Examples, demo_examples, examples_o
 from agent.services.export_service import ExportService
 from agent.services.learning.feedback_service import FeedbackService
 from agent.services.learning.learning_service import LearningService
+from agent.services.learning.learning_source import LearningSource
 from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
 from agent.services.sql_service import SqlService
@@ -220,12 +221,8 @@ def bootstrap(settings: Settings) -> Services:
     )
     runs = RunService(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
     answers = PastAnswers(runs, adapters.store.conversations)
-    learnt = (
-        adapters.store.learned,
-        DEFAULT,
-        adapters.database_of,
-        adapters.open_database,
-        adapters.definitions,
+    source = LearningSource(
+        DEFAULT, adapters.database_of, adapters.open_database, adapters.definitions
     )
     timeout_s = settings.request_timeout_s
 
@@ -251,12 +248,13 @@ def bootstrap(settings: Settings) -> Services:
         ),
         feedback=FeedbackService(
             answers,
-            *learnt,
+            adapters.store.learned,
+            lambda _name: source,
             adapters.rules.is_complete,
             learns=settings.learning,
             request_timeout_s=timeout_s,
         ),
-        learning=LearningService(*learnt, request_timeout_s=timeout_s),
+        learning=LearningService(adapters.store.learned, source, request_timeout_s=timeout_s),
         schema=SchemaService(
             adapters.database_of,
             samples=settings.schema_samples,

@@ -37,6 +37,8 @@ class Question:
         notices: what the answer must say about the request itself.
         lang: language of the answer; None follows the question.
         routing_mode: None takes the configured one.
+        database: name of the database that it is about; None: the default one.
+        database_choice: why it is about that one; None where there is but one.
         stream_tokens: whether text is emitted while it is written.
         details: JSON values that the flow named in `agent` takes beside the question.
     """
@@ -56,6 +58,8 @@ class Question:
     is_credible: bool = False
     notices: tuple[Text, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    database: str | None = None
+    database_choice: str | None = None
 
     @property
     def owner(self) -> str:

@@ -46,6 +46,7 @@ class Occasion:
         question: None when SQL was given.
         tool, call_id: of the tool's call that the statement belongs to, if it belongs to one.
         metadata: what else is to be noted with it, for example a trace id.
+        database: the name of the database that is asked; None: the default one.
     """
 
     source: Source
@@ -56,6 +57,7 @@ class Occasion:
     tool: str | None = None
     call_id: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    database: str | None = None
 
 
 @dataclass(frozen=True)

@@ -254,6 +254,7 @@ class Turn:
         failure: of a question that ended in an error: `error_type`, `message`, `error`, `retryable`
             and `hint` as the error had them. It is shown to its user, and nothing is answered by
             it: see `Conversations.recent`.
+        database: the name of the database that it is about; None: the default one.
     """
 
     run_id: str
@@ -270,6 +271,7 @@ class Turn:
     described: Mapping[str, list[Any]] = field(default_factory=dict, hash=False)
     offers: Mapping[str, list[str]] = field(default_factory=dict, hash=False)
     failure: Mapping[str, Any] | None = field(default=None, hash=False)
+    database: str | None = None
 
 
 # ------------------------------------------------------------------------------

@@ -38,11 +38,20 @@ DEFAULT = "default"
 
 @dataclass(frozen=True)
 class Datasource:
-    """A database that may be asked: where it is, how, and what its operator says of it."""
+    """A database that may be asked: where it is, how, and what its operator says of it.
+
+    Attributes:
+        groups: of actors that may ask it; None: every actor. For others it does not exist.
+    """
 
     source: UrlSource
     options: DatabaseOptions
     annotate: Annotate | None = None
+    groups: frozenset[str] | None = None
+
+    def is_open_to(self, actor: Actor) -> bool:
+        """Tell whether the actor may ask it."""
+        return self.groups is None or not self.groups.isdisjoint(actor.groups)
 
 
 @dataclass(frozen=True)
@@ -78,15 +87,42 @@ class Datasources:
         prepare: Prepare | None = None,
     ) -> None:
         self._audit = audit or NoAudit()
-        self._shared = {
-            name: _Shared(datasource, prepare) for name, datasource in datasources.items()
-        }
+        self._prepare = prepare
+        self._shared: dict[str, _Shared] = {}
+        self.replace(datasources)
+
+    def replace(self, datasources: Mapping[str, Datasource]) -> None:
+        """Ask these databases from now on; those that stay the same object keep what is known.
+
+        Statements that run on others end as they would have; their idle connections are closed.
+
+        Raises:
+            AccessRuleError: as the constructor; then nothing has changed.
+        """
+        before = self._shared
+        shared = {}
+        for name, datasource in datasources.items():
+            known = before.get(name)
+            if known is None or known.datasource is not datasource:
+                known = _Shared(datasource, self._prepare)
+            shared[name] = known
+        self._shared = shared
+        for name, left in before.items():
+            if shared.get(name) is not left:
+                left.inner.close()
+
+    def names(self, actor: Actor) -> tuple[str, ...]:
+        """Return the names of the databases that the actor may ask."""
+        found = []
+        for name, shared in self._shared.items():
+            if shared.datasource.is_open_to(actor):
+                found.append(name)
+        return tuple(found)
 
     def open(self, name: str, actor: Actor, occasion: Occasion | None = None) -> Database:
         """Return the database as the actor may see it; calling it again costs nothing.
 
-        Every actor may ask every database. The audit log is added here, so that no caller can
-        forget to.
+        The audit log is added here, so that no caller can forget to.
 
         Args:
             occasion: what statements are for; each is noted in the audit log. Without one nothing
@@ -94,9 +130,10 @@ class Datasources:
                 them.
 
         Raises:
-            NotFound: there is no database of that name; the message names those there are.
+            NotFound: there is no database of that name for the actor; the message names those
+                there are.
         """
-        database = self._found(name).asked_by(actor)
+        database = self._found_for(actor, name).asked_by(actor)
         return database if occasion is None else AuditedDatabase(database, self._audit, occasion)
 
     def definitions(self, name: str) -> Definitions:
@@ -106,9 +143,18 @@ class Datasources:
         shown to callers.
 
         Raises:
-            NotFound: as `open`.
+            NotFound: there is no database of that name.
         """
         return self._found(name).guarded(EVERYBODY)
+
+    async def ping(self, name: str) -> None:
+        """Return when the database has answered.
+
+        Raises:
+            DatabaseUnavailable: it does not.
+            NotFound: there is no database of that name.
+        """
+        await self._found(name).guarded(EVERYBODY).ping()
 
     async def view_sources(self, name: str, actor: Actor) -> tuple[ViewSources, ...]:
         """Return the views that the actor may see, each with what it reads of what it may see.
@@ -118,7 +164,7 @@ class Datasources:
         Raises:
             NotFound: as `open`.
         """
-        shared = self._found(name)
+        shared = self._found_for(actor, name)
         catalog = await shared.asked_by(actor).catalog()
         found = []
         for view in await shared.inner.view_sources():
@@ -130,19 +176,29 @@ class Datasources:
         """Return what shows rows past the rules, as far as the database was read.
 
         Raises:
-            NotFound: as `open`.
+            NotFound: there is no database of that name.
         """
         return self._found(name).row_problems()
 
     def _found(self, name: str) -> "_Shared":
-        if name not in self._shared:
+        shared = self._shared.get(name)
+        if shared is None:
             raise NotFound(_unknown(name, self._shared))
-        return self._shared[name]
+        return shared
 
-    @property
-    def stuck_connections(self) -> int:
-        """Return the connections of all databases that hold statements PostgreSQL does not stop."""
-        return sum(shared.inner.stuck_connections for shared in self._shared.values())
+    def _found_for(self, actor: Actor, name: str) -> "_Shared":
+        shared = self._shared.get(name)
+        if shared is None or not shared.datasource.is_open_to(actor):
+            raise NotFound(_unknown(name, self.names(actor)))
+        return shared
+
+    def stuck_connections(self, name: str) -> int:
+        """Return the connections of the database that hold statements PostgreSQL does not stop.
+
+        Raises:
+            NotFound: there is no database of that name.
+        """
+        return self._found(name).inner.stuck_connections
 
     def close(self) -> None:
         """Close idle connections; the next use opens new ones."""
@@ -154,6 +210,7 @@ class _Shared:
     """The part of one database that all actors share, and the guarded ones by rights."""
 
     def __init__(self, datasource: Datasource, prepare: Prepare | None) -> None:
+        self.datasource = datasource
         self._options = datasource.options
         self._prepare = prepare
         self._group_denials = self._options.group_denials
@@ -251,6 +308,8 @@ def _reach(guard: Guard, facts: ServerFacts) -> Reach:
 
 def _unknown(name: str, names: Iterable[str]) -> Text:
     known = sorted(names)
+    if not known:
+        return Text("没有您可以查询的数据库。", "There is no database that you may ask.")
     return Text(
         f"没有名为 {name} 的数据库，可用的数据库：{'、'.join(known)}。",
         f"There is no database named {name}; there are: {', '.join(known)}.",

@@ -164,13 +164,17 @@ def _given(url: str) -> UrlSource:
     return lambda: url
 
 
-def _check(setting: str, url: str) -> None:
+def is_address(url: str) -> bool:
+    """Tell whether the text is an address of a PostgreSQL database, as far as can be seen."""
     try:
         # A plain @ in a password makes the rest of the password part of the host.
-        is_address = "@" not in psycopg2.extensions.parse_dsn(url).get("host", "")
+        return "@" not in psycopg2.extensions.parse_dsn(url).get("host", "")
     except psycopg2.ProgrammingError:
-        is_address = False
-    if not is_address:  # not chained: the library's message quotes the URL with its password
+        return False
+
+
+def _check(setting: str, url: str) -> None:
+    if not is_address(url):
         raise InvalidDatabaseUrl(
             f"{setting} is not a URL such as postgresql://user:password@localhost:5432/database; "
             "special characters of a password are written as %XX, an @ as %40."

@@ -40,6 +40,7 @@ class PastAnswer:
             last.
         error_type, error: of a question that ended in an error.
         before: the turns before it, oldest first.
+        database: the name of the database that it is about; None: the default one.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class PastAnswer:
     error_type: str | None = None
     error: str | None = None
     before: tuple[Turn, ...] = ()
+    database: str | None = None
 
 
 class PastAnswers:
@@ -121,6 +123,7 @@ def _answer_in(turn: Turn, conversation_id: str, before: tuple[Turn, ...]) -> Pa
         # A turn does not tell how many queries a flow with tools ran.
         is_one_query=turn.routing_mode != ROUTING,
         before=before,
+        database=turn.database,
     )
 
 
@@ -148,4 +151,5 @@ def _answered(view: RunView, before: tuple[Turn, ...]) -> PastAnswer:
         error_type=data.get("error_type") if is_error else None,
         error=data.get("error") if is_error else None,
         before=before,
+        database=(data.get("database") or {}).get("name"),
     )

@@ -19,7 +19,8 @@ def readiness_checks(
     """The checks by name. One that fails raises the `CituError` that says why."""
 
     async def asked() -> dict[str, Any]:
-        taken = {"stuck_connections": count} if (count := datasources.stuck_connections) else {}
+        count = datasources.stuck_connections(DEFAULT)
+        taken = {"stuck_connections": count} if count else {}
         try:
             await datasources.open(DEFAULT, NOBODY).ping()
         except DatabaseUnavailable:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.answers.shown_result import shown_result
 from agent.runs.past_answers import PastAnswer, PastAnswers
+from agent.services.learning.learning_source import LearningSource
 from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
@@ -24,7 +25,7 @@ from common.learning import (
     example_id,
     lesson_id,
 )
-from common.ports import Database, Definitions
+from common.ports import Database
 from common.text import Lang, Text
 from common.values import PlanEstimate, QueryResult
 from knowledge.learning.failure_analysis import Case, analysed
@@ -89,6 +90,25 @@ class GivenFeedback:
 
 
 @dataclass(frozen=True)
+class _RatedAnswer:
+    """Feedback with the answer that it is about.
+
+    Attributes:
+        source: the answer's database.
+        database: the same for this occasion; its statements are audited.
+    """
+
+    given: GivenFeedback
+    answered: PastAnswer
+    source: LearningSource
+    database: Database
+
+    async def proven(self, sql: str) -> Proof:
+        """Return the proof of a statement; raises what `knowledge.learning.proofs.proven` does."""
+        return await proven(sql, self.database, self.source.definitions)
+
+
+@dataclass(frozen=True)
 class _Learnt:
     """The lessons of feedback, and what is shown with it."""
 
@@ -100,12 +120,10 @@ class _Learnt:
 
 
 class FeedbackService:
-    """Takes feedback on answers about one datasource.
+    """Takes feedback on answers.
 
     Args:
-        database_of: gives the database as an actor may see it, not audited.
-        open_database: gives it for an occasion; its statements are audited.
-        definitions: gives what is known of it whoever asks.
+        source_of: gives the database of an answer by its name; None: the default one.
         is_complete: whether a question can be understood without its conversation.
         learns: whether anything is learnt; else feedback is only kept.
         request_timeout_s: seconds for one request.
@@ -115,10 +133,7 @@ class FeedbackService:
         self,
         answers: PastAnswers,
         learned: Learned,
-        datasource: str,
-        database_of: Callable[[Actor], Database],
-        open_database: Callable[[Occasion], Database],
-        definitions: Callable[[], Definitions],
+        source_of: Callable[[str | None], LearningSource],
         is_complete: Callable[[Inquiry], Awaitable[bool]],
         *,
         learns: bool,
@@ -126,10 +141,7 @@ class FeedbackService:
     ) -> None:
         self._answers = answers
         self._learned = learned
-        self._datasource = datasource
-        self._database_of = database_of
-        self._open_database = open_database
-        self._definitions = definitions
+        self._source_of = source_of
         self._is_complete = is_complete
         self._learns = learns
         self._request_timeout_s = request_timeout_s
@@ -153,12 +165,14 @@ class FeedbackService:
     async def _take(self, given: GivenFeedback) -> dict[str, Any]:
         user_id = given.actor.owner
         answered = await self._answers.find(user_id, given.run_id, given.conversation_id)
-        learnt = await self._learnt(given, answered)
+        source = self._source_of(answered.database)
+        database = source.open_database(_occasion(given, answered))
+        learnt = await self._learnt(_RatedAnswer(given, answered, source, database))
         said = Feedback(
             given.run_id, user_id, given.rating, now(), given.comment, given.modified_sql
         )
         learning = Learning(
-            self._datasource,
+            source.name,
             said,
             answered.question,
             answered.sql,
@@ -168,16 +182,16 @@ class FeedbackService:
         )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
-        return await self._body(given, learnt)
+        return await self._body(given, learnt, source)
 
-    async def _learnt(self, given: GivenFeedback, answered: PastAnswer) -> _Learnt:
-        database = self._open_database(_occasion(given, answered))
+    async def _learnt(self, rated: _RatedAnswer) -> _Learnt:
+        given, answered = rated.given, rated.answered
         if given.rating == "need_modification" and given.modified_sql:
-            learnt = await self._corrected(given.modified_sql, given, answered, database)
+            learnt = await self._corrected(given.modified_sql, rated)
         elif given.rating == "satisfied" and answered.sql:
-            learnt = await self._confirmed(answered.sql, given, answered, database)
+            learnt = await self._confirmed(answered.sql, rated)
         elif given.rating == "unsatisfied":
-            learnt = _Learnt(lesson=await self._lesson(given, answered, database))
+            learnt = _Learnt(lesson=await self._lesson(rated))
         else:
             return _Learnt()
         if not self._learns:
@@ -186,52 +200,44 @@ class FeedbackService:
             return replace(learnt, example=None, lesson=None, notices=(_UNKNOWN_USER,))
         return learnt
 
-    async def _corrected(
-        self, sql: str, given: GivenFeedback, answered: PastAnswer, database: Database
-    ) -> _Learnt:
-        """The corrected statement, once it has run, and why the first one was wrong."""
-        proof = await proven(sql, database, self._definitions)
-        result = await database.run(sql)
-        learnt = await self._example(sql, proof, "correction", given, answered)
-        lesson = await self._lesson(given, answered, database)
+    async def _corrected(self, sql: str, rated: _RatedAnswer) -> _Learnt:
+        """Return the corrected statement, once it has run, and why the first one was wrong."""
+        proof = await rated.proven(sql)
+        result = await rated.database.run(sql)
+        learnt = await self._example(sql, proof, "correction", rated)
+        lesson = await self._lesson(rated)
         return replace(learnt, lesson=lesson, plan=proof.plan, result=result)
 
-    async def _confirmed(
-        self, sql: str, given: GivenFeedback, answered: PastAnswer, database: Database
-    ) -> _Learnt:
-        if not answered.is_one_query:
+    async def _confirmed(self, sql: str, rated: _RatedAnswer) -> _Learnt:
+        if not rated.answered.is_one_query:
             return _Learnt(notices=(_SEVERAL,))
         try:
-            proof = await proven(sql, database, self._definitions)
+            proof = await rated.proven(sql)
         except StatementRejected as error:  # the tables, or the user's rights, have changed since
             return _Learnt(notices=(_refused_now(error),))
-        return await self._example(sql, proof, "feedback", given, answered)
+        return await self._example(sql, proof, "feedback", rated)
 
     async def _example(
-        self,
-        sql: str,
-        proof: Proof,
-        source: ExampleSource,
-        given: GivenFeedback,
-        answered: PastAnswer,
+        self, sql: str, proof: Proof, origin: ExampleSource, rated: _RatedAnswer
     ) -> _Learnt:
+        answered, source = rated.answered, rated.source
         if len(answered.question) > MAX_QUESTION_CHARS or len(sql) > MAX_SQL_CHARS:
             return _Learnt(notices=(_TOO_LARGE,))
-        catalog = await self._database_of(given.actor).catalog()
+        catalog = await source.database_of(rated.given.actor).catalog()
         if not await self._is_complete(
             Inquiry(answered.question, answered.lang, catalog, history=answered.before)
         ):
             return _Learnt(notices=(_DEPENDS,))
-        author = given.actor.owner
+        author = rated.given.actor.owner
         example = Example(
-            example_id=example_id(self._datasource, author, answered.question, sql),
-            datasource=self._datasource,
+            example_id=example_id(source.name, author, answered.question, sql),
+            datasource=source.name,
             question=answered.question,
             sql=sql,
             lang=answered.lang,
             trust="personal",
             author=author,
-            source=source,
+            source=origin,
             tables=proof.tables,
             tables_hash=proof.tables_hash,
             created_at=now(),
@@ -239,9 +245,8 @@ class FeedbackService:
         )
         return _Learnt(example)
 
-    async def _lesson(
-        self, given: GivenFeedback, answered: PastAnswer, database: Database
-    ) -> Lesson | None:
+    async def _lesson(self, rated: _RatedAnswer) -> Lesson | None:
+        given, answered, source = rated.given, rated.answered, rated.source
         case = Case(
             lang=answered.lang,
             sql=answered.sql,
@@ -251,16 +256,14 @@ class FeedbackService:
             error=answered.error,
             row_count=answered.row_count,
         )
-        analysis = analysed(await self._examined(case, database))
+        analysis = analysed(await _examined(case, rated))
         if analysis is None or len(answered.question) > MAX_QUESTION_CHARS:
             return None
         author = given.actor.owner
         cause, hint = _short(analysis.root_cause), _short(analysis.avoidance_hint)
         return Lesson(
-            lesson_id=lesson_id(
-                self._datasource, author, answered.question, answered.sql, cause, hint
-            ),
-            datasource=self._datasource,
+            lesson_id=lesson_id(source.name, author, answered.question, answered.sql, cause, hint),
+            datasource=source.name,
             question=answered.question,
             sql=answered.sql[:MAX_SQL_CHARS] if answered.sql else None,
             lang=answered.lang,
@@ -271,46 +274,59 @@ class FeedbackService:
             created_at=now(),
         )
 
-    async def _examined(self, case: Case, database: Database) -> Case:
-        """The case with what guard and EXPLAIN say of its statement now."""
-        if case.sql is None:
-            return case
-        try:
-            return replace(case, plan=(await proven(case.sql, database, self._definitions)).plan)
-        except (StatementRejected, QueryTimeout) as error:
-            return replace(case, refusal=error)
-        except DatabaseUnavailable:
-            return case
-
-    async def _body(self, given: GivenFeedback, learnt: _Learnt) -> dict[str, Any]:
+    async def _body(
+        self, given: GivenFeedback, learnt: _Learnt, source: LearningSource
+    ) -> dict[str, Any]:
         notices = (*given.notices, *learnt.notices)
         return {
             "run_id": given.run_id,
             "rating": given.rating,
-            "example": await self._shown(learnt.example),
-            "lesson": await self._shown(learnt.lesson),
+            "example": await self._shown(learnt.example, source),
+            "lesson": await self._shown(learnt.lesson, source),
             "query_result": None,
-            **await self._rows(given, learnt.result),
+            **await self._rows(given, learnt.result, source),
             "plan": learnt.plan.shown() if learnt.plan else None,
             "warnings": [notice.to(given.lang) for notice in notices],
             "timestamp": now(),
         }
 
-    async def _rows(self, given: GivenFeedback, result: QueryResult | None) -> dict[str, Any]:
+    async def _rows(
+        self, given: GivenFeedback, result: QueryResult | None, source: LearningSource
+    ) -> dict[str, Any]:
         if result is None or given.modified_sql is None:
             return {}
-        catalog = await self._database_of(given.actor).catalog()
+        catalog = await source.database_of(given.actor).catalog()
         return shown_result(given.modified_sql, result, catalog, given.lang)
 
-    async def _shown(self, learnt: Example | Lesson | None) -> dict[str, Any] | None:
+    async def _shown(
+        self, learnt: Example | Lesson | None, source: LearningSource
+    ) -> dict[str, Any] | None:
         """Return what the store has of it; of one that is shared or rejected already, that one."""
-        item = await self._learned.find(self._datasource, item_id(learnt)) if learnt else None
+        item = await self._learned.find(source.name, item_id(learnt)) if learnt else None
         return shown(item) if item else None
+
+
+async def _examined(case: Case, rated: _RatedAnswer) -> Case:
+    """Return the case with what guard and EXPLAIN say of its statement now."""
+    if case.sql is None:
+        return case
+    try:
+        proof = await rated.proven(case.sql)
+    except (StatementRejected, QueryTimeout) as error:
+        return replace(case, refusal=error)
+    except DatabaseUnavailable:
+        return case
+    return replace(case, plan=proof.plan)
 
 
 def _occasion(given: GivenFeedback, answered: PastAnswer) -> Occasion:
     return Occasion(
-        "feedback", given.run_id, given.actor, answered.conversation_id, answered.question
+        "feedback",
+        given.run_id,
+        given.actor,
+        answered.conversation_id,
+        answered.question,
+        database=answered.database,
     )
 
 

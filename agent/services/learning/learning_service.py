@@ -1,16 +1,16 @@
 """Shows what is learnt to those who may see it, and lets reviewers decide on it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from agent.question import new_run_id
+from agent.services.learning.learning_source import LearningSource
 from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
 from common.learning import SHARED, Example, Lesson, Trust
-from common.ports import Database, Definitions
 from common.text import Lang, Text
 from knowledge.experience.hidden_rows import HiddenRows
 from knowledge.learning.intake import ImportOutcome, Intake, counts
@@ -38,27 +38,19 @@ class LearningService:
     """Lists, reviews, imports and exports what is learnt about one datasource.
 
     Args:
-        database_of: gives the database as an actor may see it, not audited.
-        open_database: gives it for an occasion; its refusals are audited.
-        definitions: gives what is known of it whoever asks.
+        source: the datasource.
         request_timeout_s: seconds for one import.
     """
 
     def __init__(
         self,
         learned: Learned,
-        datasource: str,
-        database_of: Callable[[Actor], Database],
-        open_database: Callable[[Occasion], Database],
-        definitions: Callable[[], Definitions],
+        source: LearningSource,
         *,
         request_timeout_s: float,
     ) -> None:
         self._learned = learned
-        self._datasource = datasource
-        self._database_of = database_of
-        self._open_database = open_database
-        self._definitions = definitions
+        self._source = source
         self._request_timeout_s = request_timeout_s
 
     async def page(
@@ -74,8 +66,8 @@ class LearningService:
             InvalidCursor: no page gave this cursor.
             StoreUnavailable: the list can't be read.
         """
-        page = await self._learned.page(self._datasource, kind, wanted, limit, cursor)
-        hidden = await HiddenRows.of(self._database_of(actor))
+        page = await self._learned.page(self._source.name, kind, wanted, limit, cursor)
+        hidden = await HiddenRows.of(self._source.database_of(actor))
         items = [
             item
             for item in page.items
@@ -90,7 +82,7 @@ class LearningService:
         if item.author == actor.owner or item.sql is None:
             return True
         try:
-            await self._database_of(actor).inspect(item.sql)
+            await self._source.database_of(actor).inspect(item.sql)
         except StatementRejected:
             return False
         return True
@@ -119,11 +111,11 @@ class LearningService:
             StoreUnavailable: nothing was decided, or perhaps it was; repeating it is harmless.
         """
         found = await self._found(kind, item_id)
-        hidden = await HiddenRows.of(self._database_of(reviewer))
+        hidden = await HiddenRows.of(self._source.database_of(reviewer))
         if found.author != reviewer.owner and await hidden.may_be_in(found):
             raise NotFound(_UNKNOWN)
         reviewed = await self._learned.review(
-            self._datasource, item_id, reviewer.owner, verdict, seen=seen
+            self._source.name, item_id, reviewer.owner, verdict, seen=seen
         )
         if reviewed.item is None or reviewed.outcome == "unknown":
             raise NotFound(_UNKNOWN)
@@ -148,12 +140,12 @@ class LearningService:
         if not is_reviewer and is_shared:
             raise Forbidden(_SHARED)
         if not await self._learned.delete(
-            self._datasource, item_id, None if is_reviewer else actor.owner
+            self._source.name, item_id, None if is_reviewer else actor.owner
         ):
             raise NotFound(_UNKNOWN)
 
     async def _found(self, kind: Kind, item_id: str) -> Example | Lesson:
-        item = await self._learned.find(self._datasource, item_id)
+        item = await self._learned.find(self._source.name, item_id)
         if item is None or isinstance(item, Example) != (kind == "example"):
             raise NotFound(_UNKNOWN)
         return item
@@ -165,9 +157,9 @@ class LearningService:
             QueryTimeout: it took too long; nothing was added.
             DatabaseUnavailable, StoreUnavailable: it can't be done now.
         """
-        database = self._open_database(Occasion("import", new_run_id(), actor))
+        database = self._source.open_database(Occasion("import", new_run_id(), actor))
         intake = Intake(
-            self._learned, self._datasource, database, self._definitions, author=actor.owner
+            self._learned, self._source.name, database, self._source.definitions, author=actor.owner
         )
         try:
             async with asyncio.timeout(self._request_timeout_s):
