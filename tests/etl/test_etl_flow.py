@@ -180,6 +180,20 @@ def test_without_a_database_to_build_in_nothing_is_proven(
         assert get(nowhere, answer["artefact"]["url"]).status_code == 200
 
 
+def test_a_draft_that_its_datasource_finds_expensive_is_built_with_a_warning(
+    make_database: Callable[[str], str], scratch_url: str
+) -> None:
+    settings = Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
+    codes = []
+    for cost in (0, 1):
+        with Asking(settings, max_plan_cost=cost) as asking:
+            body = {"intent": INTENT, "options": {"feedback": False, **QUICK}}
+            _, answer = post(asking, body)
+        assert (answer["status"], answer["review"]["verdict"]) == ("proven", "pass"), answer
+        codes.append([issue["code"] for issue in answer["review"]["issues"]])
+    assert codes == [[], ["expensive"]]
+
+
 def changed(sql: str) -> dict[str, Any]:
     return {"rating": "need_modification", "modified_sql": {"monthly_sales": sql}}
 

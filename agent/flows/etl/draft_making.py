@@ -20,6 +20,7 @@ from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.planning.user_sql import with_user_sql
+from etl.planning.whole_query import whole_query
 from etl.rendering.select_rendering import render_select
 from etl.schemas.requirement import UserIntent
 from postgres.identifiers import quoted
@@ -92,6 +93,11 @@ def code_of(draft: Draft) -> list[Json]:
         sql = render_select(model.select, _plain_name, jinja=False)
         code.append({"node": model.name, "sql": sql, "method": "rules", "attempts": 1})
     return code
+
+
+def written_query(draft: Draft) -> str:
+    """Return the whole draft as one query over the datasource."""
+    return render_select(whole_query(draft), _plain_name, jinja=False)
 
 
 def _plain_name(table: exp.Table) -> str:

@@ -1,12 +1,16 @@
 """Reviews the plan; an error keeps it from being built."""
 
 import asyncio
+from functools import partial
 from typing import cast
 
 from agent.flows.etl.context import EtlRuntime
-from agent.flows.etl.draft_making import bound_intent, draft_of
+from agent.flows.etl.draft_making import bound_intent, draft_of, written_query
 from agent.flows.etl.routing import after_review
 from agent.flows.etl.state import EtlState, EtlUpdate
+from common.errors import CituError, CostExceeded
+from common.ports import Database
+from etl.planning.draft_model import Draft
 from etl.planning.plan_review import review
 
 
@@ -14,7 +18,9 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """Return the review, and that the run ends when the plan failed for good."""
     bound = await bound_intent(state, runtime.context)
     draft = await draft_of(state, runtime.context)
-    found = await asyncio.to_thread(review, draft, bound, state["lang"])
+    is_expensive = await _is_expensive(draft, runtime.context.database)
+    reviewing = partial(review, draft, bound, state["lang"], is_expensive=is_expensive)
+    found = await asyncio.to_thread(reviewing)
     attempts = state.get("attempts", {})
     update: EtlUpdate = {
         "review": found.model_dump(mode="json"),
@@ -24,3 +30,18 @@ async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     if after_review(cast(EtlState, {**state, **update})) == "failed":
         update["status"] = "failed"
     return update
+
+
+async def _is_expensive(draft: Draft, database: Database) -> bool:
+    """Tell whether the datasource's planner finds the draft beyond its limits.
+
+    What can't be planned there, because of a type or of too many tables, is not estimated.
+    """
+    sql = await asyncio.to_thread(written_query, draft)
+    try:
+        await database.explain(sql)
+    except CostExceeded:
+        return True
+    except CituError:
+        return False
+    return False
