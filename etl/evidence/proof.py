@@ -1,5 +1,6 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from etl.evidence.static_checks import findings
 from etl.evidence.unit_proof import MutationScore, UnitProof
 from etl.meaning.bound import BoundIntent
 from etl.meaning.decisions import DecidedFigures, Decision
-from etl.planning.draft_model import Draft
+from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest
 from etl.rendering.dbt_project import dbt_files
 from etl.rendering.layout import Layout
@@ -192,11 +193,12 @@ class _Proving:
             await self._build_by_dbt(self._dbt)
 
     async def _test(self) -> None:
-        self._tests = list(make_tests(self._draft, self._bound))
+        # In a thread: trees of large drafts would keep the loop from what others wait for.
+        self._tests = list(await asyncio.to_thread(make_tests, self._draft, self._bound))
         results = self._found.results
         for model in self._draft.models:
-            wrong = list(findings(model))
-            results.append(made_result(f"static_{model.name}", "static", model.name, len(wrong)))
+            wrong = await asyncio.to_thread(_wrong_parts, model)
+            results.append(made_result(f"static_{model.name}", "static", model.name, wrong))
         for test in self._tests:
             results.append(await self._sample_build.run(test))
         results.append(await self._sample_build.is_same_again())
@@ -212,7 +214,7 @@ class _Proving:
         units = UnitProof(self._draft, self._bound, self._build)
         await units.build_worlds()
         if self._options.mutants:
-            mutants = _some(list(mutants_of(self._draft)))
+            mutants = _some(await asyncio.to_thread(_all_mutants, self._draft))
             self._found.mutants = _report(await units.try_mutants(mutants))
         found = await units.tests()
         late = await units.late_rows()
@@ -274,6 +276,10 @@ class _Proving:
         )
 
 
+def _wrong_parts(model: DraftModel) -> int:
+    return len(list(findings(model)))
+
+
 def _both_ways(
     results: Iterable[EvidenceTest], by_dbt: Iterable[DbtResult]
 ) -> Iterator[EvidenceTest]:
@@ -291,6 +297,10 @@ def _both_ways(
         if model.kind == "model" and model.status == "error":
             failed = made_result(f"dbt_{model.name}", "contract", model.name, 1)
             yield failed.model_copy(update={"detail": model.message})
+
+
+def _all_mutants(draft: Draft) -> list[Mutant]:
+    return list(mutants_of(draft))
 
 
 def _some(mutants: list[Mutant]) -> list[Mutant]:
