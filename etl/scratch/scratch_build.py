@@ -206,14 +206,18 @@ async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection
 
 
 async def create_schemas(connection: Connection, names: Sequence[str]) -> None:
-    """Create schemas that say when they were made."""
+    """Create schemas that say when they were made.
+
+    Nobody sees one that does not say so, because such schemas are swept.
+    """
     cursor = await connection.execute("SELECT now()::text")
     ((now,),) = await cursor.fetchall()
-    for name in names:
-        schema = sql.Identifier(name)
-        await connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-        mark = sql.Literal(f"{_MARK}{now}")
-        await connection.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, mark))
+    mark = sql.Literal(f"{_MARK}{now}")
+    async with connection.transaction():
+        for name in names:
+            schema = sql.Identifier(name)
+            await connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+            await connection.execute(sql.SQL("COMMENT ON SCHEMA {} IS {}").format(schema, mark))
 
 
 async def drop_schemas(connection: Connection, schema: str) -> None:

@@ -1,6 +1,5 @@
 """Builds the draft from samples, tests it, and keeps what was made as files."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -87,7 +86,7 @@ async def _proof(
         decisions=decisions,
     )
     try:
-        await asyncio.to_thread(context.scratch.check)
+        await context.scratch.ready()
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
     counted = columns_counted(decisions.values(), bound)
