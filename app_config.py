@@ -329,6 +329,13 @@ class Settings:
         "the PostgreSQL database that is asked, as a URL or `key=value` text; empty: the "
         "embedded demo database",
     )
+    databases_file: str = setting(
+        "",
+        "the YAML file of several databases that are asked, each with its URL, its names, who may "
+        "ask it and what it has of its own; see [databases](databases.md). It takes the place of "
+        "`DATABASE_URL`, `SEMANTIC_FILE` and `ROW_RULES`, which stay empty; the other settings of "
+        "this section hold for databases that don't say otherwise. Empty: one database",
+    )
     max_rows: int = setting(
         200,
         "most rows of one answer; when there are more, `is_limited` is true",

@@ -28,7 +28,8 @@ from werkzeug.exceptions import NotFound
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import RequestRedirect
 
-from agent.bootstrap import Services, bootstrap, semantic_file
+from agent.asked_databases import AskedDatabase
+from agent.bootstrap import Services, bootstrap
 from agent.extensions.loading import ExtensionError
 from agent.tools.tool import EVERYONE
 from agent.tools.tool_groups import InvalidToolGroups, groups_of
@@ -43,6 +44,7 @@ from api.artefacts import artefacts_blueprint
 from api.ask import ask_blueprint
 from api.compression import register_compression
 from api.conversations import conversations_blueprint
+from api.database_list import databases_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
@@ -67,9 +69,9 @@ from app_config import ConfigurationError, Settings
 from common import logs
 from common.errors import CituError
 from common.rate_limits import RateLimits
+from databases.databases_file import DatabasesFileError
 from databases.embedded.embedded_server import EmbeddedServerError
-from databases.options import database_options
-from databases.source import EmbeddedSource, InvalidDatabaseUrl, Sources, Unreachable, probe
+from databases.source import EmbeddedSource, InvalidDatabaseUrl, Unreachable, probe
 from guard import AccessRuleError
 from guard.row_rules import RowRulesError
 from knowledge.semantic.checking import problems_of
@@ -95,6 +97,7 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(
         ask_blueprint(
             services.runs,
+            services.databases,
             services.flows,
             slots,
             max_question_chars=settings.max_question_chars,
@@ -108,16 +111,17 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(artefacts_blueprint(services.artefacts))
     app.register_blueprint(analyses_blueprint(services.analyses, slots))
     app.register_blueprint(conversations_blueprint(services.store.conversations))
-    app.register_blueprint(sql_blueprint(services.service, slots))
+    app.register_blueprint(sql_blueprint(services.databases, slots))
     app.register_blueprint(
-        schema_blueprint(services.schema, slots, max_question_chars=settings.max_question_chars)
+        schema_blueprint(services.databases, slots, max_question_chars=settings.max_question_chars)
     )
-    app.register_blueprint(lineage_blueprint(services.lineage, slots))
-    app.register_blueprint(examples_blueprint(services.examples, slots))
+    app.register_blueprint(lineage_blueprint(services.databases, slots))
+    app.register_blueprint(examples_blueprint(services.databases, slots))
     app.register_blueprint(feedback_blueprint(services.feedback, slots))
-    app.register_blueprint(learning_blueprint(services.learning, _rights(settings), slots))
+    app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
-    talk = ChatService(services.runs, services.examples, services.feedback)
+    app.register_blueprint(databases_blueprint(services.databases, slots))
+    talk = ChatService(services.runs, services.databases, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
             talk,
@@ -271,8 +275,8 @@ def main() -> int:
         refuse_strangers(
             [listening], keys=KeyFile(settings.api_keys_path), is_open=settings.allow_anonymous
         )
-        _make_ready(services.sources, settings)
-        _check_meanings(services.sources, settings)
+        _make_ready(services, settings)
+        _check_meanings(services)
         _warn_of_groups(settings)
     except _REASONS as error:
         sys.stderr.write(f"Citu can't start. {error}\n")
@@ -312,14 +316,20 @@ _REASONS = (
     Unreachable,
     OpenToOthers,
     SemanticFileError,
+    DatabasesFileError,
 )
 
 
-def _make_ready(sources: Sources, settings: Settings) -> None:
-    if isinstance(sources.asked, EmbeddedSource):
-        sources.asked.start()
-    else:
-        probe(sources.asked(), require_read_only_role=settings.require_read_only_role)
+def _make_ready(services: Services, settings: Settings) -> None:
+    sources = services.sources
+    for database in services.asked.all():
+        try:
+            _reach(database)
+        except Unreachable as error:
+            if services.asked.is_one:
+                raise
+            # Its questions fail until it can be reached; those about the others are answered.
+            sys.stderr.write(f"The database {database.name} can't be asked now. {error}\n")
     if isinstance(sources.app, EmbeddedSource) and not settings.redis_url:
         try:
             sources.app.start()
@@ -329,23 +339,40 @@ def _make_ready(sources: Sources, settings: Settings) -> None:
             sys.stderr.write(f"Conversations can't be kept: {advice}. {error}\n")
 
 
-def _check_meanings(sources: Sources, settings: Settings) -> None:
-    """Check the operator's semantic file against the database while somebody reads the problems.
+def _reach(database: AskedDatabase) -> None:
+    """Connect to the database, or start it.
+
+    Raises:
+        Unreachable: it can't be used; says why.
+        EmbeddedServerError: the embedded server can't run here.
+    """
+    source, options = database.datasource.source, database.datasource.options
+    if isinstance(source, EmbeddedSource):
+        source.start()
+    else:
+        setting = database.name if database.entry is not None else "DATABASE_URL"
+        probe(source(), setting, require_read_only_role=options.require_read_only_role)
+
+
+def _check_meanings(services: Services) -> None:
+    """Check the operator's semantic files against their databases while somebody reads the
+    problems.
 
     A service that is running goes on without what has ceased to fit; one that begins does not,
     because a column that is marked as sensitive under a mistaken name would be shown.
     """
-    path = semantic_file(settings, sources)
-    if not settings.semantic_file or path is None:
-        return
-    try:
-        problems = problems_of(path, sources.asked, database_options(settings))
-    except CituError as error:
-        # The database can't answer now; the service checks the file when it first reads it.
-        sys.stderr.write(f"The semantic file was not checked against the database. {error}\n")
-        return
-    if problems:
-        raise SemanticFileError(str(path), problems)
+    for database in services.asked.all():
+        if database.meanings is None or database.is_demo:
+            continue
+        path, datasource = Path(database.meanings.name), database.datasource
+        try:
+            problems = problems_of(path, datasource.source, datasource.options)
+        except CituError as error:
+            # The database can't answer now; the service checks the file when it first reads it.
+            sys.stderr.write(f"{path} was not checked against the database. {error}\n")
+            continue
+        if problems:
+            raise SemanticFileError(str(path), problems)
 
 
 def _warn_of_groups(settings: Settings) -> None:
@@ -368,10 +395,7 @@ def _banner(settings: Settings, services: Services) -> str:
     thinking = f"model {services.thinker}"
     if services.thinker == "offline":
         thinking = "offline rules (no OPENAI_API_KEY)"
-    if isinstance(services.sources.asked, EmbeddedSource):
-        database, question = "the embedded demo", "查询各服务区的营业收入排行"
-    else:
-        database, question = described_address(settings.database_url), "你能查什么数据？"
+    database, question = _asked_in_words(services, settings)
     needs_key = KeyFile(settings.api_keys_path).is_needed()
     key = " -H 'Authorization: Bearer <API key>'" if needs_key else ""
     banner = (
@@ -380,12 +404,22 @@ def _banner(settings: Settings, services: Services) -> str:
         f"  try it: curl -s {address}/api/v0/ask_agent{key} -H 'Content-Type: application/json'"
         f' -d \'{{"question": "{question}"}}\'\n'
     )
-    return banner if needs_key else banner + _notes_without_keys(settings)
+    return banner if needs_key else banner + _notes_without_keys(services, settings)
 
 
-def _notes_without_keys(settings: Settings) -> str:
+def _asked_in_words(services: Services, settings: Settings) -> tuple[str, str]:
+    """Return what is asked, and a question to try."""
+    databases = services.asked.all()
+    if not services.asked.is_one:
+        return ", ".join(database.name for database in databases), "你能查什么数据？"
+    if databases[0].is_demo:
+        return "the embedded demo", "查询各服务区的营业收入排行"
+    return described_address(settings.database_url), "你能查什么数据？"
+
+
+def _notes_without_keys(services: Services, settings: Settings) -> str:
     notes = ""
-    if settings.row_context or settings.row_rules:
+    if any(map(_hides_rows, services.asked.all())):
         notes += (
             "  rows are shown as to somebody of no group: make API keys, "
             "by which users and their groups are known\n"
@@ -395,6 +429,11 @@ def _notes_without_keys(settings: Settings) -> str:
             "  anonymous access is open: everybody who can connect may ask (ALLOW_ANONYMOUS=true)\n"
         )
     return notes
+
+
+def _hides_rows(database: AskedDatabase) -> bool:
+    options = database.datasource.options
+    return options.row_context or options.row_rules is not None
 
 
 def _memory(settings: Settings) -> str:

@@ -5,9 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from agent.analysis.analysing import Analyst
+from agent.asked_databases import AskedDatabase, AskedDatabases, DatabasesOnFile
+from agent.database_choice import DatabaseChooser
 from agent.experience import OwnRecollection, Recollection
 from agent.extensions.enhanced_recollection import EnhancedRecollection
 from agent.extensions.extended_model import ExtendedModel
@@ -18,6 +20,8 @@ from agent.flows.ask.about_result import analysing
 from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.ask.question_flow import QuestionFlow
 from agent.flows.etl.context import EtlContext
+from agent.flows.etl.draft_experience import DraftExperience
+from agent.flows.etl.draft_learning import DraftLearning
 from agent.flows.etl.etl_flow import EtlFlow
 from agent.flows.flow import Flow
 from agent.flows.tool_graph.graph_flow import ToolGraphFlow
@@ -32,7 +36,8 @@ from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from agent.services.analysis_service import AnalysisService
 from agent.services.artefact_service import ArtefactService
-from agent.services.example_questions import Examples, demo_examples, examples_of
+from agent.services.database_services import DatabaseServices, ServedDatabases
+from agent.services.example_questions import demo_examples, examples_of
 from agent.services.export_service import ExportService
 from agent.services.learning.feedback_service import FeedbackService
 from agent.services.learning.learning_service import LearningService
@@ -52,23 +57,26 @@ from agent.tools.tool_groups import groups_of
 from agent.tools.tool_limits import ToolLimits
 from agent.tools.toolbox import ToolServices, build_tools
 from agent.value_lookup import looking_up
-from app_config import Settings
-from common.actor import NOBODY, Actor
+from app_config import ConfigurationError, Settings
+from common.actor import Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
+from common.learning import Example, Topic
 from common.meanings import Report
 from common.ports import Database, Definitions, UrlSource
 from common.values import Catalog, Turn
+from databases.databases_file import DatabaseEntry, read_databases
 from databases.datasources import DEFAULT, Datasource, Datasources
 from databases.demo import SEMANTIC_FILE
-from databases.options import database_options, listed
-from databases.source import EmbeddedSource, Sources, database_sources
+from databases.options import DatabaseOptions, database_options
+from databases.source import EmbeddedSource, Sources, database_sources, source_of
 from etl.scratch.scratch_access import ScratchDatabase
 from etl.scratch.scratch_options import scratch_options
 from guard.row_rules import RowRules
 from knowledge.experience.experience_service import ExperienceService
 from knowledge.index import renew
 from knowledge.semantic.layer import SemanticLayer
+from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES
 from knowledge.tables.schema_service import SchemaService
 from knowledge.tables.table_vectors import Nearest, TableVectors
 from knowledge.values.value_search import ValueSearch
@@ -155,10 +163,12 @@ class Services:
     Attributes:
         runs: starts runs of the flows, finds, resumes and cancels them.
         flows: names of the flows.
+        asked: the databases that may be asked.
+        chooser: tells which of them a question is about.
+        databases: what endpoints offer of each database.
         tools: all tools that models may call.
         sources: give the databases' URLs; calling one starts the embedded server if it needs it.
         thinker: who answers: `offline`, or the model's name.
-        examples: questions to begin with, about the datasource.
         checks: what `/ready` looks at, by name.
         warm: prepares what the first question would otherwise wait for; ignores failures, which
             that question reports.
@@ -168,18 +178,16 @@ class Services:
     runs: RunService
     flows: tuple[str, ...]
     store: Store
-    service: SqlService
+    asked: AskedDatabases
+    chooser: DatabaseChooser
+    databases: ServedDatabases
     exports: ExportService
     artefacts: ArtefactService
     analyses: AnalysisService
     feedback: FeedbackService
-    learning: LearningService
-    schema: SchemaService
-    lineage: LineageService
     tools: ToolRegistry
     sources: Sources
     thinker: str
-    examples: Examples
     checks: Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
     warm: Callable[[], Awaitable[None]]
     aclose: Callable[[], Awaitable[None]]
@@ -195,6 +203,8 @@ def bootstrap(settings: Settings) -> Services:
         InvalidToolGroups: TOOL_GROUPS names a tool that there is not.
         SemanticFileError: the semantic file can't be read or is not valid.
         RowRulesError: the same of the file of row rules.
+        DatabasesFileError: the same of the file of databases.
+        ConfigurationError: settings contradict each other.
     """
     adapters = _Adapters(settings)
     tool_context_of = adapters.tool_context_of if adapters.model else None
@@ -218,12 +228,11 @@ def bootstrap(settings: Settings) -> Services:
         workflow=workflow,
         hooks=extensions.hooks,
         observer=extensions.observer,
+        choose=adapters.chooser.chosen,
     )
     runs = RunService(runner, adapters.store, adapters.journal, lease_s=adapters.retention.lease_s)
     answers = PastAnswers(runs, adapters.store.conversations)
-    source = LearningSource(
-        DEFAULT, adapters.database_of, adapters.open_database, adapters.definitions
-    )
+    databases = ServedDatabases(adapters.asked, partial(_database_services, adapters, settings))
     timeout_s = settings.request_timeout_s
 
     async def warm() -> None:
@@ -240,7 +249,9 @@ def bootstrap(settings: Settings) -> Services:
         runs=runs,
         flows=tuple(flows),
         store=adapters.store,
-        service=SqlService(adapters.database_of, adapters.new_context, request_timeout_s=timeout_s),
+        asked=adapters.asked,
+        chooser=adapters.chooser,
+        databases=databases,
         exports=ExportService(answers, adapters.open_database, max_rows=settings.export_max_rows),
         artefacts=ArtefactService(adapters.store.artefacts),
         analyses=AnalysisService(
@@ -249,32 +260,49 @@ def bootstrap(settings: Settings) -> Services:
         feedback=FeedbackService(
             answers,
             adapters.store.learned,
-            lambda _name: source,
+            adapters.learning_source,
             adapters.rules.is_complete,
             learns=settings.learning,
             request_timeout_s=timeout_s,
         ),
-        learning=LearningService(adapters.store.learned, source, request_timeout_s=timeout_s),
-        schema=SchemaService(
-            adapters.database_of,
-            samples=settings.schema_samples,
-            nearest=adapters.nearest,
-            examples=adapters.examples,
-        ),
-        lineage=LineageService(
-            adapters.database_of,
-            partial(adapters.datasources.view_sources, DEFAULT),
-            adapters.reports,
-        ),
         tools=adapters.tools,
         sources=adapters.sources,
         thinker=adapters.model.name if adapters.model else adapters.rules.name,
-        examples=demo_examples if adapters.asks_demo else examples_of(adapters.database_of),
-        checks=readiness_checks(
-            adapters.datasources, adapters.store, adapters.model, adapters.meanings
-        ),
+        checks=readiness_checks(adapters.asked, adapters.store, adapters.model),
         warm=warm,
         aclose=aclose,
+    )
+
+
+def _database_services(adapters: "_Adapters", settings: Settings, name: str) -> DatabaseServices:
+    """Return what endpoints offer of the database of that name."""
+    database_of = partial(adapters.asked.database, name)
+    database = adapters.asked.of(name)
+    is_demo = database is not None and database.is_demo
+    return DatabaseServices(
+        sql=SqlService(
+            database_of,
+            adapters.new_context,
+            database=name,
+            request_timeout_s=settings.request_timeout_s,
+        ),
+        schema=SchemaService(
+            database_of,
+            samples=settings.schema_samples,
+            nearest=adapters.nearest,
+            examples=adapters.experience_of(name).examples,
+        ),
+        learning=LearningService(
+            adapters.store.learned,
+            adapters.learning_source(name),
+            request_timeout_s=settings.request_timeout_s,
+        ),
+        lineage=LineageService(
+            database_of,
+            partial(adapters.asked.datasources.view_sources, name),
+            partial(adapters.reports, name),
+        ),
+        examples=demo_examples if is_demo else examples_of(database_of),
     )
 
 
@@ -288,13 +316,8 @@ class _Adapters:
             settings.data_path,
             settings.scratch_database_url,
         )
-        self.asks_demo = isinstance(self.sources.asked, EmbeddedSource)
-        self.meanings = _meanings(settings, self.sources)
-        annotate = self.meanings.annotate if self.meanings else None
-        options = replace(database_options(settings), row_rules=_row_rules(settings))
-        asked = {DEFAULT: Datasource(self.sources.asked, options, annotate)}
         audit = _audit(settings)
-        self.datasources = Datasources(asked, audit=audit, prepare=renew)
+        self.asked = _asked_databases(settings, self.sources, audit)
         self.store, self.retention = _store(settings, self.sources.app)
         self.journal = Journal(self.store)
         self.rules = OfflineSkills()
@@ -307,15 +330,17 @@ class _Adapters:
         self._behaviour = _behaviour(settings)
         self._values = ValueSearch(settings.value_lookup_timeout_s)
         self.analyst = Analyst()
-        self._experience = ExperienceService(
-            self.store.learned,
-            DEFAULT,
-            self.database_of,
-            definitions=self.definitions,
-            check=self.journal.check,
-            reuses=settings.reuse_examples,
+        self._reuses_examples = settings.reuse_examples
+        self._experiences: dict[tuple[str, Topic], ExperienceService] = {}
+        self._learns = settings.learning
+        ranking = RANKING if settings.schema_samples else RANKING_WITHOUT_VALUES
+        self.chooser = DatabaseChooser(
+            self.asked,
+            self._latest_database,
+            ranking.ready,
+            self._examples_of,
+            self.rules,
         )
-        self.examples = self._experience.examples
         tools = build_tools(self._tool_services(settings))
         self.tools = ToolRegistry(
             tools,
@@ -330,7 +355,7 @@ class _Adapters:
         self._scratch = ScratchDatabase(
             self.sources.scratch,
             scratch_options(settings),
-            {"DATABASE_URL": self.sources.asked, "APP_DATABASE_URL": self.sources.app},
+            self._other_databases,
         )
 
     def _provided(self, settings: Settings) -> Provided:
@@ -355,12 +380,12 @@ class _Adapters:
     def _tool_services(self, settings: Settings) -> ToolServices:
         return ToolServices(
             SchemaReader(
-                samples=settings.schema_samples, nearest=self.nearest, examples=self.examples
+                samples=settings.schema_samples, nearest=self.nearest, examples=self._examples_for
             ),
             self._values,
             Memory(
                 self.store.learned,
-                DEFAULT,
+                self._name_of,
                 self._recollection_of,
                 self.definitions,
                 self.rules.is_complete,
@@ -371,26 +396,85 @@ class _Adapters:
             groups_of(settings.tool_groups),
         )
 
-    def _recollection_of(self, actor: Actor) -> Recollection:
-        own = OwnRecollection(self._experience, actor, self.rules.is_complete)
+    async def _examples_for(self, words: str, question: Question) -> Sequence[Example]:
+        """Return what answered similar questions, as the question's actor may see it."""
+        experience = self.experience_of(question.database)
+        return await experience.examples(words, question.actor)
+
+    async def _examples_of(self, database: str, question: Question) -> Sequence[Example]:
+        """Return what answered questions like this one in a database."""
+        return await self.experience_of(database).examples(question.question, question.actor)
+
+    def _recollection_of(self, actor: Actor, name: str | None) -> Recollection:
+        own = OwnRecollection(self.experience_of(name), actor, self.rules.is_complete)
         enhancers = self.extensions.enhancers
         return EnhancedRecollection(own, enhancers, actor) if enhancers else own
 
-    def reports(self) -> Sequence[Report]:
-        """Return the reports of the semantic file."""
-        return self.meanings.reports if self.meanings else ()
+    def _name_of(self, name: str | None) -> str:
+        """Return the database's name: None stands for the default one."""
+        return name or self.asked.default
 
-    def database_of(self, actor: Actor) -> Database:
-        """Open the datasource with the actor's rights, unaudited, for catalogue and checks."""
-        return self.datasources.open(DEFAULT, actor)
+    def experience_of(self, name: str | None, topic: Topic = "question") -> ExperienceService:
+        """Return what has been learnt about a database."""
+        name = self._name_of(name)
+        if (name, topic) not in self._experiences:
+            self._experiences[name, topic] = ExperienceService(
+                self.store.learned,
+                name,
+                partial(self.asked.database, name),
+                topic=topic,
+                definitions=partial(self.definitions, name),
+                check=self.journal.check,
+                reuses=self._reuses_examples and topic == "question",
+            )
+        return self._experiences[name, topic]
 
-    def definitions(self) -> Definitions:
-        """Return what is known of the datasource for every user; callers are shown none of it."""
-        return self.datasources.definitions(DEFAULT)
+    def _draft_learning(self, name: str | None) -> DraftLearning:
+        name = self._name_of(name)
+        return DraftLearning(
+            self.store.learned, name, partial(self.definitions, name), learns=self._learns
+        )
+
+    def learning_source(self, name: str | None) -> LearningSource:
+        """Return a database as far as learning about it needs it."""
+        name = self._name_of(name)
+        return LearningSource(
+            name,
+            partial(self.asked.database, name),
+            self.open_database,
+            partial(self.definitions, name),
+        )
+
+    def reports(self, name: str | None = None) -> Sequence[Report]:
+        """Return the reports of the database's semantic file."""
+        database = self.asked.of(name)
+        return database.reports if database is not None else ()
+
+    def database_of(self, actor: Actor, name: str | None = None) -> Database:
+        """Open a database with the actor's rights, unaudited, for catalogue and checks."""
+        return self.asked.database(name, actor)
+
+    def definitions(self, name: str | None = None) -> Definitions:
+        """Return what is known of a database for every user; callers are shown none of it."""
+        return self.asked.datasources.definitions(self._name_of(name))
+
+    def _other_databases(self) -> Mapping[str, UrlSource]:
+        """Return the databases that drafts must not be built in, by what names them."""
+        others = {"APP_DATABASE_URL": self.sources.app}
+        for one in self.asked.all():
+            setting = "DATABASE_URL" if self.asked.is_one else f"DATABASES_FILE ({one.name})"
+            others[setting] = one.datasource.source
+        return others
+
+    async def _latest_database(self, question: Question) -> str | None:
+        """Return the database of the conversation's latest turn."""
+        self.journal.check()
+        turns = await self.store.conversations.recent(question.owner, question.conversation_id, 1)
+        return turns[-1].database if turns else None
 
     def open_database(self, occasion: Occasion) -> Database:
-        """Open the datasource for an occasion; its statements are audited."""
-        database = self.datasources.open(DEFAULT, occasion.actor, occasion)
+        """Open the database of an occasion; its statements are audited."""
+        database = self.asked.audited(occasion)
         observer = self.extensions.observer
         if observer is UNOBSERVED:
             return database
@@ -398,7 +482,7 @@ class _Adapters:
 
     def context_of(self, question: Question, write: Write) -> AskContext:
         """Return the services for one question."""
-        recall = _recall(question, self.store, self.journal, self.extensions.filters)
+        recall = _recall(question, self.store, self.journal, self.extensions.filters, self._name_of)
         return self.new_context(_occasion(question), recall, write)
 
     def new_context(
@@ -408,7 +492,7 @@ class _Adapters:
         # One fallback per question: a model that failed once is not asked again for the same
         # question.
         skills = FallbackSkills(self._thinking, self.rules) if self._thinking else self.rules
-        recollection = self._recollection_of(occasion.actor)
+        recollection = self._recollection_of(occasion.actor, occasion.database)
         look_up = looking_up(
             self._values, self.open_database(replace(occasion, source="value_lookup"))
         )
@@ -459,26 +543,31 @@ class _Adapters:
             self.store.artefacts,
             self._time_zone,
             self._most_rows,
+            DraftExperience(self.experience_of(question.database, "etl"), occasion.actor),
+            self._draft_learning(question.database),
             write,
         )
 
     async def warm(self) -> None:
         """Prepare what the first question would wait for; ignore failures, which it reports."""
-        with suppress(CituError):
-            catalog = await self.database_of(NOBODY).catalog()
-            await _prepare(catalog, self.rules, self._thinking)
-            if self._vectors:
-                await self._vectors.begin(catalog)
-        with suppress(CituError):
-            await self._experience.warm()
+        for database in self.asked.all():
+            with suppress(CituError):
+                catalog = await self.definitions(database.name).catalog()
+                await _prepare(catalog, self.rules, self._thinking)
+                if self._vectors:
+                    await self._vectors.begin(catalog)
+            with suppress(CituError):
+                for topic in get_args(Topic):
+                    await self.experience_of(database.name, topic).warm()
         if self.model:
             with suppress(CituError):
                 await self.model.warm()
 
     async def aclose(self) -> None:
         """Close connections, on the event loop that used them; the next use opens new ones."""
-        await self._experience.aclose()
-        self.datasources.close()
+        for experience in self._experiences.values():
+            await experience.aclose()
+        self.asked.datasources.close()
         await self.store.aclose()
         for model in (self._vectors, self._embedder, self.model):
             if model:
@@ -489,15 +578,74 @@ def _vectors(embedder: Embedder | None, store: Store) -> TableVectors | None:
     return TableVectors(embedder.model, embedder.embed, store.vectors) if embedder else None
 
 
-def _meanings(settings: Settings, sources: Sources) -> SemanticLayer | None:
-    path = semantic_file(settings, sources)
-    return (
-        SemanticLayer(path, allowed_functions=listed(settings.allowed_functions)) if path else None
+def _asked_databases(settings: Settings, sources: Sources, audit: Audit) -> AskedDatabases:
+    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`."""
+    datasources = Datasources({}, audit=audit, prepare=renew)
+    if settings.databases_file:
+        _refuse_settings_beside_file(settings)
+        on_file = DatabasesOnFile(
+            Path(settings.databases_file).expanduser(),
+            partial(read_databases, options=database_options(settings)),
+            partial(_of_entry, sources),
+        )
+        return AskedDatabases(datasources, on_file=on_file)
+    options = replace(database_options(settings), row_rules=_row_rules(settings))
+    meanings = _meanings(semantic_file(settings, sources), options)
+    annotate = meanings.annotate if meanings is not None else None
+    only = AskedDatabase(
+        DEFAULT,
+        Datasource(sources.asked, options, annotate),
+        meanings,
+        is_demo=isinstance(sources.asked, EmbeddedSource),
+    )
+    return AskedDatabases(datasources, only=only)
+
+
+def _refuse_settings_beside_file(settings: Settings) -> None:
+    """Refuse settings of one database where a file says them of each.
+
+    Raises:
+        ConfigurationError: one of them is set.
+    """
+    beside = ("database_url", "semantic_file", "row_rules")
+    given = [name.upper() for name in beside if getattr(settings, name)]
+    if given:
+        raise ConfigurationError(
+            f"DATABASES_FILE is set, and {', '.join(given)} as well: say it in the file, of the "
+            "database that it is about, and leave the setting empty."
+        )
+
+
+def _of_entry(sources: Sources, entry: DatabaseEntry) -> AskedDatabase:
+    """Return the database of an entry of `DATABASES_FILE`."""
+    path = entry.semantic_file
+    if path is None and entry.is_demo:
+        path = SEMANTIC_FILE
+    meanings = _meanings(path, entry.options)
+    annotate = meanings.annotate if meanings is not None else None
+    options = entry.options
+    if entry.row_rules is not None:
+        options = replace(options, row_rules=RowRules.load(entry.row_rules))
+    source = sources.demo if entry.is_demo else source_of(entry.url)
+    return AskedDatabase(
+        entry.name,
+        Datasource(source, options, annotate, entry.groups),
+        meanings,
+        entry.names,
+        entry.description,
+        entry.is_demo,
+        entry,
     )
 
 
+def _meanings(path: Path | None, options: DatabaseOptions) -> SemanticLayer | None:
+    if path is None:
+        return None
+    return SemanticLayer(path, allowed_functions=options.allowed_functions)
+
+
 def semantic_file(settings: Settings, sources: Sources) -> Path | None:
-    """Return the semantic file of the datasource: the configured one, or the demo's own."""
+    """Return the semantic file of the one datasource: the configured one, or the demo's own."""
     if settings.semantic_file:
         return Path(settings.semantic_file).expanduser()
     return SEMANTIC_FILE if isinstance(sources.asked, EmbeddedSource) else None
@@ -559,7 +707,11 @@ def _store(settings: Settings, source: UrlSource) -> tuple[Store, Retention]:
 
 
 def _recall(
-    question: Question, store: Store, journal: Journal, filters: Sequence[ConversationFilter]
+    question: Question,
+    store: Store,
+    journal: Journal,
+    filters: Sequence[ConversationFilter],
+    name_of: Callable[[str | None], str],
 ) -> Recall:
     if not question.continues:
         return nothing_before
@@ -569,6 +721,9 @@ def _recall(
         turns = await store.conversations.recent(
             question.owner, question.conversation_id, _MOST_TURNS
         )
+        # Turns about another database would be taken for answers about this one.
+        name = name_of(question.database)
+        turns = tuple(turn for turn in turns if name_of(turn.database) == name)
         for remembered in filters:
             turns = remembered(question, turns)
         return turns
@@ -585,5 +740,10 @@ def _audit(settings: Settings) -> Audit:
 
 def _occasion(question: Question) -> Occasion:
     return Occasion(
-        "ask", question.run_id, question.actor, question.conversation_id, question.question
+        "ask",
+        question.run_id,
+        question.actor,
+        question.conversation_id,
+        question.question,
+        database=question.database,
     )

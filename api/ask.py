@@ -5,13 +5,14 @@
 
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from flask import Blueprint, Response, request
 
 from agent.question import Question
 from agent.runs.events import Event
 from agent.runs.run_service import RunService
+from agent.services.database_services import ServedDatabases
 from api.access.callers import acting_as, untrusted_user_warning
 from api.access.rights import speaks_for_themselves
 from api.beginning import AskedRun, fingerprint_of
@@ -48,6 +49,7 @@ _RUNNING = Text(
 
 def ask_blueprint(
     service: RunService,
+    databases: ServedDatabases,
     agents: Collection[str],
     slots: QuestionSlots,
     *,
@@ -64,10 +66,16 @@ def ask_blueprint(
         body = json_object(request, _EXAMPLE)
         if body.get("agent") == ETL:
             return asked_for_etl(body)
-        return _Asked(service, slots, parse_ask(body, max_question_chars, agents))
+        return begun(parse_ask(body, max_question_chars, agents))
 
     def asked_for_etl(body: dict[str, Any]) -> "_Asked":
-        return _Asked(service, slots, parse_etl_ask(body, max_question_chars))
+        return begun(parse_etl_ask(body, max_question_chars))
+
+    def begun(given: AskRequest) -> "_Asked":
+        question = _for_caller(given)
+        if question.database is not None:
+            databases.checked(question.database, question.actor)
+        return _Asked(service, slots, question, given.on_disconnect)
 
     @blueprint.post("/api/v0/ask_agent")
     def ask_agent() -> Response:
@@ -91,20 +99,21 @@ def ask_blueprint(
 class _Asked:
     """One request of either endpoint."""
 
-    def __init__(self, service: RunService, slots: QuestionSlots, asked: AskRequest) -> None:
+    def __init__(
+        self,
+        service: RunService,
+        slots: QuestionSlots,
+        question: Question,
+        on_disconnect: Literal["cancel", "continue"] | None,
+    ) -> None:
         self._service = service
         self._slots = slots
         key = parse_idempotency_key(request.headers.get("Idempotency-Key"))
         fingerprint = fingerprint_of(request.get_json(force=True)) if key is not None else ""
         # A client that sends a key repeats the request after a broken connection, so its run goes
         # on unless the body says otherwise.
-        on_disconnect = asked.on_disconnect or ("cancel" if key is None else "continue")
-        self._run = AskedRun(
-            _for_caller(asked),
-            key,
-            fingerprint,
-            outlives_clients=on_disconnect == "continue",
-        )
+        becomes = on_disconnect or ("cancel" if key is None else "continue")
+        self._run = AskedRun(question, key, fingerprint, outlives_clients=becomes == "continue")
 
     def answer(self) -> Response:
         """Return the whole answer as one response.

@@ -139,5 +139,6 @@ def _shown(turn: Turn) -> dict[str, Any]:
         **turn.described,
         **turn.offers,
         **({} if turn.failure is None else {"failure": dict(turn.failure)}),
+        **({} if turn.database is None else {"database": turn.database}),
         "asked_at": turn.asked_at,
     }

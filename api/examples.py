@@ -2,9 +2,10 @@
 
 from flask import Blueprint, Response, request
 
+from agent.services.database_services import ServedDatabases
 from agent.services.example_questions import Examples
 from api.access.callers import acting_as
-from api.requests import parse_reader
+from api.requests import parse_database, parse_reader
 from api.responses import reply
 from api.slots import QuestionSlots
 from api.waiting import result_of
@@ -15,7 +16,7 @@ from common.text import Lang, Text
 _DONE = Text("处理完成", "Done")
 
 
-def examples_blueprint(examples: Examples, slots: QuestionSlots) -> Blueprint:
+def examples_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint:
     """Return the blueprint.
 
     A request takes one of the `slots` for questions, because it may have to read the catalogue.
@@ -26,6 +27,7 @@ def examples_blueprint(examples: Examples, slots: QuestionSlots) -> Blueprint:
     def list_examples() -> Response:
         reader = parse_reader(request.args, request.headers.get("Accept-Language"))
         lang, actor = reader.lang, acting_as(reader.user_id)
+        examples = databases.of(parse_database(request.args), actor).examples
         found = result_of(_listed(examples, lang, actor), slots, request.environ)
         return reply(success({"examples": found, "lang": lang}, _DONE.to(lang)))
 

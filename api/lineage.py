@@ -2,10 +2,11 @@
 
 from flask import Blueprint, Response, request
 
+from agent.services.database_services import ServedDatabases
 from agent.services.lineage_service import LineageService
 from api.access.callers import acting_as
 from api.models.request_models import ImpactQuery, LineageQuery
-from api.requests import parse_reader
+from api.requests import parse_database, parse_reader
 from api.responses import reply
 from api.slots import QuestionSlots
 from api.waiting import result_of
@@ -17,13 +18,18 @@ from etl.lineage.lineage_graph import as_cypher, as_mermaid
 _DONE = Text("处理完成", "Done")
 
 
-def lineage_blueprint(service: LineageService, slots: QuestionSlots) -> Blueprint:
+def lineage_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint:
     """Return the blueprint; a request takes one of the `slots` for questions."""
     blueprint = Blueprint("lineage", __name__, url_prefix="/api/v0/etl")
 
+    def reader() -> tuple[Actor, LineageService, Lang]:
+        found = parse_reader(request.args, request.headers.get("Accept-Language"))
+        actor = acting_as(found.user_id)
+        return actor, databases.of(parse_database(request.args), actor).lineage, found.lang
+
     @blueprint.get("/lineage")
     def lineage() -> Response:
-        actor, lang = _reader()
+        actor, service, lang = reader()
         query = LineageQuery.read(request.args)
         reading = service.lineage(query.table, query.column, query.direction, query.depth, actor)
         part = result_of(reading, slots, request.environ)
@@ -40,14 +46,9 @@ def lineage_blueprint(service: LineageService, slots: QuestionSlots) -> Blueprin
 
     @blueprint.get("/impact")
     def impact() -> Response:
-        actor, lang = _reader()
+        actor, service, lang = reader()
         query = ImpactQuery.read(request.args)
         reading = service.impact(query.table, query.column, actor, lang)
         return reply(success(result_of(reading, slots, request.environ), _DONE.to(lang)))
 
     return blueprint
-
-
-def _reader() -> tuple[Actor, Lang]:
-    reader = parse_reader(request.args, request.headers.get("Accept-Language"))
-    return acting_as(reader.user_id), reader.lang

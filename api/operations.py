@@ -12,6 +12,7 @@ from api.models.envelopes import (
     ClearedEnvelope,
     ConversationEnvelope,
     ConversationListEnvelope,
+    DatabaseListEnvelope,
     DeletedEnvelope,
     DescribedTableEnvelope,
     EtlEnvelope,
@@ -40,6 +41,7 @@ from api.models.request_models import (
     ArtefactQuery,
     AskBody,
     ChatRequestBody,
+    DatabaseQuery,
     EventsQuery,
     ExportQuery,
     FeedbackBody,
@@ -458,6 +460,7 @@ OPERATIONS = (
         query=(
             LineageQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(
             OperationReply(
@@ -478,6 +481,7 @@ OPERATIONS = (
         query=(
             ImpactQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(OperationReply(200, "What depends on it, and why", ImpactEnvelope),),
         errors=refusals(404, 429, 504),
@@ -491,6 +495,7 @@ OPERATIONS = (
         query=(
             SearchQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(
             OperationReply(
@@ -508,6 +513,7 @@ OPERATIONS = (
         query=(
             PageQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(OperationReply(200, "One page, by schema and name", TablePageEnvelope),),
         errors=refusals(429, 504),
@@ -518,7 +524,7 @@ OPERATIONS = (
         "describeTable",
         "schema",
         "One table with its columns and keys",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         replies=(
             OperationReply(
                 200, "The table as far as the caller may read it", DescribedTableEnvelope
@@ -553,6 +559,7 @@ OPERATIONS = (
             LearntQuery,
             PageQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(OperationReply(200, "One page, the newest first", ExampleListEnvelope),),
         errors=refusals(500),
@@ -564,7 +571,7 @@ OPERATIONS = (
         "learning",
         "Forget an example",
         description="One's own as long as it is not shared; reviewers may delete any.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         replies=(OperationReply(200, "It is forgotten", DeletedEnvelope),),
         errors=refusals(404, 500),
     ),
@@ -576,7 +583,7 @@ OPERATIONS = (
         "Share it with everybody",
         description="For reviewers, and never for what they brought themselves. `trust` is what "
         "the reviewer saw: if it has changed since, the answer is 409.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=ReviewVerdictBody,
         needs_body=False,
         replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
@@ -590,7 +597,7 @@ OPERATIONS = (
         "Share it with everybody, before all others",
         description="For reviewers, and never for what they brought themselves. `trust` is what "
         "the reviewer saw: if it has changed since, the answer is 409.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=ReviewVerdictBody,
         needs_body=False,
         replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
@@ -604,7 +611,7 @@ OPERATIONS = (
         "Find it wrong: it is no longer used or shown to models",
         description="For reviewers, and never for what they brought themselves. `trust` is what "
         "the reviewer saw: if it has changed since, the answer is 409.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=ReviewVerdictBody,
         needs_body=False,
         replies=(OperationReply(200, "What it is now", ExampleEnvelope),),
@@ -622,6 +629,7 @@ OPERATIONS = (
             LearntQuery,
             PageQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(OperationReply(200, "One page, the newest first", LessonListEnvelope),),
         errors=refusals(500),
@@ -633,7 +641,7 @@ OPERATIONS = (
         "learning",
         "Forget a lesson",
         description="One's own as long as it is not shared; reviewers may delete any.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         replies=(OperationReply(200, "It is forgotten", DeletedEnvelope),),
         errors=refusals(404, 500),
     ),
@@ -645,7 +653,7 @@ OPERATIONS = (
         "Share it with everybody",
         description="For reviewers, and never for what they brought themselves. `trust` is what "
         "the reviewer saw: if it has changed since, the answer is 409.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=ReviewVerdictBody,
         needs_body=False,
         replies=(OperationReply(200, "What it is now", LessonEnvelope),),
@@ -659,7 +667,7 @@ OPERATIONS = (
         "Find it wrong: it is no longer used or shown to models",
         description="For reviewers, and never for what they brought themselves. `trust` is what "
         "the reviewer saw: if it has changed since, the answer is 409.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=ReviewVerdictBody,
         needs_body=False,
         replies=(OperationReply(200, "What it is now", LessonEnvelope),),
@@ -674,7 +682,7 @@ OPERATIONS = (
         description="For reviewers. Each line is `{question, sql, lang?}`; lines of an export "
         "will do. SQL is guarded and planned, not run. What is added is the reviewer's own "
         "(`personal`) until another reviewer approves it.",
-        query=(ReaderQuery,),
+        query=(ReaderQuery, DatabaseQuery),
         body=JSON_LINES,
         replies=(OperationReply(200, "What became of each line", ImportedEnvelope),),
         errors=refusals(429, 500, 504),
@@ -690,6 +698,7 @@ OPERATIONS = (
         query=(
             LearntQuery,
             ReaderQuery,
+            DatabaseQuery,
         ),
         replies=(OperationReply(200, "One object per line", media=("application/x-ndjson",)),),
         errors=refusals(500),
@@ -700,7 +709,7 @@ OPERATIONS = (
         "listExamples",
         "ask",
         "Questions to begin with, about the connected database",
-        query=(LangQuery,),
+        query=(LangQuery, DatabaseQuery),
         replies=(
             OperationReply(
                 200,
@@ -708,6 +717,18 @@ OPERATIONS = (
                 ExamplesEnvelope,
             ),
         ),
+        errors=refusals(429, 504),
+    ),
+    Operation(
+        "get",
+        "/api/v0/databases",
+        "listDatabases",
+        "ask",
+        "The databases that the caller may ask",
+        description="One that does not answer is `unavailable`; the others are listed all the "
+        "same.",
+        query=(ReaderQuery,),
+        replies=(OperationReply(200, "The list", DatabaseListEnvelope),),
         errors=refusals(429, 504),
     ),
     Operation(

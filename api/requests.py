@@ -16,7 +16,14 @@ from agent.question import Question, new_conversation_id
 from agent.services.sql_service import GivenSql
 from api.fields import UNUSABLE, identifier, short_text, wrong
 from api.models.etl_models import EtlAskBody
-from api.models.request_models import AskBody, PageQuery, ReaderQuery, ResumeBody, SqlBody
+from api.models.request_models import (
+    AskBody,
+    DatabaseQuery,
+    PageQuery,
+    ReaderQuery,
+    ResumeBody,
+    SqlBody,
+)
 from common.errors import BodyTooLarge, InvalidRequest
 from common.text import Lang, Text, language_of
 from etl.schemas.requirement import UserIntent
@@ -135,6 +142,7 @@ def parse_ask(body: dict[str, Any], max_question_chars: int, agents: Collection[
             context_type=fields.context_type,
             table=fields.table,
             stream_tokens=fields.stream_tokens is not False,
+            database=fields.database,
         ),
         user_id=fields.user_id,
         on_disconnect=fields.on_disconnect,
@@ -162,6 +170,7 @@ def parse_etl_ask(body: dict[str, Any], max_question_chars: int) -> AskRequest:
             notices=_etl_notices(body),
             lang=fields.lang,
             stream_tokens=fields.stream_tokens is not False,
+            database=fields.database,
             details={
                 "intent": intent.model_dump(mode="json") if intent is not None else None,
                 "options": fields.options.model_dump(mode="json"),
@@ -218,7 +227,9 @@ def parse_sql(body: dict[str, Any], accept_language: str | None) -> GivenSql:
     is_blank = isinstance(body.get("sql"), str) and not body["sql"].strip()
     fields = SqlBody.read({**body, "sql": None} if is_blank else body)
     lang = fields.lang or language_of_body({}, accept_language)
-    return GivenSql(sql=fields.sql, lang=lang, notices=SqlBody.notices(body))
+    return GivenSql(
+        sql=fields.sql, lang=lang, notices=SqlBody.notices(body), database=fields.database
+    )
 
 
 def parse_user_id(fields: Mapping[str, Any]) -> str | None:
@@ -239,7 +250,17 @@ def parse_reader(fields: Mapping[str, Any], accept_language: str | None) -> Read
         InvalidRequest: a field is wrong; names the field and what is allowed.
     """
     given = ReaderQuery.read(fields)
-    return Reader(given.user_id, given.lang or language_of_body({}, accept_language))
+    lang = given.lang or language_of_body({}, accept_language)
+    return Reader(given.user_id, lang)
+
+
+def parse_database(fields: Mapping[str, Any]) -> str | None:
+    """Return the name of the database that a query string or a body gives, which may be none.
+
+    Raises:
+        InvalidRequest: no database can have this name.
+    """
+    return DatabaseQuery.read(fields).database
 
 
 def parse_page(query: Mapping[str, str]) -> tuple[int, str | None]:

@@ -1,15 +1,16 @@
 """`/api/v0/knowledge`: examples and lessons, listed, reviewed, deleted, imported and exported."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
 
+from agent.services.database_services import ServedDatabases
 from agent.services.learning.learning_service import LearningService
 from api.access.callers import acting_as
 from api.access.rights import GroupRights, speaks_for_themselves
 from api.learning_requests import parse_item_id, parse_lines, parse_seen, parse_wanted
-from api.requests import Reader, body_of, json_object, parse_page, parse_reader
+from api.requests import Reader, body_of, json_object, parse_database, parse_page, parse_reader
 from api.responses import reply
 from api.slots import QuestionSlots
 from api.waiting import from_store, result_of
@@ -43,7 +44,7 @@ _KINDS: tuple[tuple[Kind, tuple[Verdict, ...]], ...] = (
 
 
 def learning_blueprint(
-    service: LearningService, rights: GroupRights, slots: QuestionSlots
+    databases: ServedDatabases, rights: GroupRights, slots: QuestionSlots
 ) -> Blueprint:
     """Return the blueprint of all endpoints.
 
@@ -51,19 +52,20 @@ def learning_blueprint(
     """
     blueprint = Blueprint("learning", __name__, url_prefix="/api/v0/knowledge")
     for kind, verdicts in _KINDS:
-        _add_kind(blueprint, service, rights, kind, verdicts)
+        _add_kind(blueprint, databases, rights, kind, verdicts)
 
     @blueprint.post("/import")
     def import_lines() -> Response:
         reader = _reader()
         actor = _reviewer(rights, reader)
+        service = _service(databases, actor)
         taken = service.take(parse_lines(body_of(request)), actor, reader.lang)
         return reply(success(result_of(taken, slots, request.environ), _DONE.to(reader.lang)))
 
     @blueprint.get("/export")
     def export_lines() -> Response:
         actor = acting_as(_reader().user_id)
-        items = service.export(_wanted(rights, actor), actor)
+        items = _service(databases, actor).export(_wanted(rights, actor), actor)
         first = from_store(_next(items))  # while an error can still be told
         return Response(_lines(first, items), content_type="application/x-ndjson; charset=utf-8")
 
@@ -72,7 +74,7 @@ def learning_blueprint(
 
 def _add_kind(
     blueprint: Blueprint,
-    service: LearningService,
+    databases: ServedDatabases,
     rights: GroupRights,
     kind: Kind,
     verdicts: tuple[Verdict, ...],
@@ -82,6 +84,7 @@ def _add_kind(
     def list_items() -> Response:
         reader, (limit, cursor) = _reader(), parse_page(request.args)
         actor = acting_as(reader.user_id)
+        service = _service(databases, actor)
         items, following = _found(service.page(kind, _wanted(rights, actor), actor, limit, cursor))
         return reply(success({f"{kind}s": items, "next_cursor": following}, _DONE.to(reader.lang)))
 
@@ -90,6 +93,7 @@ def _add_kind(
         actor = acting_as(reader.user_id)
         if not speaks_for_themselves():
             raise Forbidden(_ANYBODY)
+        service = _service(databases, actor)
         from_store(service.delete(kind, known, actor, is_reviewer=rights.is_reviewer(actor)))
         return reply(success({"deleted": 1}, _DONE.to(reader.lang)))
 
@@ -100,6 +104,7 @@ def _add_kind(
             actor = _reviewer(rights, reader)
             seen = parse_seen(body)
             known = parse_item_id(address[f"{kind}_id"])
+            service = _service(databases, actor, body)
             item = from_store(service.review(kind, known, actor, verdict, seen))
             return reply(success({kind: item}, _DONE.to(reader.lang)))
 
@@ -112,6 +117,13 @@ def _add_kind(
         blueprint.add_url_rule(
             f"{one}/{verdict}", f"{verdict}_{kind}", review_item(verdict), methods=["POST"]
         )
+
+
+def _service(
+    databases: ServedDatabases, actor: Actor, body: Mapping[str, Any] | None = None
+) -> LearningService:
+    """Return what is learnt about the database that the query string names, or the body."""
+    return databases.of(parse_database({**request.args, **(body or {})}), actor).learning
 
 
 def _reader() -> Reader:

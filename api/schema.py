@@ -2,9 +2,10 @@
 
 from flask import Blueprint, Response, request
 
+from agent.services.database_services import ServedDatabases
 from api.access.callers import acting_as
 from api.models.request_models import SearchQuery
-from api.requests import parse_page, parse_reader, parse_table_name
+from api.requests import parse_database, parse_page, parse_reader, parse_table_name
 from api.responses import reply
 from api.slots import QuestionSlots
 from api.waiting import result_of
@@ -17,7 +18,7 @@ _DONE = Text("处理完成", "Done")
 
 
 def schema_blueprint(
-    service: SchemaService, slots: QuestionSlots, *, max_question_chars: int
+    databases: ServedDatabases, slots: QuestionSlots, *, max_question_chars: int
 ) -> Blueprint:
     """Return the blueprint.
 
@@ -28,16 +29,21 @@ def schema_blueprint(
     """
     blueprint = Blueprint("schema", __name__, url_prefix="/api/v0/schema")
 
+    def reader() -> tuple[Actor, SchemaService, Lang]:
+        found = parse_reader(request.args, request.headers.get("Accept-Language"))
+        actor = acting_as(found.user_id)
+        return actor, databases.of(parse_database(request.args), actor).schema, found.lang
+
     @blueprint.get("/search")
     def search_schema() -> Response:
-        actor, lang = _reader()
+        actor, service, lang = reader()
         query = SearchQuery.read(request.args, max_chars=max_question_chars)
         found = result_of(service.search(query.q, query.limit, actor), slots, request.environ)
         return reply(success(found, _DONE.to(lang)))
 
     @blueprint.get("/tables")
     def list_tables() -> Response:
-        actor, lang = _reader()
+        actor, service, lang = reader()
         limit, cursor = parse_page(request.args)
         return reply(
             success(
@@ -48,13 +54,8 @@ def schema_blueprint(
 
     @blueprint.get("/tables/<name>")
     def describe_table(name: str) -> Response:
-        actor, lang = _reader()
+        actor, service, lang = reader()
         found = result_of(service.table(parse_table_name(name), actor), slots, request.environ)
         return reply(success(found, _DONE.to(lang)))
 
     return blueprint
-
-
-def _reader() -> tuple[Actor, Lang]:
-    reader = parse_reader(request.args, request.headers.get("Accept-Language"))
-    return acting_as(reader.user_id), reader.lang

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from flask import Blueprint, Response, request
 
-from agent.services.sql_service import GivenSql, SqlService
+from agent.services.database_services import ServedDatabases
+from agent.services.sql_service import GivenSql
 from api.access.callers import acting_as
 from api.requests import json_object, parse_sql, parse_user_id
 from api.responses import reply
@@ -19,8 +20,8 @@ _DONE = Text("处理完成", "Done")
 _EXAMPLE = '{"sql": "SELECT 1"}'
 
 
-def sql_blueprint(service: SqlService, slots: QuestionSlots) -> Blueprint:
-    """Return the blueprint of both endpoints, over one service.
+def sql_blueprint(databases: ServedDatabases, slots: QuestionSlots) -> Blueprint:
+    """Return the blueprint of both endpoints.
 
     Each request takes one of the `slots` for questions.
     """
@@ -29,12 +30,14 @@ def sql_blueprint(service: SqlService, slots: QuestionSlots) -> Blueprint:
     @blueprint.post("/api/v0/sql/validate")
     def validate_sql() -> Response:
         given = _given()
+        service = databases.of(given.database, given.actor).sql
         verdict = result_of(service.validate(given), slots, request.environ)
         return reply(success(verdict, (_ACCEPTED if verdict["ok"] else _REFUSED).to(given.lang)))
 
     @blueprint.post("/api/v0/sql/run")
     def run_sql() -> Response:
         given = _given()
+        service = databases.of(given.database, given.actor).sql
         return reply(
             success(result_of(service.run(given), slots, request.environ), _DONE.to(given.lang))
         )

@@ -16,6 +16,7 @@ from benchmarks import (
     accuracy,
     agent_cost,
     answer_cost,
+    chosen_databases,
     first_paint,
     interruptions,
     large_schema,
@@ -91,6 +92,9 @@ def main() -> None:
     )
     parser.add_argument(
         "--pool", type=int, default=retrieval.POOL, help="retrieval: tables of the one schema"
+    )
+    parser.add_argument(
+        "--shows", action="store_true", help="chosen_databases: list what was not right"
     )
     accuracy.add_options(parser)
     options = parser.parse_args()
@@ -171,6 +175,11 @@ def _retrieval(database_url: str, folder: Path, options: argparse.Namespace) -> 
         print(line, flush=True)
 
 
+def _chosen_databases(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    for line in chosen_databases.run(folder, shows=options.shows):
+        print(line, flush=True)
+
+
 def _accuracy(folder: Path, parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if not options.compare and not options.questions:
         parser.error("accuracy needs --questions or --compare")
@@ -203,6 +212,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "large_schema": _large_schema,
     "rules": _rules,
     "retrieval": _retrieval,
+    "chosen_databases": _chosen_databases,
     "interruptions": _interruptions,
     "transformations": _transformations,
 }

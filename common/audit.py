@@ -266,6 +266,7 @@ def _fields_of(occasion: Occasion) -> Mapping[str, Any]:
         "conversation_id": occasion.conversation_id,
         "run_id": occasion.run_id,
         **called,
+        "database": occasion.database,
         "request_id": request_id.get(),
         "question": occasion.question,
         **noted,

@@ -8,9 +8,10 @@ Trust says who sees an example. Being used never raises it; people do.
     certified   everybody, before all others: the organisation stands for it
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 from common.text import Lang
 
@@ -20,6 +21,7 @@ MAX_QUESTION_CHARS = 2_000
 MAX_SQL_CHARS = 20_000
 MAX_SENTENCE_CHARS = 1_000  # of a comment, of a lesson's cause and hint
 MAX_DOCUMENT_CHARS = 4_000
+MAX_DRAFT_CHARS = 100_000  # of the SQL of a draft's models together
 
 Trust = Literal["candidate", "personal", "reviewed", "certified"]
 SHARED: tuple[Trust, ...] = ("reviewed", "certified")
@@ -30,6 +32,11 @@ FailureType = Literal[
     "syntax_error", "semantic_error", "logic_error", "performance_error", "requirement_mismatch"
 ]
 ExampleSource = Literal["feedback", "correction", "load", "agent"]
+Topic = Literal["question", "etl"]
+"""What something was learnt of: answers to questions, or drafts of transformations.
+
+Each is kept and looked up by itself.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Example:
             stale.
         is_stale: a table it reads has changed since, and it has not been proven again: it is
             neither used nor shown to models until then.
+        stale_reason: why it could not be proven again, or which tables have changed.
         is_rejected: a reviewer has found it wrong; nobody uses it any more, and its author still
             sees it in lists.
         created_at, proven_at: ISO 8601, UTC, milliseconds.
@@ -70,11 +78,40 @@ class Example:
     is_stale: bool = False
     is_rejected: bool = False
     uses: int = 0
+    stale_reason: str | None = None
 
     @property
     def is_shared(self) -> bool:
         """Tell whether everybody who may read its tables sees it."""
         return self.trust in SHARED
+
+    @property
+    def asked(self) -> str:
+        """Return what it answers, the same for requests that are the same."""
+        return same_question(self.question)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtlExample(Example):
+    """A draft of a transformation that is right; `sql` is all of it as one query.
+
+    Attributes:
+        meaning: digest of what was asked before anything was decided, whatever the words.
+        intent: the `UserIntent`.
+        code: (node, SQL) of each model, in topological order.
+        target: the relation that is built.
+        answers: the values that decided what was open, by the ids of the ambiguities.
+    """
+
+    meaning: str
+    intent: Mapping[str, Any] = field(hash=False)
+    code: tuple[tuple[str, str], ...]
+    target: str
+    answers: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def asked(self) -> str:
+        return self.meaning
 
 
 @dataclass(frozen=True)
@@ -103,6 +140,22 @@ class Lesson:
     is_shared: bool = False
     reviewer: str | None = None
     is_rejected: bool = False
+
+    @property
+    def asked(self) -> str:
+        """Return what was asked, the same for requests that are the same."""
+        return same_question(self.question)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EtlLesson(Lesson):
+    """Why a draft of a transformation was wrong; `meaning` as of `EtlExample`."""
+
+    meaning: str
+
+    @property
+    def asked(self) -> str:
+        return self.meaning
 
 
 @dataclass(frozen=True)

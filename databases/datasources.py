@@ -172,6 +172,16 @@ class Datasources:
                 found.append(view.among(catalog))
         return tuple(found)
 
+    async def server_version(self, name: str) -> str | None:
+        """Return the version of the database's server, such as `15.4`; None when it is unknown.
+
+        Raises:
+            DatabaseUnavailable, QueryTimeout: it can't be read.
+            NotFound: there is no database of that name.
+        """
+        number = (await self._found(name).inner.knowledge()).facts.version
+        return f"{number // 10_000}.{number % 10_000}" if number else None
+
     def row_problems(self, name: str) -> RowProblems:
         """Return what shows rows past the rules, as far as the database was read.
 

@@ -120,12 +120,14 @@ class Sources:
 
     Attributes:
         asked: the one that questions are about; the demo when none is configured.
+        demo: the demo in the embedded server.
         app: Citu's own, for conversations and runs.
         scratch: the one in which drafted transformations are built.
         hold: on the embedded server, which is not started before one of them needs it.
     """
 
     asked: UrlSource
+    demo: EmbeddedSource
     app: UrlSource
     scratch: UrlSource
     hold: EmbeddedHold
@@ -148,19 +150,21 @@ def database_sources(
     _check("APP_DATABASE_URL", app_database_url)
     _check("SCRATCH_DATABASE_URL", scratch_database_url)
     hold = EmbeddedHold(data_dir)
-    asked: UrlSource = EmbeddedSource(hold, ensure_demo)
+    demo = EmbeddedSource(hold, ensure_demo)
+    asked: UrlSource = demo
     if database_url:
-        asked = _given(database_url)
+        asked = source_of(database_url)
     app: UrlSource = EmbeddedSource(hold, ensure_app_database)
     if app_database_url:
-        app = _given(app_database_url)
+        app = source_of(app_database_url)
     scratch: UrlSource = EmbeddedSource(hold, ensure_scratch_database)
     if scratch_database_url:
-        scratch = _given(scratch_database_url)
-    return Sources(asked, app, scratch, hold)
+        scratch = source_of(scratch_database_url)
+    return Sources(asked, demo, app, scratch, hold)
 
 
-def _given(url: str) -> UrlSource:
+def source_of(url: str) -> UrlSource:
+    """Return the source of a database at a URL."""
     return lambda: url
 
 
@@ -185,7 +189,7 @@ class Unreachable(Exception):
     """The configured database can't be used; the message says why and what to do."""
 
 
-def probe(url: str, *, require_read_only_role: bool = False) -> None:
+def probe(url: str, setting: str = "DATABASE_URL", *, require_read_only_role: bool = False) -> None:
     """Connect once, so that a wrong URL or role is reported at the start and not at the first
     question.
 
@@ -198,11 +202,11 @@ def probe(url: str, *, require_read_only_role: bool = False) -> None:
             _check_names(connection)
             dangers = dangers_of(connection)
     except psycopg2.errors.CharacterNotInRepertoire as exc:
-        raise Unreachable(f"DATABASE_URL can't be used. {NAMES_NOT_UNICODE.en}") from exc
+        raise Unreachable(f"{setting} can't be used. {NAMES_NOT_UNICODE.en}") from exc
     except psycopg2.Error as exc:
         said = str(exc).strip().splitlines()[0] if str(exc).strip() else "no connection"
         raise Unreachable(
-            f"DATABASE_URL does not lead to a database ({said}): check it, or leave it empty."
+            f"{setting} does not lead to a database ({said}): check its URL."
         ) from exc
     if dangers and require_read_only_role:
         raise Unreachable(unfit(dangers).en)

@@ -81,6 +81,13 @@ class OfflineSkills:
             return SkillResult(await asyncio.to_thread(_refused, inquiry, made))
         return SkillResult(Sql(made.sql, to_json(made.query)), warnings=made.warnings)
 
+    async def can_answer(self, inquiry: Inquiry) -> bool:
+        """Tell whether SQL can be written for the question, and none of its words is in doubt."""
+        await LEXICON.ready(inquiry.catalog)
+        inquiry = shortened(inquiry)
+        made = await computed(partial(understand_in_context, inquiry), inquiry)
+        return not isinstance(made, Refusal)
+
     async def is_complete(self, inquiry: Inquiry) -> bool:
         """Tell whether the question can be understood without those before it."""
         await LEXICON.ready(inquiry.catalog)

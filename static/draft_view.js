@@ -19,6 +19,7 @@ export function draftView(data) {
     list("draft_impossible", data.impossible, ({ text, suggestions }) => withSuggestions(text, suggestions)),
     list("draft_questions", data.questions, ({ prompt, choices }) => withSuggestions(prompt, choices.map((one) => one.label))),
     list("draft_assumptions", data.assumptions, assumption),
+    learnt(data.learned),
     plan?.nodes?.length ? folded("draft_plan", true, planPicture(plan)) : null,
     evidence ? tests(evidence) : null,
     evidence?.ledger?.length ? folded("draft_ledger", false, ledger(evidence.ledger)) : null,
@@ -50,6 +51,20 @@ function assumption({ text, rows, amount, of: counted }) {
   ];
   const shown = figures.filter(Boolean).flatMap((figure) => [" · ", figure]);
   return element("span", {}, text, ...shown);
+}
+
+/** What was kept of the reader's rating, or of a failure. */
+function learnt(learned) {
+  const { example, lesson } = learned ?? {};
+  if (!example && !lesson) return null;
+  const kept = example ? element("li", {}, label(`draft_reference_${standing(example)}`)) : null;
+  const told = lesson ? element("li", { dir: "auto" }, label(`failure_${lesson.failure_type}`), ` · ${lesson.root_cause} ${lesson.avoidance_hint}`) : null;
+  return element("div", { class: "draft-list draft-learnt" }, label("draft_learnt", {}, "h3"), element("ul", {}, kept, told));
+}
+
+function standing({ state, trust }) {
+  if (state === "rejected") return "rejected";
+  return ["personal", "candidate"].includes(trust) ? trust : "shared";
 }
 
 function tests({ tests: all = [], mutants, totals = [] }) {

@@ -8,20 +8,24 @@ export class Examples {
   #block;
   #list;
   #onChoose;
-  #known = new Map(); // language → questions
+  #path;
+  #known = new Map(); // addresses → questions
   #wanted = null;
 
-  constructor(block, list, onChoose) {
+  /** `path(address)` adds to an address which database is asked. */
+  constructor(block, list, onChoose, path = (address) => address) {
     this.#block = block;
     this.#list = list;
     this.#onChoose = onChoose;
+    this.#path = path;
   }
 
   /** Shows those in that language; none if the server has none, or wants a key first. */
   async show(language) {
-    this.#wanted = language;
-    const questions = this.#known.get(language) ?? (await this.#ask(language));
-    if (language !== this.#wanted) return; // another language was chosen meanwhile
+    const wanted = this.#path(`examples?lang=${language}`);
+    this.#wanted = wanted;
+    const questions = this.#known.get(wanted) ?? (await this.#ask(wanted));
+    if (wanted !== this.#wanted) return; // another language or database was chosen meanwhile
     this.#block.hidden = questions.length === 0;
     this.#list.replaceChildren(...questions.map((question) => this.#item(question)));
   }
@@ -31,10 +35,10 @@ export class Examples {
     return this.#known.get(this.#wanted) ?? [];
   }
 
-  async #ask(language) {
+  async #ask(address) {
     try {
-      const { examples } = await request(`examples?lang=${language}`, { asksForKey: false });
-      this.#known.set(language, examples);
+      const { examples } = await request(address, { asksForKey: false });
+      this.#known.set(address, examples);
       return examples;
     } catch {
       return [];

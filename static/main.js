@@ -2,6 +2,7 @@
 
 import { request } from "./api.js";
 import { Conversation } from "./conversation.js";
+import { Databases } from "./databases.js";
 import { Examples } from "./examples.js";
 import { History } from "./history.js";
 import { keyInUse, onKeyChange, signOut } from "./key.js";
@@ -36,8 +37,10 @@ const page = {
 
 const conversation = new Conversation(byId("turns"), { onChange: showState, onAsk: askOffered, onUnknown: sayUnknown });
 const history = new History(byId("history"), conversation);
-const examples = new Examples(byId("examples-block"), byId("examples"), askOffered);
-const schema = new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered });
+const databases = new Databases(byId("database-row"), byId("database"), () => examples.show(language()));
+const inDatabase = (path) => databases.path(path);
+const examples = new Examples(byId("examples-block"), byId("examples"), askOffered, inDatabase);
+const schema = new Schema(byId("schema"), { examples: () => examples.shown, onAsk: askOffered, path: inDatabase });
 const reviews = new Reviews(byId("reviews"));
 
 function showState() {
@@ -58,6 +61,7 @@ function askQuestion(question) {
     lang: language(),
     agent: page.agent.value || undefined,
     routing_mode: page.routingMode.value || undefined,
+    database: databases.chosen ?? undefined,
   });
 }
 
@@ -132,6 +136,7 @@ function setLanguage(chosen) {
     button.setAttribute("aria-pressed", String(button.dataset.language === chosen));
   }
   examples.show(chosen);
+  void databases.show();
 }
 
 function setAgent(agent) {
@@ -191,6 +196,7 @@ function listen() {
   onKeyChange(() => {
     showKey();
     examples.show(language());
+    void databases.show();
   });
   page.agent.addEventListener("change", () => {
     setAgent(page.agent.value);

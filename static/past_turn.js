@@ -37,14 +37,14 @@ function stateOf({ failure }) {
 function answered(turn, conversationId) {
   const parts = answerText(turn.response);
   if (turn.columns.length) parts.push(resultView(preview(turn), { runId: turn.run_id, conversationId }));
-  if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true }));
+  if (turn.sql) parts.push(sqlBlock(turn.sql, "sql", { runsAgain: true, database: turn.database }));
   return parts;
 }
 
-function failed({ question, failure: { message, ...data }, sql }, onAsk) {
+function failed({ question, failure: { message, ...data }, sql, database }, onAsk) {
   const isStopped = data.error_type === "cancelled";
   const box = isStopped ? label("stopped_text", {}, "p") : failureBox({ message, data }, () => onAsk(question), { isNews: false });
-  return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused")] : [box];
+  return sql ? [box, sqlBlock(sql, isStopped ? "sql" : "sql_refused", { database })] : [box];
 }
 
 function preview({ columns, column_types: types, labels, units, periods, formats, rows, row_count: total }) {

@@ -65,11 +65,11 @@ export class Reviews {
   #item(kind, item) {
     const node = element("li", { class: "review" }, element("p", { class: "review-question", dir: "auto" }, item.question ?? ""));
     const said = [item.root_cause, item.avoidance_hint].filter(Boolean).map((text) => element("p", { class: "drawer-note", dir: "auto" }, text));
-    const sql = item.sql ? [element("pre", { tabindex: "0" }, element("code", {}, ...highlighted(item.sql)))] : [];
+    const sql = sqlOf(item);
     const by = label("review_by", { author: item.author ?? "—", at: item.created_at }, "p");
     by.className = "drawer-note";
     const buttons = KINDS[kind].verdicts.map((verdict) => this.#verdictButton(kind, item, verdict, node));
-    node.append(...said, ...sql, by, element("div", { class: "form-buttons" }, ...buttons));
+    node.append(...aboutDraft(item), ...said, ...sql, by, element("div", { class: "form-buttons" }, ...buttons));
     return node;
   }
 
@@ -104,6 +104,28 @@ export class Reviews {
     });
     place.append(box);
   }
+}
+
+/** Says that it was learnt of a drafted transformation. */
+function aboutDraft({ etl }) {
+  if (!etl) return [];
+  const said = etl.target ? label("review_etl", { target: etl.target }, "p") : label("review_etl_lesson", {}, "p");
+  said.className = "drawer-note";
+  return [said];
+}
+
+/** The models of a draft, each folded away; else the statement, if there is one. */
+function sqlOf({ etl, sql }) {
+  if (etl?.code) return etl.code.map(nodeSql);
+  return sql ? [shownSql(sql)] : [];
+}
+
+function nodeSql({ node, sql }) {
+  return element("details", { class: "review-node" }, element("summary", {}, element("code", {}, node)), shownSql(sql));
+}
+
+function shownSql(sql) {
+  return element("pre", { tabindex: "0" }, element("code", {}, ...highlighted(sql)));
 }
 
 function setDisabled(node, isDisabled) {

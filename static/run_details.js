@@ -13,6 +13,7 @@ export function runDetails(data) {
 }
 
 const ROWS = [
+  ["about_database", database],
   ["about_agent", (data) => data.agent && [element("code", {}, data.agent)]],
   ["about_type", (data) => classification(data.classification_info)],
   ["about_reason", (data) => data.classification_info?.reason && [data.classification_info.reason]],
@@ -26,6 +27,11 @@ const ROWS = [
   ["about_conversation", (data) => data.conversation_id && [element("code", {}, data.conversation_id)]],
   ["about_run", (data) => data.run_id && [element("code", {}, data.run_id)]],
 ];
+
+function database({ database: chosen }) {
+  if (!chosen) return null;
+  return [element("code", {}, chosen.name), " · ", label(`database_${chosen.source}`)];
+}
 
 function classification(info) {
   if (!info) return null;

@@ -12,21 +12,26 @@ const FOUND_AT_MOST = 50;
 const TYPING_MS = 250; // how long the reader pauses before what was typed is searched
 const MOST_VALUES = 8;
 
-/** `dialog` holds `.drawer-body`, a search field, and `.drawer-title`. `onAsk(question)` asks a sample question. */
+/**
+ * `dialog` holds `.drawer-body`, a search field, and `.drawer-title`. `onAsk(question)` asks a sample question.
+ * `path(address)` adds to an address which database is asked.
+ */
 export class Schema {
   #dialog;
   #body;
   #search;
   #examples;
+  #path;
   #onAsk;
   #showing = 0; // counts what is shown, so that a late answer to an earlier request is not
   #typing = 0;
 
-  constructor(dialog, { examples, onAsk }) {
+  constructor(dialog, { examples, onAsk, path }) {
     this.#dialog = dialog;
     this.#body = dialog.querySelector(".drawer-body");
     this.#search = dialog.querySelector("input");
     this.#examples = examples;
+    this.#path = path;
     this.#onAsk = onAsk;
     closable(dialog);
     this.#search.addEventListener("input", () => {
@@ -62,7 +67,7 @@ export class Schema {
       button.disabled = true;
       const query = new URLSearchParams({ limit: AT_ONCE, cursor });
       try {
-        const page = await request(`schema/tables?${query}`);
+        const page = await request(this.#path(`schema/tables?${query}`));
         list.append(...page.tables.map((table) => this.#item(table)));
         button.replaceWith(...this.#moreButton(list, page.next_cursor));
       } catch (refusal) {
@@ -119,7 +124,7 @@ export class Schema {
     const showing = (this.#showing += 1);
     this.#body.setAttribute("aria-busy", "true");
     try {
-      const data = await request(path);
+      const data = await request(this.#path(path));
       if (showing !== this.#showing) return;
       this.#body.replaceChildren(...render(data));
       this.#body.scrollTop = 0;

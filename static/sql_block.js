@@ -8,13 +8,17 @@ import { resultView } from "./result_view.js";
 import { highlighted } from "./sql_highlight.js";
 import { label, language } from "./texts.js";
 
-/** `<div>` with `sql` under the heading of that key. With `runsAgain` it can be run as it is: its rows are of another day. */
-export function sqlBlock(sql, title, { runsAgain = false } = {}) {
-  return new SqlBlock(sql, title, runsAgain).element;
+/**
+ * `<div>` with `sql` under the heading of that key. With `runsAgain` it can be run as it is: its rows are of another day.
+ * `database` is the name of the one that it is for, where there are several.
+ */
+export function sqlBlock(sql, title, { runsAgain = false, database } = {}) {
+  return new SqlBlock(sql, title, runsAgain, database).element;
 }
 
 class SqlBlock {
   #sql;
+  #database;
   #code = element("code");
   #shown;
   #edit = textButton("rename", "sql_edit", () => this.#showEditor());
@@ -23,14 +27,17 @@ class SqlBlock {
   #status = element("p", { class: "sql-status", role: "status" });
   #running = 0; // counts runs, so that a late answer to an earlier one is not shown
 
-  constructor(sql, title, runsAgain) {
+  constructor(sql, title, runsAgain, database) {
     this.#sql = sql;
+    this.#database = database;
     this.#code.append(...highlighted(sql));
     this.#shown = element("pre", { tabindex: "0" }, this.#code);
     const copy = copyButton("copy", () => this.#sql, () => getSelection().selectAllChildren(this.#code));
     const again = runsAgain ? textButton("retry", "run_again", () => this.#run(this.#sql)) : null;
     const buttons = element("div", { class: "block-tools" }, again, this.#edit, copy);
-    const head = element("header", { class: "block-head" }, label(title, {}, "h3"), buttons);
+    const heading = label(title, {}, "h3");
+    const where = database ? element("span", { class: "count" }, database) : null;
+    const head = element("header", { class: "block-head" }, heading, where, buttons);
     this.element = element("div", {}, element("section", { class: "sql" }, head, this.#shown), this.#status, this.#outcome);
   }
 
@@ -74,7 +81,7 @@ class SqlBlock {
 
   async #outcomeOf(sql) {
     try {
-      const { query_result: result, chart } = await request("sql/run", { method: "POST", body: { sql, lang: language() } });
+      const { query_result: result, chart } = await request("sql/run", { method: "POST", body: { sql, lang: language(), database: this.#database } });
       return resultView(result, { chart });
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;

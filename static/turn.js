@@ -107,7 +107,7 @@ export class Turn {
       const { chart, run_id: runId, conversation_id: conversationId } = data;
       this.#outcome.append(resultView(data.query_result, { chart, runId, conversationId }));
     }
-    if (data.sql) this.#showSql(data.sql, "sql");
+    if (data.sql) this.#showSql(data.sql, "sql", data.database?.name);
     else this.#sql.replaceChildren();
     if (data.exports?.length) this.element.append(offeredFiles(data));
     this.element.append(...this.#offers(data, ["follow_ups"]));
@@ -128,7 +128,7 @@ export class Turn {
     );
     if (isRefusal(envelope)) this.#steps.collapse(); // it says the same
     const sql = envelope.data.state_summary?.sql;
-    if (sql) this.#showSql(sql, "sql_refused");
+    if (sql) this.#showSql(sql, "sql_refused", envelope.data.database?.name);
   }
 
   /** Ends the turn. Pass the server's time if known, because the page may have followed only a part of the run. */
@@ -138,10 +138,11 @@ export class Turn {
     this.#steps.end(state, (milliseconds / 1000).toFixed(1));
   }
 
-  #showSql(sql, title) {
-    if (this.#sql.dataset.shown === title + sql) return;
-    this.#sql.dataset.shown = title + sql;
-    this.#sql.replaceChildren(sqlBlock(sql, title));
+  #showSql(sql, title, database) {
+    const shown = [title, database, sql].join("\n");
+    if (this.#sql.dataset.shown === shown) return;
+    this.#sql.dataset.shown = shown;
+    this.#sql.replaceChildren(sqlBlock(sql, title, { database }));
   }
 }
 

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from common.learning import Document, Example, Feedback, Lesson, Trust
+from common.learning import (
+    Document,
+    Example,
+    Feedback,
+    Lesson,
+    Topic,
+    Trust,
+    same_question,
+)
 
 Item = Example | Lesson | Document
 Kind = Literal["example", "lesson"]
@@ -83,6 +91,8 @@ class Learning:
         lesson: not shared, by the same user.
         teaches: whether the feedback changes what is learnt; else it is only kept, and there is
             neither example nor lesson.
+        topic: what was answered.
+        meaning: digest of what was asked, of a draft; None of a question, whose words are it.
     """
 
     datasource: str
@@ -92,6 +102,15 @@ class Learning:
     example: Example | None = None
     lesson: Lesson | None = None
     teaches: bool = True
+    topic: Topic = "question"
+    meaning: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """Return what was asked, as `Example.asked` gives it."""
+        if self.meaning is not None:
+            return self.meaning
+        return same_question(self.question)
 
 
 @dataclass(frozen=True)
@@ -134,8 +153,10 @@ class Learned(Protocol):
     none. Repeating a call changes nothing more.
     """
 
-    async def visible(self, datasource: str, user_id: str) -> Visible:
-        """Return all that this user may be shown, without what is rejected.
+    async def visible(self, datasource: str, user_id: str, topic: Topic = "question") -> Visible:
+        """Return all that this user may be shown of that topic, without what is rejected.
+
+        Documents are there for questions alone.
 
         Meant to be called for every question: one small read tells whether anything has changed,
         and as long as nothing has, the same `LearnedItems` come back. So what is worked out
@@ -194,8 +215,10 @@ class Learned(Protocol):
             seen: the trust that the reviewer saw; another one now is `changed`. None: any will do.
         """
 
-    async def mark_stale(self, datasource: str, example_ids: Collection[str]) -> None:
-        """Mark examples whose tables have changed; examples that are gone by now are left out."""
+    async def mark_stale(self, datasource: str, reasons: Mapping[str, str]) -> None:
+        """Mark examples whose tables have changed, each with the reason; those that are gone by now
+        are left out.
+        """
 
     async def mark_proven(self, datasource: str, hashes: Mapping[str, str], proven_at: str) -> None:
         """Mark examples as proven, each for tables of this hash; they are stale no longer.
@@ -217,7 +240,7 @@ class Learned(Protocol):
         limit: int,
         cursor: str | None = None,
     ) -> LearnedPage:
-        """Return one page of examples or lessons, the newest first.
+        """Return one page of examples or lessons of all topics, the newest first.
 
         Raises `InvalidCursor` for a cursor that no page gave.
         """

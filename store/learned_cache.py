@@ -6,19 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from common.after_fork import restart_after_fork
-from common.learning import Document, Example, Lesson
+from common.learning import Document, Example, Lesson, Topic
 from store.learned import Item, LearnedItems, Visible
-from store.learned_json import item_of, own_set, shared_set
+from store.learned_json import OWN_KINDS, SHARED_KINDS, item_of, own_set, shared_set
 from store.records import RecordRepository, RecordSet
 
-_SHARED = ("example", "lesson", "document")
-_OWN = ("example", "lesson")
 _MAX_OWN_ITEMS = 20_000  # remembered of all users together, about 1 KB each
 _MAX_USERS = 1_000
 _MANY = 200  # records that would block the loop for too long if they were read on it
 
 _Part = tuple[str, tuple[Item, ...]]  # the revision and items of a record set
 _NOTHING: _Part = ("", ())
+_User = tuple[str, Topic, str]
 
 
 @dataclass(frozen=True)
@@ -43,22 +42,24 @@ class LearnedCache:
 
     def start_anew(self) -> None:
         """Forget everything; a forked child reads it again."""
-        self._shared: dict[str, _Held] = {}
+        self._shared: dict[tuple[str, Topic], _Held] = {}
         # Who asked last is at the end.
-        self._own: OrderedDict[tuple[str, str], _Held] = OrderedDict()
+        self._own: OrderedDict[_User, _Held] = OrderedDict()
         self._own_items = 0
 
-    async def visible(self, datasource: str, user_id: str) -> Visible:
-        record_sets = [shared_set(datasource, kind) for kind in _SHARED]
-        record_sets += [own_set(datasource, kind, user_id) for kind in _OWN]
-        user = (datasource, user_id)
-        shared_before = _parts(self._shared.get(datasource), len(_SHARED))
-        own_before = _parts(self._own.get(user), len(_OWN))
+    async def visible(self, datasource: str, user_id: str, topic: Topic) -> Visible:
+        shared_kinds, own_kinds = SHARED_KINDS[topic], OWN_KINDS[topic]
+        record_sets = [shared_set(datasource, kind) for kind in shared_kinds]
+        record_sets += [own_set(datasource, kind, user_id) for kind in own_kinds]
+        everybody = (datasource, topic)
+        user = (datasource, topic, user_id)
+        shared_before = _parts(self._shared.get(everybody), len(shared_kinds))
+        own_before = _parts(self._own.get(user), len(own_kinds))
         parts = await self._current(record_sets, shared_before + own_before)
         # Another question may have read them meanwhile; what it keeps is used if it is the same.
-        shared = _held(self._shared.get(datasource), parts[: len(_SHARED)])
-        own = _held(self._own.get(user), parts[len(_SHARED) :])
-        self._shared[datasource] = shared
+        shared = _held(self._shared.get(everybody), parts[: len(shared_kinds)])
+        own = _held(self._own.get(user), parts[len(shared_kinds) :])
+        self._shared[everybody] = shared
         self._remember(user, own)
         return Visible(shared.learned, own.learned)
 
@@ -80,7 +81,7 @@ class LearnedCache:
                 parts[number] = await _part(found)
         return tuple(parts)
 
-    def _remember(self, user: tuple[str, str], own: _Held) -> None:
+    def _remember(self, user: _User, own: _Held) -> None:
         if user in self._own:
             self._own_items -= self._own.pop(user).size
         self._own[user] = own

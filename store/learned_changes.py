@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from common.learning import SHARED, Example, Feedback, Lesson, Trust, same_question
+from common.learning import SHARED, Example, Feedback, Lesson, Trust
 from store.learned import Item, Learning, ReviewOutcome, Verdict
 from store.learned_json import Noted, item_id, trust_of
 
@@ -89,7 +89,7 @@ def _withdrawn(
 
 def _is_settled(item: Example | Lesson, learning: Learning) -> bool:
     """Tell whether the feedback says something else about the item's question or statement."""
-    if same_question(item.question) != same_question(learning.question):
+    if item.asked != learning.asked:
         return False
     is_same_sql = item.sql == learning.sql
     rating = learning.feedback.rating

@@ -5,17 +5,47 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from common.learning import SHARED, Document, Example, Feedback, Lesson, Trust
+from common.learning import (
+    SHARED,
+    Document,
+    EtlExample,
+    EtlLesson,
+    Example,
+    Feedback,
+    Lesson,
+    Topic,
+    Trust,
+)
 from store.learned import Item, Kind, State
 from store.record_json import key, plain_from_text, to_text
 from store.records import KeptRecord, Record
 
-_KINDS: Mapping[str, Any] = {"example": Example, "lesson": Lesson, "document": Document}
+_KINDS: Mapping[str, Any] = {
+    "example": Example,
+    "lesson": Lesson,
+    "document": Document,
+    "etl_example": EtlExample,
+    "etl_lesson": EtlLesson,
+}
 _KIND_NAMES = {kind: name for name, kind in _KINDS.items()}
 _FIELDS = {
-    kind: frozenset(field.name for field in fields(kind))
-    for kind in (Example, Lesson, Document, Feedback)
+    kind: frozenset(field.name for field in fields(kind)) for kind in (*_KINDS.values(), Feedback)
 }
+SHARED_KINDS: Mapping[Topic, tuple[str, ...]] = {
+    "question": ("example", "lesson", "document"),
+    "etl": ("etl_example", "etl_lesson"),
+}
+"""Names of the kinds of a topic of which there are shared items."""
+OWN_KINDS: Mapping[Topic, tuple[str, str]] = {
+    "question": ("example", "lesson"),
+    "etl": ("etl_example", "etl_lesson"),
+}
+"""Names of a topic's examples and lessons."""
+LISTED_KINDS: Mapping[Kind, tuple[str, ...]] = {
+    "example": ("example", "etl_example"),
+    "lesson": ("lesson", "etl_lesson"),
+}
+"""Names of the kinds, of all topics, that stand in one list."""
 # Positions are microseconds since 1970, which are less than 2**52 until the year 2112. What has one
 # of the trusts in `_UPPER` stands before all others of its record set.
 _UPPER_HALF = 2**52
@@ -129,11 +159,11 @@ def item_of(found: KeptRecord) -> Item:
     values = plain_from_text(found.text)
     kind = _KINDS[values["item"]]
     known = _known(kind, values)
-    if kind is Example:
-        known |= {
-            "tables": tuple((schema, name) for schema, name in known["tables"]),
-            "uses": found.uses,
-        }
+    if issubclass(kind, Example):
+        known["tables"] = tuple((schema, name) for schema, name in known["tables"])
+        known["uses"] = found.uses
+    if kind is EtlExample:
+        known["code"] = tuple((node, sql) for node, sql in known["code"])
     item: Item = kind(**known)
     return item
 
@@ -159,7 +189,12 @@ def lists(
     datasource: str, kind: Kind, trusts: Collection[Trust], states: Collection[State]
 ) -> tuple[bytes, ...]:
     """Return the keys of the record sets of all users' items in these states."""
-    return tuple(list_set(datasource, kind, trust, state) for trust in trusts for state in states)
+    return tuple(
+        list_set(datasource, name, trust, state)
+        for name in LISTED_KINDS[kind]
+        for trust in trusts
+        for state in states
+    )
 
 
 def _known(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.errors import StoreUnavailable
-from common.learning import SHARED, Document, Example, Feedback, Lesson, Trust
+from common.learning import SHARED, Document, Example, Feedback, Lesson, Topic, Trust
 from store import Retention
 from store.learned import (
     Added,
@@ -27,6 +27,8 @@ from store.learned import (
 from store.learned_cache import LearnedCache
 from store.learned_changes import added, decided, is_same_state, learnt
 from store.learned_json import (
+    LISTED_KINDS,
+    OWN_KINDS,
     all_set,
     item_id,
     item_key,
@@ -62,8 +64,8 @@ class LearnedRepository:
         self._retention = retention
         self._cache = LearnedCache(record_sets)
 
-    async def visible(self, datasource: str, user_id: str) -> Visible:
-        return await self._cache.visible(datasource, user_id)
+    async def visible(self, datasource: str, user_id: str, topic: Topic = "question") -> Visible:
+        return await self._cache.visible(datasource, user_id, topic)
 
     # --------------------------------------------------------------------------
     # feedback
@@ -90,8 +92,9 @@ class LearnedRepository:
         note = note_key(feedback.user_id, feedback.run_id)
         there = dict(await self._record_sets.find([note, *_brought(learning)]))
         before = there.pop(note, None)
-        own_examples = own_set(datasource, "example", feedback.user_id)
-        own_lessons = own_set(datasource, "lesson", feedback.user_id)
+        of_examples, of_lessons = OWN_KINDS[learning.topic]
+        own_examples = own_set(datasource, of_examples, feedback.user_id)
+        own_lessons = own_set(datasource, of_lessons, feedback.user_id)
         examples, lessons = await self._record_sets.read([own_examples, own_lessons])
         own = [*examples.records, *lessons.records]
         there |= {found.key: found for found in own}
@@ -111,13 +114,13 @@ class LearnedRepository:
 
     def _most(self, datasource: str) -> dict[bytes, int]:
         retention = self._retention
-        return {
-            all_set(datasource, "example"): retention.all_examples,
-            all_set(datasource, "lesson"): retention.all_lessons,
-            shared_set(datasource, "example"): retention.shared_examples,
-            shared_set(datasource, "lesson"): retention.shared_lessons,
-            shared_set(datasource, "document"): retention.documents,
-        }
+        most = {shared_set(datasource, "document"): retention.documents}
+        for examples, lessons in OWN_KINDS.values():
+            most[all_set(datasource, examples)] = retention.all_examples
+            most[all_set(datasource, lessons)] = retention.all_lessons
+            most[shared_set(datasource, examples)] = retention.shared_examples
+            most[shared_set(datasource, lessons)] = retention.shared_lessons
+        return most
 
     # --------------------------------------------------------------------------
     # loads
@@ -159,7 +162,10 @@ class LearnedRepository:
 
     def _own_most(self, datasource: str, items: Iterable[Item]) -> dict[bytes, int]:
         """Return how many items their authors may have that are not shared."""
-        allowed = {"example": self._retention.own_examples, "lesson": self._retention.own_lessons}
+        allowed: dict[str, int] = {}
+        for examples, lessons in OWN_KINDS.values():
+            allowed[examples] = self._retention.own_examples
+            allowed[lessons] = self._retention.own_lessons
         most: dict[bytes, int] = {}
         for item in _decidable(items):
             if trust_of(item) not in SHARED:
@@ -245,16 +251,24 @@ class LearnedRepository:
     # --------------------------------------------------------------------------
     # proofs
 
-    async def mark_stale(self, datasource: str, example_ids: Collection[str]) -> None:
+    async def mark_stale(self, datasource: str, reasons: Mapping[str, str]) -> None:
         """Mark examples whose tables have changed."""
-        await self._alter(datasource, example_ids, lambda example: replace(example, is_stale=True))
+
+        def stale(example: Example) -> Example:
+            return replace(example, is_stale=True, stale_reason=reasons[example.example_id])
+
+        await self._alter(datasource, reasons, stale)
 
     async def mark_proven(self, datasource: str, hashes: Mapping[str, str], proven_at: str) -> None:
         """Mark examples as proven."""
 
         def proven(example: Example) -> Example:
             return replace(
-                example, is_stale=False, tables_hash=hashes[example.example_id], proven_at=proven_at
+                example,
+                is_stale=False,
+                stale_reason=None,
+                tables_hash=hashes[example.example_id],
+                proven_at=proven_at,
             )
 
         await self._alter(datasource, hashes, proven)
@@ -327,8 +341,9 @@ class LearnedRepository:
         if record_sets:
             found += await self._record_sets.page(record_sets, limit + 1, before)
         if wanted.seen_by is not None:
-            (own,) = await self._record_sets.read([own_set(datasource, kind, wanted.seen_by)])
-            found += own.records
+            own_sets = [own_set(datasource, name, wanted.seen_by) for name in LISTED_KINDS[kind]]
+            for own in await self._record_sets.read(own_sets):
+                found += own.records
         return found
 
     async def _found(self, ids: Iterable[str]) -> Mapping[bytes, KeptRecord]:

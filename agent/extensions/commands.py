@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agent.answers.shown_result import shown_result
@@ -48,22 +49,22 @@ class Commands:
 
     def __init__(self, provided: Provided) -> None:
         self._provided = provided
-        self._schema = SchemaService(provided.database_of, samples=False)
-        self._listed_reports: Sequence[Report] = ()
-        self._by_name: Mapping[str, Report] = {}  # of these; every question is looked up in it
+        # By database, the reports that are listed and the same by name: every question is looked
+        # up in these.
+        self._known: dict[str | None, tuple[Sequence[Report], Mapping[str, Report]]] = {}
 
     def claims(self, question: Question) -> bool:
         """Claim a text that begins with a slash and a word, and the name of a report."""
         return (
             bool(_COMMAND.fullmatch(question.question.strip()))
-            or self._report(question.question) is not None
+            or self._report(question.question, question.database) is not None
         )
 
     async def answer(self, question: Question) -> Mapping[str, Any]:
         """Answer a command or a report; an unknown name is answered by the names that exist."""
         said = _COMMAND.fullmatch(question.question.strip())
         if said is None:
-            report = self._report(question.question)
+            report = self._report(question.question, question.database)
             if report is None:
                 return self._listed(question)
             return await self._run(report, question)
@@ -76,7 +77,7 @@ class Commands:
 
     async def help(self, _rest: str, question: Question) -> Mapping[str, Any]:
         lang = question.answer_lang
-        names = self._names(lang)
+        names = self._names(question)
         reports = _REPORTS.to(lang).format(names=names) if names else ""
         return {"response": _HELP.to(lang).format(commands=_commands(lang), reports=reports)}
 
@@ -88,10 +89,13 @@ class Commands:
     async def schema(self, rest: str, question: Question) -> Mapping[str, Any]:
         """List the tables that the user may read, or those that the words of `rest` find."""
         actor, lang = question.actor, question.answer_lang
+        schema = SchemaService(
+            partial(self._provided.database_of, name=question.database), samples=False
+        )
         if rest:
-            found = await self._schema.search(rest, _MOST_TABLES, actor)
+            found = await schema.search(rest, _MOST_TABLES, actor)
         else:
-            found = await self._schema.tables(_MOST_TABLES, None, actor)
+            found = await schema.tables(_MOST_TABLES, None, actor)
         names = "\n".join(f"- {_described(table)}" for table in found["tables"])
         if not names:
             return {"response": _NO_TABLES.to(lang)}
@@ -99,7 +103,7 @@ class Commands:
 
     async def report(self, rest: str, question: Question) -> Mapping[str, Any]:
         """Run the report of that name; without a name, list the names of all."""
-        found = self._report(rest)
+        found = self._report(rest, question.database)
         if found is not None:
             return await self._run(found, question)
         listed = self._listed(question)
@@ -109,23 +113,32 @@ class Commands:
         return {"response": f"{unknown}\n{listed['response']}"}
 
     def _listed(self, question: Question) -> Mapping[str, Any]:
-        names = self._names(question.answer_lang)
+        names = self._names(question)
         return {"response": names or _NO_REPORTS.to(question.answer_lang)}
 
-    def _names(self, lang: Lang) -> str:
-        return "\n".join(f"- {_titled(report, lang)}" for report in self._provided.reports())
+    def _names(self, question: Question) -> str:
+        lang = question.answer_lang
+        reports = self._provided.reports(question.database)
+        return "\n".join(f"- {_titled(report, lang)}" for report in reports)
 
-    def _report(self, text: str) -> Report | None:
-        reports = self._provided.reports()
-        if reports is not self._listed_reports:
-            self._listed_reports, self._by_name = reports, _by_name(reports)
-        return self._by_name.get(same_question(text.strip(_MARKS)))
+    def _report(self, text: str, database: str | None) -> Report | None:
+        reports = self._provided.reports(database)
+        known, by_name = self._known.get(database, ((), {}))
+        if reports is not known:
+            by_name = _by_name(reports)
+            self._known[database] = (reports, by_name)
+        return by_name.get(same_question(text.strip(_MARKS)))
 
     async def _run(self, report: Report, question: Question) -> Mapping[str, Any]:
         """Run the report as the user may, and answer with its rows."""
         lang = question.answer_lang
         occasion = Occasion(
-            "ask", question.run_id, question.actor, question.conversation_id, question.question
+            "ask",
+            question.run_id,
+            question.actor,
+            question.conversation_id,
+            question.question,
+            database=question.database,
         )
         database = self._provided.open_database(occasion)
         await database.explain(report.sql)

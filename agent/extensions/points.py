@@ -25,6 +25,24 @@ from llm import AnyMessage, ChatModel, Completion, OnToken, ToolOffer
 from store import Store
 
 
+class OpenDatabase(Protocol):
+    """Opens a database as an actor may see it."""
+
+    def __call__(self, actor: Actor, name: str | None = None) -> Database:
+        """Return the database of that name; None: the default one.
+
+        Raises:
+            NotFound: there is none of that name for the actor.
+        """
+
+
+class ReportsOf(Protocol):
+    """Gives the fixed reports of a database's semantic file, as it is now."""
+
+    def __call__(self, name: str | None = None) -> Sequence[Report]:
+        """Return those of the database of that name; None: of the default one."""
+
+
 @dataclass(frozen=True)
 class Provided:
     """The services that extensions are made from.
@@ -32,19 +50,19 @@ class Provided:
     Attributes:
         settings: an `app_config.Settings`.
         rules: the offline skills, which put rows into words.
-        database_of: the datasource as an actor may see it, for its catalogue and for judging
-            statements.
-        open_database: the same for an occasion; its statements are audited.
-        reports: the fixed reports of the semantic file, as it is now.
+        database_of: opens a database for its catalogue and for judging statements; a question's
+            is `question.database`.
+        open_database: opens the database of an occasion; its statements are audited.
+        reports: gives the fixed reports of a database.
         open_model: opens another model; None when the settings it gets describe none.
     """
 
     settings: Any
     store: Store
     rules: Skills
-    database_of: Callable[[Actor], Database]
+    database_of: OpenDatabase
     open_database: Callable[[Occasion], Database]
-    reports: Callable[[], Sequence[Report]]
+    reports: ReportsOf
     open_model: Callable[[Any], ChatModel | None]
 
 

@@ -14,6 +14,7 @@ from store import Conversations
 _MOST_TURNS = 1_000  # of a conversation that are looked through
 _MOST_CONVERSATIONS = 20  # the latest, that are looked through when nobody says which one it is
 _MOST_BEFORE = 10  # turns before the answer
+_DRAFT = "ETL"  # what answers and turns call drafts of transformations
 _GONE = Text(
     "没有这个回答，或它已不再保存；请给出它的 conversation_id。",
     "There is no such answer, or it is no longer kept. Give its conversation_id.",
@@ -38,6 +39,7 @@ class PastAnswer:
             longer kept.
         is_one_query: whether `sql` alone answers the question; of several queries, it is but the
             last.
+        is_draft: whether it is a draft of a transformation, which no statement answers.
         error_type, error: of a question that ended in an error.
         before: the turns before it, oldest first.
         database: the name of the database that it is about; None: the default one.
@@ -51,6 +53,7 @@ class PastAnswer:
     row_count: int | None = None
     chart: Mapping[str, Any] | None = field(default=None, hash=False)
     is_one_query: bool = True
+    is_draft: bool = False
     error_type: str | None = None
     error: str | None = None
     before: tuple[Turn, ...] = ()
@@ -122,6 +125,7 @@ def _answer_in(turn: Turn, conversation_id: str, before: tuple[Turn, ...]) -> Pa
         row_count=turn.row_count,
         # A turn does not tell how many queries a flow with tools ran.
         is_one_query=turn.routing_mode != ROUTING,
+        is_draft=turn.question_type == _DRAFT,
         before=before,
         database=turn.database,
     )
@@ -148,6 +152,7 @@ def _answered(view: RunView, before: tuple[Turn, ...]) -> PastAnswer:
         row_count=result.get("row_count"),
         chart=data.get("chart"),
         is_one_query=len(data.get("sources", ())) <= 1,
+        is_draft=data.get("response_type") == _DRAFT,
         error_type=data.get("error_type") if is_error else None,
         error=data.get("error") if is_error else None,
         before=before,

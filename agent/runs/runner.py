@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StreamMode
 
+from agent.database_choice import DatabaseDoubt
 from agent.extensions.points import (
     HOOK_S,
     UNOBSERVED,
@@ -59,11 +60,21 @@ _WHOLE = "__root__"  # LangGraph's name for a state that is one channel
 _DONE = Text("处理完成", "Done")
 _WRITING = Text("正在输出", "Writing")
 _FOUND = Text("中间结果", "Rows on the way")
+_WHICH_DATABASE = "database"  # stands for a graph's interrupt where none has begun
 _WAITING = Text("等待您的回答", "Waiting for your answer")
 _TOO_LONG = Text(
     "处理时间超过上限，请缩小查询范围后重试。",
     "The request took longer than allowed; narrow the question and try again.",
 )
+
+
+ChooseDatabase = Callable[[Question], Awaitable[Question | DatabaseDoubt]]
+"""Gives the question with the database that it is about, or what has to be asked about that."""
+
+
+async def as_it_is(question: Question) -> Question | DatabaseDoubt:
+    """Return the question, where there is but one database."""
+    return question
 
 
 Show = Callable[[Event], None]
@@ -78,6 +89,7 @@ class Runner:
         default: the name of the flow for requests that name none.
         workflow: answers the questions that it claims, whatever flow they name.
         hooks: are told when a question begins and ends.
+        choose: decides which database a question is about.
     """
 
     def __init__(
@@ -88,12 +100,14 @@ class Runner:
         workflow: WorkflowFlow | None = None,
         hooks: Sequence[LifecycleHook] = (),
         observer: ObservabilityProvider = UNOBSERVED,
+        choose: ChooseDatabase = as_it_is,
     ) -> None:
         self._flows = flows
         self._default = default
         self._workflow = workflow
         self._hooks = tuple(hooks)
         self._observer = observer
+        self._choose = choose
 
     def keeps_state(self, question: Question) -> bool:
         """Tell whether the question's graph keeps its state in the store while it runs."""
@@ -153,10 +167,25 @@ class Runner:
 
         flow = self._flow_of(question)
         timings_ms = resumed.pause.timings_ms if isinstance(resumed, Resumption) else {}
+        is_new = resumed is None
+        if isinstance(resumed, Resumption) and resumed.pause.graph_interrupt == _WHICH_DATABASE:
+            question = replace(question, database=resumed.answer, database_choice="user")
+            # Its graph had not begun; it has if another worker died after the answer.
+            resumed = Beginning(question, graph_version(flow))
         run = _Run(flow, question, show, end, timings_ms)
         error: CituError | None = None
         try:
             async with asyncio.timeout(flow.deadline_s):
+                if is_new:
+                    await self._tell_hooks(question)
+                chosen = await self._choose(question)
+                if isinstance(chosen, DatabaseDoubt):
+                    await end(run.asked_for_database(chosen))
+                    return
+                if chosen is not question:
+                    question = chosen
+                    flow = self._flow_of(question)
+                    run = _Run(flow, question, show, end, timings_ms)
                 await self._observed(run, question, resumed)
         # A client must always get its last event.
         except (asyncio.CancelledError, Exception) as exc:  # noqa: BLE001
@@ -167,12 +196,14 @@ class Runner:
     async def _observed(
         self, run: "_Run", question: Question, resumed: Resumption | Beginning | None
     ) -> None:
-        """Run the flow within a span, with the hooks before it."""
+        """Run the flow within a span."""
         with self._observer.span("question", {"agent": run.flow_name, "run_id": question.run_id}):
-            if resumed is None:
-                for hook in self._hooks:
-                    await hook.before_question(question)
             await run.go(resumed)
+
+    async def _tell_hooks(self, question: Question) -> None:
+        """Tell hooks of the question before anything is done for it; they may stop it."""
+        for hook in self._hooks:
+            await hook.before_question(question)
 
     async def _ended(self, run: "_Run", question: Question, event: Event) -> None:
         """Tell hooks that the question has ended; their errors change nothing any more."""
@@ -319,10 +350,13 @@ class _Run:
             **self._ids(),
             "agent": self._flow.name,
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
+            **self._database(),
             "timings_ms": self._all_timings(),
             "timestamp": timestamps.now(),
         }
         turn = self._flow.turn(self._question, self._state, ending)
+        if turn is not None:
+            turn = replace(turn, database=self._question.database)
         return Event("completed", _DONE.to(self._lang), lambda: data, turn=turn)
 
     def _all_timings(self) -> dict[str, float]:
@@ -346,10 +380,12 @@ class _Run:
                 "current_step": self._current_step,
                 **self._flow.summary(self._state),
             },
+            **self._database(),
             "timestamp": timestamps.now(),
         }
         question, message = self._question, error.title.to(self._lang)
         turn = failed_turn(question.run_id, question.question, question.asked_at, message, data)
+        turn = replace(turn, database=question.database)
         return Event("error", message, lambda: data, error.code, turn=turn)
 
     async def _asked(
@@ -372,6 +408,27 @@ class _Run:
             **asked.value,
             "interrupt_id": pause.interrupt_id,
             "node": self._askers.get(asked.id, self.node),
+            **self._ids(),
+            "timestamp": timestamps.now(),
+            "state_summary": {
+                "current_step": self._current_step,
+                **self._flow.summary(self._state),
+            },
+        }
+        return Event("question", _WAITING.to(self._lang), lambda: data, pause=pause)
+
+    def asked_for_database(self, doubt: DatabaseDoubt) -> Event:
+        """Return the last event of a run that waits to hear which database is meant."""
+        question = replace(self._question, agent=self._flow.name)
+        pause = Pause(
+            question, _WHICH_DATABASE, 0, "", self._all_timings(), graph_version(self._flow)
+        )
+        data = {
+            "kind": "database",
+            "prompt": doubt.prompt.to(self._lang),
+            "choices": list(doubt.names),
+            "interrupt_id": pause.interrupt_id,
+            "node": None,
             **self._ids(),
             "timestamp": timestamps.now(),
             "state_summary": {
@@ -474,6 +531,13 @@ class _Run:
             "timestamp": timestamps.now(),
         }
         return Event("result", _FOUND.to(self._lang), lambda: data)
+
+    def _database(self) -> dict[str, Any]:
+        """Return which database was asked and why; nothing where there is but one."""
+        question = self._question
+        if question.database_choice is None:
+            return {}
+        return {"database": {"name": question.database, "source": question.database_choice}}
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}

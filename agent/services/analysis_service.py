@@ -79,7 +79,13 @@ class AnalysisService:
         )
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
-        occasion = Occasion("analyze", wanted.run_id, wanted.actor, wanted.conversation_id)
+        occasion = Occasion(
+            "analyze",
+            wanted.run_id,
+            wanted.actor,
+            wanted.conversation_id,
+            database=answered.database,
+        )
         database = self._open_database(occasion)
         try:
             return {

@@ -59,6 +59,7 @@ class _Shown:
 
     sql: str
     chart: Mapping[str, Any] | None
+    database: str | None
 
 
 class ExportService:
@@ -91,7 +92,7 @@ class ExportService:
         """
         shown = await self._shown(wanted)
         return await self._of_answer(
-            wanted, shown.sql, lambda database, sql: database.stream(sql, self.max_rows)
+            wanted, shown, lambda database, sql: database.stream(sql, self.max_rows)
         )
 
     async def picture(self, wanted: WantedRows, lang: Lang) -> bytes:
@@ -115,7 +116,7 @@ class ExportService:
                 raise NotFound(_NO_CHART)
             return await asyncio.to_thread(drawn, chart, columns, result, lang)
 
-        return await self._of_answer(wanted, shown.sql, drawing)
+        return await self._of_answer(wanted, shown, drawing)
 
     async def _shown(self, wanted: WantedRows) -> _Shown:
         answered = await self._answers.find(
@@ -125,18 +126,25 @@ class ExportService:
             found = await self._answers.result_of_call(
                 wanted.actor.owner, wanted.run_id, wanted.call_id
             )
-            return _Shown(found["sql"], found.get("chart"))
+            return _Shown(found["sql"], found.get("chart"), answered.database)
         if answered.sql is None:
             raise NotFound(_NO_ROWS)
-        return _Shown(answered.sql, answered.chart)
+        return _Shown(answered.sql, answered.chart, answered.database)
 
     async def _of_answer(
-        self, wanted: WantedRows, sql: str, act: Callable[[Database, str], Awaitable[T]]
+        self, wanted: WantedRows, shown: _Shown, act: Callable[[Database, str], Awaitable[T]]
     ) -> T:
         """Return what `act` makes of the answer's SQL, in the database as the caller may see it."""
         database = self._open_database(
-            Occasion("export", wanted.run_id, wanted.actor, wanted.conversation_id)
+            Occasion(
+                "export",
+                wanted.run_id,
+                wanted.actor,
+                wanted.conversation_id,
+                database=shown.database,
+            )
         )
+        sql = shown.sql
         try:
             await database.explain(sql)  # for the limits on plans
             return await act(database, sql)

@@ -1,33 +1,26 @@
 """What `/ready` looks at: each part that questions need, and what an operator has set up."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
-from common.actor import NOBODY
-from common.errors import DatabaseUnavailable
-from databases.datasources import DEFAULT, Datasources
-from knowledge.semantic.layer import SemanticLayer
+from agent.asked_databases import AskedDatabases
+from common.errors import CituError, DatabaseUnavailable
+from databases.datasources import RowProblems
 from llm import ChatModel
 from store import Store
 
 Checks = Mapping[str, Callable[[], Awaitable[dict[str, Any]]]]
+_LOOK_S = 4.0  # for one of several databases
 
 
-def readiness_checks(
-    datasources: Datasources, store: Store, model: ChatModel | None, meanings: SemanticLayer | None
-) -> Checks:
-    """The checks by name. One that fails raises the `CituError` that says why."""
+def readiness_checks(asked: AskedDatabases, store: Store, model: ChatModel | None) -> Checks:
+    """Return the checks by name. One that fails raises the `CituError` that says why."""
 
-    async def asked() -> dict[str, Any]:
-        count = datasources.stuck_connections(DEFAULT)
-        taken = {"stuck_connections": count} if count else {}
-        try:
-            await datasources.open(DEFAULT, NOBODY).ping()
-        except DatabaseUnavailable:
-            if not taken:
-                raise
-            return {"status": "unavailable", **taken}
-        return {"status": "ok", **taken}
+    async def databases() -> dict[str, Any]:
+        if asked.is_one:
+            return await _state_of(asked, asked.default)
+        return await _states_of_all(asked)
 
     async def memory() -> dict[str, Any]:
         await store.ping()
@@ -40,16 +33,17 @@ def readiness_checks(
         return {"status": "ok", "name": model.name}
 
     async def semantics() -> dict[str, Any]:
-        return _problems(None if meanings is None else meanings.problems or ())
+        files = [one.meanings for one in asked.all() if one.meanings is not None]
+        return _problems([file.problems or () for file in files])
 
     async def policies() -> dict[str, Any]:
-        return _problems(datasources.row_problems(DEFAULT).context)
+        return _problems([found.context for found in _row_problems(asked)])
 
     async def rules() -> dict[str, Any]:
-        return _problems(datasources.row_problems(DEFAULT).rules)
+        return _problems([found.rules for found in _row_problems(asked)])
 
     return {
-        "database": asked,
+        "database": databases,
         "store": memory,
         "model": thinking,
         "semantic_file": semantics,
@@ -58,8 +52,51 @@ def readiness_checks(
     }
 
 
-def _problems(found: Collection[object] | None) -> dict[str, Any]:
-    """The state of what an operator has set up, by what is wrong with it; None: not set up."""
-    if found is None:
+async def _state_of(asked: AskedDatabases, name: str) -> dict[str, Any]:
+    count = asked.datasources.stuck_connections(name)
+    taken = {"stuck_connections": count} if count else {}
+    try:
+        await asked.datasources.ping(name)
+    except DatabaseUnavailable:
+        if not taken:
+            raise
+        return {"status": "unavailable", **taken}
+    return {"status": "ok", **taken}
+
+
+async def _states_of_all(asked: AskedDatabases) -> dict[str, Any]:
+    """Return the state of each database; together they are `unavailable` only if all are."""
+
+    async def look(name: str) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                return await _state_of(asked, name)
+        except (CituError, TimeoutError):
+            return {"status": "unavailable"}
+
+    names = [one.name for one in asked.all()]
+    states = dict(zip(names, await asyncio.gather(*map(look, names)), strict=True))
+    statuses = {state["status"] for state in states.values()}
+    status = "degraded"
+    if len(statuses) == 1:
+        status = statuses.pop()
+    if status == "ok" and asked.has_mistakes:
+        status = "degraded"  # the file of databases has changed and can't be used
+    return {"status": status, "databases": states}
+
+
+def _row_problems(asked: AskedDatabases) -> list[RowProblems]:
+    return [asked.datasources.row_problems(one.name) for one in asked.all()]
+
+
+def _problems(found: Collection[Collection[object] | None]) -> dict[str, Any]:
+    """Return the state of what an operator has set up, by what is wrong with it.
+
+    Args:
+        found: the problems of each database; None: nothing is set up there.
+    """
+    set_up = [problems for problems in found if problems is not None]
+    if not set_up:
         return {"status": "not_configured"}
-    return {"status": "degraded" if found else "ok", "problems": len(found)}
+    count = sum(map(len, set_up))
+    return {"status": "degraded" if count else "ok", "problems": count}

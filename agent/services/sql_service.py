@@ -32,6 +32,7 @@ class GivenSql:
         lang: language of messages.
         actor: who gives it.
         notices: warnings about the request itself, for the answer.
+        database: name of the database that it is for; None: the default one.
     """
 
     sql: str
@@ -39,6 +40,7 @@ class GivenSql:
     actor: Actor = NOBODY
     run_id: str = field(default_factory=new_run_id)
     notices: tuple[Text, ...] = ()
+    database: str | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -53,6 +55,7 @@ class SqlService:
         database_of: gives the datasource as an actor may see it; `validate` uses it, which is
             not audited.
         new_context: gives the services of `run`; its database writes the audit log.
+        database: the name of the datasource.
         request_timeout_s: seconds for one statement from request to answer.
     """
 
@@ -61,9 +64,11 @@ class SqlService:
         database_of: Callable[[Actor], Database],
         new_context: Callable[[Occasion], AskContext],
         *,
+        database: str,
         request_timeout_s: float,
     ) -> None:
         self._database_of = database_of
+        self._database = database
         self._new_context = new_context
         self._request_timeout_s = request_timeout_s
 
@@ -90,7 +95,8 @@ class SqlService:
         Raises:
             StatementRejected, QueryTimeout, DatabaseUnavailable: as for the agent's own SQL.
         """
-        context = self._new_context(Occasion("sql_run", given.run_id, given.actor))
+        occasion = Occasion("sql_run", given.run_id, given.actor, database=self._database)
+        context = self._new_context(occasion)
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self._request_timeout_s):

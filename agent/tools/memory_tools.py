@@ -7,6 +7,7 @@ A candidate that a model saves is neither told nor reused until a person has loo
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic import Field
 
@@ -69,19 +70,20 @@ class SaveMemory(Arguments):
 
 @dataclass(frozen=True)
 class Memory:
-    """The knowledge that has been learnt about one datasource.
+    """The knowledge that has been learnt about databases.
 
     Attributes:
-        recollection_of: gives what an actor may see of it.
-        definitions: gives what is known of the database whoever asks.
+        name_of: gives the name of a question's database, under which it is kept.
+        recollection_of: gives what an actor may see of what is kept about a database.
+        definitions: gives what is known of a database whoever asks.
         is_complete: whether a question can be understood without its conversation.
         learns: whether anything may be added.
     """
 
     learned: Learned
-    datasource: str
-    recollection_of: Callable[[Actor], Recollection]
-    definitions: Callable[[], Definitions]
+    name_of: Callable[[str | None], str]
+    recollection_of: Callable[[Actor, str | None], Recollection]
+    definitions: Callable[[str | None], Definitions]
     is_complete: Callable[[Inquiry], Awaitable[bool]]
     learns: bool = True
 
@@ -90,7 +92,8 @@ def search_memory_tool(memory: Memory) -> Tool[SearchMemory]:
     """The tool."""
 
     async def run(context: ToolContext, arguments: SearchMemory) -> ToolResult:
-        recollection = memory.recollection_of(context.question.actor)
+        question = context.question
+        recollection = memory.recollection_of(question.actor, question.database)
         experience = _verified(
             await recollection.recalled(await _inquiry(arguments.question, context))
         )
@@ -143,14 +146,16 @@ def save_memory_tool(memory: Memory) -> Tool[SaveMemory]:
 
 async def _saved(arguments: SaveMemory, context: ToolContext, memory: Memory) -> Added:
     author = context.question.actor.owner
-    own = (await memory.learned.visible(memory.datasource, author)).own
+    database = context.question.database
+    name = memory.name_of(database)
+    own = (await memory.learned.visible(name, author)).own
     if sum(map(is_unseen, own.examples)) >= _MOST_CANDIDATES:
         return "full"
     intake = Intake(
         memory.learned,
-        memory.datasource,
+        name,
         context.database,
-        memory.definitions,
+        partial(memory.definitions, database),
         author=author,
         trust="candidate",
         source="agent",

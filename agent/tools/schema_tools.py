@@ -3,20 +3,21 @@ see it.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from pydantic import Field
 
+from agent.question import Question
 from agent.thinking.llm.rows_text import row_line
 from agent.thinking.llm.schema_text import MAX_VALUES, SchemaText, within
 from agent.tools.tool import EVERYONE, Arguments, Tool, ToolContext, ToolResult
-from common.actor import Actor
+from common.learning import Example
 from common.text import Text
 from common.values import Catalog, Column, Table
 from knowledge.index import CatalogIndex, IndexPart
 from knowledge.language.safe_text import identifier, one_line
 from knowledge.tables.schema_search import RANKING, RANKING_WITHOUT_VALUES, SchemaSearch
-from knowledge.tables.schema_service import ExamplesFor, table_named
+from knowledge.tables.schema_service import table_named
 from knowledge.tables.table_vectors import Nearest
 from knowledge.values.personal_data import open_values
 from llm.tokens import estimated_tokens
@@ -49,6 +50,10 @@ class DescribeTable(Arguments):
     table: str = Field(min_length=1, description="Name of the table, with or without its schema.")
 
 
+QuestionExamples = Callable[[str, Question], Awaitable[Sequence[Example]]]
+"""Gives what answered questions like these words, as far as the question's actor may see it."""
+
+
 class SchemaReader:
     """Describes catalogues; what it works out of one is kept as long as the catalogue is.
 
@@ -56,11 +61,15 @@ class SchemaReader:
         samples: whether stored values are shown and searched, those of personal columns never.
         nearest: the tables that mean what words mean, as far as that is known; None: words alone
             rank tables.
-        examples: gives what answered similar questions, as an actor may see it.
+        examples: gives what answered similar questions.
     """
 
     def __init__(
-        self, *, samples: bool, nearest: Nearest | None = None, examples: ExamplesFor | None = None
+        self,
+        *,
+        samples: bool,
+        nearest: Nearest | None = None,
+        examples: QuestionExamples | None = None,
     ) -> None:
         self.samples = samples
         self._nearest = nearest
@@ -78,16 +87,18 @@ class SchemaReader:
         return await self._described.ready(catalog)
 
     async def found(
-        self, words: str, most: int, catalog: Catalog, actor: Actor | None = None
+        self, words: str, most: int, catalog: Catalog, question: Question | None = None
     ) -> list[Table]:
         """The tables that have to do with the words, the most relevant first.
 
         Args:
-            actor: whose examples count too; None: nobody's.
+            question: examples that its actor may see count too; None: none do.
         """
         search = SchemaSearch(await self._ranking.ready(catalog))
         near = await self._nearest(catalog, words) if self._nearest else ()
-        examples = await self._examples(words, actor) if self._examples and actor else ()
+        examples: Sequence[Example] = ()
+        if self._examples is not None and question is not None:
+            examples = await self._examples(words, question)
         tables = await asyncio.to_thread(search.tables, words[:_MOST_WORDS], most, near, examples)
         return [catalog.by_key[table.key] for table in tables]
 
@@ -98,7 +109,7 @@ def schema_tools(reader: SchemaReader) -> tuple[Tool[SearchSchema], Tool[Describ
     async def search(context: ToolContext, arguments: SearchSchema) -> ToolResult:
         catalog = await context.database.catalog()
         tables = await reader.found(
-            arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question.actor
+            arguments.words, arguments.limit or _FOUND_BY_DEFAULT, catalog, context.question
         )
         schema = await reader.described(catalog)
         told = await asyncio.to_thread(_searched, schema, tables, arguments.words)

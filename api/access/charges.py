@@ -16,6 +16,7 @@ CHARGES: Mapping[str, Charge] = {
     "ask.ask_agent_stream": "counted",
     "ask.ask_etl": "counted",
     "ask.ask_etl_stream": "counted",
+    "databases.list_databases": "counted",
     "examples.list_examples": "counted",
     "exports.export_run": "counted",
     "feedback.give_feedback": "counted",

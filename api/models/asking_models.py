@@ -98,6 +98,17 @@ class ChartModel(ReplyModel):
     unit: str | None = Field(description="Of y")
 
 
+class ChosenDatabaseModel(ReplyModel):
+    name: str
+    source: Literal[
+        "request", "only", "conversation", "name", "words", "model", "user", "default"
+    ] = Field(
+        description="Why that one: the request named it, the caller may ask no other, the "
+        "conversation was about it, the question calls it by its name, it knows the question's "
+        "words best, a model or the user chose it, or it is the default"
+    )
+
+
 class AnswerModel(ReplyModel):
     type: Literal["DATABASE", "CHAT", "completed"] = Field(
         description="`completed` on the stream, else equal to response_type"
@@ -145,6 +156,9 @@ class AnswerModel(ReplyModel):
         None,
         description="Of a question about the last result: what was computed of its rows",
         min_length=1,
+    )
+    database: Sometimes[ChosenDatabaseModel] = Field(
+        None, description="The database that was asked; only where there are several"
     )
     conversation_id: str
     run_id: str

@@ -40,6 +40,9 @@ class TurnModel(ClosedReplyModel):
     )
     routing_mode: str | None
     response: str = Field(description="With a `failure`, what went wrong")
+    database: Sometimes[str] = Field(
+        None, description="The database that it is about; only where there are several"
+    )
     sql: str | None = Field(
         description="With a `failure`, the statement that it is about, if there is one"
     )

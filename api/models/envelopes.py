@@ -22,7 +22,7 @@ from api.models.learning_models import (
 from api.models.lineage_models import ImpactModel, LineageModel
 from api.models.model_base import EnvelopeOf, ReplyModel
 from api.models.schema_models import DescribedTableModel, SchemaSearchModel, TablePageModel
-from api.models.service_models import MeModel, ReadyModel
+from api.models.service_models import DatabaseListModel, MeModel, ReadyModel
 from api.models.sql_models import SqlResultModel, VerdictModel
 
 
@@ -103,6 +103,10 @@ class LessonListEnvelope(EnvelopeOf[LessonListModel]):
 
 
 class ImportedEnvelope(EnvelopeOf[ImportedModel]):
+    pass
+
+
+class DatabaseListEnvelope(EnvelopeOf[DatabaseListModel]):
     pass
 
 

@@ -1,13 +1,19 @@
 """What the ETL agent takes and answers."""
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from api.fields import one_of, wrong
-from api.models.asking_models import AnswerUsageModel, AskedUserModel, QueryResultModel
+from api.models.asking_models import (
+    AnswerUsageModel,
+    AskedUserModel,
+    ChosenDatabaseModel,
+    QueryResultModel,
+)
+from api.models.learning_models import ExampleModel, LessonModel
 from api.models.model_base import ReplyModel, Sometimes, Timestamp
 from api.models.request_models import AskingFields, can_be_kept, question_text
 from common.errors import InvalidRequest
@@ -128,8 +134,10 @@ class ClarificationModel(ReplyModel):
 
 
 class EtlLearntModel(ReplyModel):
-    example: dict[str, Any] | None
-    lesson: dict[str, Any] | None
+    """What was learnt of a draft"""
+
+    example: ExampleModel | None = Field(description="The reference that is kept; null: none")
+    lesson: LessonModel | None
 
 
 class EtlAnswerModel(ReplyModel):
@@ -160,6 +168,9 @@ class EtlAnswerModel(ReplyModel):
     generation_method: Literal["rules", "llm", "mixed"]
     feedback: DraftFeedback | None
     learned: EtlLearntModel | None
+    database: Sometimes[ChosenDatabaseModel] = Field(
+        None, description="The database that was asked; only where there are several"
+    )
     conversation_id: str
     run_id: str
     agent: Sometimes[str] = None

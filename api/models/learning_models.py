@@ -1,6 +1,6 @@
 """What is learnt: examples, lessons, imports."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -9,8 +9,31 @@ from api.models.error_models import PlanModel
 from api.models.model_base import ReplyModel
 
 
+class DraftNodeModel(ReplyModel):
+    node: str
+    sql: str
+
+
+class LearntDraftModel(ReplyModel):
+    """A draft of a transformation that is kept as a reference"""
+
+    meaning: str = Field(description="The same for requests that mean the same")
+    intent: dict[str, Any]
+    code: list[DraftNodeModel] = Field(description="The SQL of its models, in topological order")
+    target: str
+    answers: dict[str, str] = Field(description="What decided what was open, by its id")
+
+
+class FailedDraftModel(ReplyModel):
+    """The request for a transformation that a lesson is about"""
+
+    meaning: str
+
+
 class ExampleModel(ReplyModel):
-    kind: Literal["example"]
+    kind: Literal["example", "etl"] = Field(
+        description="etl: a draft of a transformation; `sql` is all of it as one query"
+    )
     example_id: str
     question: str
     sql: str
@@ -29,6 +52,8 @@ class ExampleModel(ReplyModel):
     tables: list[str] = Field(description="schema.name of what it reads")
     proven_at: str = Field(description="When guard and EXPLAIN accepted it last")
     uses: int
+    stale_reason: str | None = Field(description="Why it is stale")
+    etl: LearntDraftModel | None = Field(description="Of the kind `etl`")
 
 
 class LessonModel(ReplyModel):
@@ -47,6 +72,7 @@ class LessonModel(ReplyModel):
     ]
     root_cause: str
     avoidance_hint: str
+    etl: FailedDraftModel | None = Field(description="Of a draft of a transformation")
 
 
 class LearntModel(ReplyModel):

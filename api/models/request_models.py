@@ -165,6 +165,14 @@ _CHAT_METADATA = {
 LangField = Annotated[Lang, one_of("zh", "en")]
 
 
+DatabaseName = Annotated[
+    ShortText,
+    Field(
+        description="Name of the database that is asked, where there are several; see `/databases`"
+    ),
+]
+
+
 class RequestFields(BaseModel):
     """The fields of a body or a query string. Missing ones and null are the same.
 
@@ -217,6 +225,7 @@ class AskingFields(RequestFields):
     stream_tokens: Flag | None = Field(
         True, description="Whether text is streamed while it is written"
     )
+    database: DatabaseName | None = None
     on_disconnect: Annotated[Literal["cancel", "continue"], one_of("cancel", "continue")] | None = (
         Field(
             None,
@@ -276,6 +285,7 @@ class SqlBody(RequestFields):
         None, description="Language of messages; default: Accept-Language, else English"
     )
     user_id: ShortText | None = None
+    database: DatabaseName | None = None
 
 
 class ChatRequestBody(RequestFields):
@@ -420,6 +430,10 @@ class ReaderQuery(RequestFields):
     lang: LangField | None = Field(
         None, description="Language of messages; default: Accept-Language, else English"
     )
+
+
+class DatabaseQuery(RequestFields):
+    database: DatabaseName | None = None
 
 
 class LangQuery(RequestFields):

@@ -28,13 +28,47 @@ class DependencyModel(ReplyModel):
     )
 
 
+class AskedDatabaseStateModel(ReplyModel):
+    status: Literal["ok", "unavailable"]
+    stuck_connections: Sometimes[int] = Field(None, ge=1)
+
+
+class AskedDatabasesStateModel(DependencyModel):
+    databases: Sometimes[dict[str, AskedDatabaseStateModel]] = Field(
+        None,
+        description="Each by its name, where DATABASES_FILE names several; `degraded` when some "
+        "are unavailable, or the file has changed and can't be used",
+    )
+
+
 class ReadyModel(ReplyModel):
-    database: DependencyModel
+    database: AskedDatabasesStateModel
     store: DependencyModel
     model: DependencyModel
     semantic_file: DependencyModel
     row_context: DependencyModel
     row_rules: DependencyModel
+
+
+class EngineModel(ReplyModel):
+    name: str
+    version: str | None = Field(description="null while the database is unavailable")
+
+
+class ListedDatabaseModel(ReplyModel):
+    name: str = Field(description="What requests give as `database`")
+    label: str = Field(description="What people call it")
+    description: str | None
+    is_default: bool
+    state: Literal["ok", "unavailable"]
+    engine: EngineModel
+    tables: int | None = Field(
+        description="How many tables the caller may read; null while it is unavailable", ge=0
+    )
+
+
+class DatabaseListModel(ReplyModel):
+    databases: list[ListedDatabaseModel]
 
 
 class MeModel(ReplyModel):

@@ -22,7 +22,7 @@ from typing import Any
 from agent.question import Question
 from agent.runs.events import stored_event
 from agent.runs.run_service import RunService, RunView
-from agent.services.example_questions import Examples
+from agent.services.database_services import ServedDatabases
 from agent.services.learning.feedback_service import FeedbackService, GivenFeedback
 from api.beginning import AskedRun, fingerprint_of
 from api.requests import parse_answer
@@ -77,9 +77,11 @@ class ChatReply:
 class ChatService:
     """Answers the requests of Vanna's clients, over the same services as all other endpoints."""
 
-    def __init__(self, service: RunService, examples: Examples, feedback: FeedbackService) -> None:
+    def __init__(
+        self, service: RunService, databases: ServedDatabases, feedback: FeedbackService
+    ) -> None:
         self._service = service
-        self._examples = examples
+        self._databases = databases
         self._feedback = feedback
 
     async def open(
@@ -202,7 +204,8 @@ class ChatService:
 
     async def _greeted(self, asked: ChatRequest, speaker: ChatCaller) -> Chunks:
         try:
-            examples = await self._examples(speaker.lang, speaker.actor)
+            asked_database = self._databases.of(None, speaker.actor)
+            examples = await asked_database.examples(speaker.lang, speaker.actor)
         except CituError:  # the database can't be read now; the first question will say so
             examples = ()
         greeting = _GREETING.to(speaker.lang)

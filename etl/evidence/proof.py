@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.errors import InvalidSql
+from common.errors import InvalidSql, QueryTimeout
 from common.text import Text
 from common.values import QueryResult
 from etl.evidence.draft_checks import checks_of
@@ -69,7 +69,7 @@ class DraftProof:
     Attributes:
         tests: those that go into the artefact.
         preview: rows of the target; None when it could not be built.
-        failure: PostgreSQL's message when it refused a model.
+        failure: PostgreSQL's message when it refused a model, or that a statement took too long.
         decided: what the sampled rows say of the decisions, as far as they could be counted.
     """
 
@@ -77,7 +77,7 @@ class DraftProof:
     tests: tuple[DraftTest, ...]
     preview: QueryResult | None = None
     warnings: tuple[Text, ...] = ()
-    failure: InvalidSql | None = None
+    failure: InvalidSql | QueryTimeout | None = None
     decided: Mapping[str, DecidedFigures] = field(default_factory=dict)
 
     @property

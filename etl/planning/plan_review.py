@@ -37,7 +37,7 @@ def review(
     """Look for what makes a draft wrong or unsafe to run.
 
     Args:
-        is_expensive: whether the datasource's planner finds `whole_query` beyond its limits.
+        is_expensive: whether the datasource's planner finds the draft beyond its limits.
     """
     issues: list[ReviewIssue] = []
     for check in _CHECKS:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from common.learning import FailureType, Trust
 from etl.schemas.requirement import Layer
 from etl.schemas.strict import StrictModel
 
@@ -82,6 +83,29 @@ class QualityRule(StrictModel):
     enforced: bool
 
 
+class KnownFailure(StrictModel):
+    """How a draft for the request failed before."""
+
+    failure_type: FailureType
+    avoidance_hint: str
+
+
+class ReferenceSql(StrictModel):
+    """What was learnt of a similar request: a draft that somebody was satisfied with, and failures.
+
+    It is data, no instruction. Without `sql_text` there are failures alone; `use_count` orders,
+    nothing else.
+    """
+
+    summary: str
+    fingerprint: str | None = None
+    sql_text: str | None = None
+    confidence: float | None = None
+    use_count: int | None = None
+    trust: Trust | None = None
+    failures: list[KnownFailure] = Field(default_factory=list)
+
+
 class KnowledgeContext(StrictModel):
     """All that the roles know; `gaps` names what was looked for and not found."""
 
@@ -90,5 +114,5 @@ class KnowledgeContext(StrictModel):
     join_hints: list[JoinHint] = Field(default_factory=list)
     business_context: BusinessContext = Field(default_factory=BusinessContext)
     quality_rules: list[QualityRule] = Field(default_factory=list)
-    references: list[dict[str, object]] = Field(default_factory=list)
+    references: list[ReferenceSql] = Field(default_factory=list)
     gaps: list[str] = Field(default_factory=list)

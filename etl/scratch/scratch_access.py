@@ -38,11 +38,14 @@ class ScratchDatabase:
     Args:
         source: where it is.
         options: its limits.
-        others: the databases that it must not be, by the settings that name them.
+        others: gives the databases that it must not be, by the settings that name them.
     """
 
     def __init__(
-        self, source: UrlSource, options: ScratchOptions, others: Mapping[str, UrlSource]
+        self,
+        source: UrlSource,
+        options: ScratchOptions,
+        others: Callable[[], Mapping[str, UrlSource]],
     ) -> None:
         self._source = source
         self.options = options
@@ -81,11 +84,12 @@ class ScratchDatabase:
 
     def _others_to_compare(self) -> Mapping[str, UrlSource]:
         """Return the others; an embedded one needs no comparing with others that are embedded."""
+        others = self._others()
         if not isinstance(self._source, EmbeddedSource):
-            return self._others
+            return others
         return {
             setting: source
-            for setting, source in self._others.items()
+            for setting, source in others.items()
             if not isinstance(source, EmbeddedSource)
         }
 

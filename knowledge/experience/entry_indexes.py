@@ -45,9 +45,16 @@ class EntryIndex:
 
     Args:
         before: an earlier one, of which is used what has not changed.
+        reuses: whether its examples may answer questions by themselves.
     """
 
-    def __init__(self, entries: LearnedItems, before: "EntryIndex | None" = None) -> None:
+    def __init__(
+        self,
+        entries: LearnedItems,
+        before: "EntryIndex | None" = None,
+        *,
+        reuses: bool = True,
+    ) -> None:
         self.entries = entries
         self.examples = {one.example_id: one for one in entries.examples}
         self.lessons = {one.lesson_id: one for one in entries.lessons}
@@ -62,7 +69,8 @@ class EntryIndex:
         self._known_words = {}  # kept no longer than needed
         self._patterns: _Patterns = {}
         self._reusable: defaultdict[_Ends, list[tuple[Example, _Pattern]]] = defaultdict(list)
-        self._read_patterns(before._patterns if before is not None else {})
+        if reuses:
+            self._read_patterns(before._patterns if before is not None else {})
 
     def __len__(self) -> int:
         return len(self.examples) + len(self.lessons) + len(self.documents)
@@ -129,9 +137,14 @@ _EMPTY = EntryIndex(LearnedItems(revision=""))
 
 
 class EntryIndexes:
-    """The indexes of one datasource; each is made in a thread, once for all that wait for it."""
+    """The indexes of one datasource; each is made in a thread, once for all that wait for it.
 
-    def __init__(self) -> None:
+    Args:
+        reuses: as of `EntryIndex`.
+    """
+
+    def __init__(self, *, reuses: bool = True) -> None:
+        self._reuses = reuses
         self._made: OrderedDict[str | None, EntryIndex] = OrderedDict()
         self._making: dict[str | None, asyncio.Task[EntryIndex]] = {}
 
@@ -159,7 +172,7 @@ class EntryIndexes:
         self, owner: str | None, entries: LearnedItems, before: EntryIndex | None
     ) -> EntryIndex:
         try:
-            index = await asyncio.to_thread(EntryIndex, entries, before)
+            index = await asyncio.to_thread(EntryIndex, entries, before, reuses=self._reuses)
         finally:
             self._making.pop(owner, None)
         self._made[owner] = index

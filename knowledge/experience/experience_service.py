@@ -13,7 +13,7 @@ from typing import TypeVar
 from common.actor import NOBODY, Actor
 from common.errors import CituError, StoreUnavailable
 from common.inquiry import Inquiry
-from common.learning import Document, Example, Experience, Lesson
+from common.learning import Document, Example, Experience, Lesson, Topic
 from common.ports import Database, Definitions
 from common.tasks import is_running_here
 from common.values import Catalog
@@ -85,9 +85,10 @@ class _UserIndexes:
 
 
 class ExperienceService:
-    """The experience with one datasource, for any number of questions at once.
+    """The experience of one topic with one datasource, for any number of questions at once.
 
     Args:
+        topic: what was answered; what was learnt of others has no part in anything.
         database_of: gives the asked database as an actor may see it, not audited.
         definitions: gives the catalogue of everybody; default: that of nobody's own rights.
         check: raises `StoreUnavailable` when the store is known to be down.
@@ -101,6 +102,7 @@ class ExperienceService:
         datasource: str,
         database_of: Callable[[Actor], Database],
         *,
+        topic: Topic = "question",
         definitions: Callable[[], Definitions] | None = None,
         check: Callable[[], None] = lambda: None,
         reuses: bool = True,
@@ -108,12 +110,13 @@ class ExperienceService:
     ) -> None:
         self._learned = learned
         self._datasource = datasource
+        self._topic = topic
         self._database_of = database_of
         self._check = check
         self.reuses = reuses
         self._definitions = definitions or (lambda: database_of(NOBODY))
         self._prover = Prover(learned, datasource, self._definitions, per_minute=proven_per_minute)
-        self._indexes = EntryIndexes()
+        self._indexes = EntryIndexes(reuses=reuses)
         self._closed = ClosedNames()
         self._reading: dict[str, asyncio.Task[_UserIndexes]] = {}
         self._hashes: dict[tuple[tuple[str, str], ...], str] = {}
@@ -193,7 +196,7 @@ class ExperienceService:
         return indexes
 
     async def _read(self, user: str) -> _UserIndexes:
-        visible: Visible = await self._learned.visible(self._datasource, user)
+        visible: Visible = await self._learned.visible(self._datasource, user, self._topic)
         shared = await self._indexes.ready(None, visible.shared)
         return _UserIndexes(await self._indexes.ready(user, visible.own), shared)
 
@@ -299,6 +302,22 @@ class ExperienceView:
             return False
         return await self.access.may_use(example, is_own=example.author == self.user)
 
+    async def asked_the_same(self, asked: str) -> tuple[Example, ...]:
+        """Return examples of the very same request that may decide for the user, the most trusted
+        and then the newest first.
+
+        Args:
+            asked: as `Example.asked` gives it.
+        """
+        known = [*self.indexes.own.examples.values(), *self.indexes.shared.examples.values()]
+        same = [one for one in known if one.asked == asked]
+        found: list[Example] = []
+        for example in _by_trust(same, self.user):
+            may_decide = example.trust != "candidate"
+            if may_decide and await self._holds(example):
+                found.append(example)
+        return tuple(found)
+
     async def _instructive(self, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
         """The first of the lessons that may be shown to a model, each hint once."""
         chosen: dict[str, Lesson] = {}
@@ -338,10 +357,13 @@ class ExperienceView:
         """Examples of questions with these words, by trust, then the newest first."""
         own = self.indexes.own
         shared = self.indexes.shared
-        alike = [*own.alike(asked), *shared.alike(asked)]
-        alike.sort(key=lambda each: each[0].created_at, reverse=True)
-        alike.sort(key=lambda each: _rank(each[0], self.user))
-        return alike
+        shapes = dict[str, ExampleShape]()
+        alike: list[Example] = []
+        for example, shape in (*own.alike(asked), *shared.alike(asked)):
+            shapes[example.example_id] = shape
+            alike.append(example)
+        ordered = _by_trust(alike, self.user)
+        return [(example, shapes[example.example_id]) for example in ordered]
 
 
 def is_unseen(example: Example) -> bool:
@@ -350,6 +372,12 @@ def is_unseen(example: Example) -> bool:
     That it ran does not make it right.
     """
     return example.source == "agent" and example.trust == "candidate"
+
+
+def _by_trust(examples: Iterable[Example], user: str) -> list[Example]:
+    """Return the examples by trust, then the newest first."""
+    newest = sorted(examples, key=lambda one: one.created_at, reverse=True)
+    return sorted(newest, key=lambda one: _rank(one, user))
 
 
 _RANKS = ("certified", "reviewed", "personal", "candidate")

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from common.errors import CituError, StatementRejected, StoreUnavailable
-from common.learning import Example
+from common.errors import CituError, CostExceeded, StatementRejected, StoreUnavailable
+from common.learning import MAX_SENTENCE_CHARS, EtlExample, Example
 from common.ports import Definitions
 from common.tasks import is_running_here
+from common.text import Text
 from knowledge.tables.tables_read import tables_hash
 from store.learned import Learned
 
@@ -21,6 +22,20 @@ _log = logging.getLogger(__name__)
 PER_MINUTE = 30
 _MOST_WAITING = 1_000
 _MOST_FAILED = 5_000
+_CHANGED = Text("它读取的表已改变。", "A table that it reads has changed.")
+
+
+async def explained(database: Definitions, example: Example) -> None:
+    """Plan an example's SQL; that of a draft may cost what it will, because nobody runs it.
+
+    Raises:
+        StatementRejected: guard or EXPLAIN refuse it.
+    """
+    try:
+        await database.explain(example.sql)
+    except CostExceeded:
+        if not isinstance(example, EtlExample):
+            raise
 
 
 class Prover:
@@ -94,15 +109,20 @@ class Prover:
         if not current.is_stale:
             if current.tables_hash == now:
                 return
-            await self._learned.mark_stale(self._datasource, [current.example_id])
+            await self._mark_stale(current, _CHANGED)
         try:
-            await database.explain(current.sql)
+            await explained(database, current)
         except StatementRejected as error:
             _log.info("the example %s stays stale: %s", current.example_id, error.error_type)
+            await self._mark_stale(current, error.text)
             self._remember_failure(current, now)
             return
         proven_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         await self._learned.mark_proven(self._datasource, {current.example_id: now}, proven_at)
+
+    async def _mark_stale(self, example: Example, reason: Text) -> None:
+        told = reason.to(example.lang)[:MAX_SENTENCE_CHARS]
+        await self._learned.mark_stale(self._datasource, {example.example_id: told})
 
     def _remember_failure(self, example: Example, now: str) -> None:
         self._failed[example.example_id] = now

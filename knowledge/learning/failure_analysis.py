@@ -54,6 +54,7 @@ class Case:
         refusal: the error of guard or EXPLAIN for the statement now.
         plan: the statement's estimate.
         row_count: rows of the result; None when there was none.
+        found: what checks have found wrong, of a draft of a transformation.
     """
 
     lang: Lang
@@ -65,6 +66,7 @@ class Case:
     refusal: CituError | None = None
     plan: PlanEstimate | None = None
     row_count: int | None = None
+    found: "FailureFinding | None" = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,9 @@ class FailureAnalysis:
 
 
 @dataclass(frozen=True)
-class _Finding:
+class FailureFinding:
+    """The kind of a failure, what caused it, and what avoids it."""
+
     type: FailureType
     cause: Text
     hint: Text
@@ -94,7 +98,7 @@ _PARTS: dict[str, tuple[FailureType, Text]] = {
 }
 """By part of a query: the failure when it is the first part that differs, and its name."""
 
-_NOT_WRITTEN = _Finding(
+_NOT_WRITTEN = FailureFinding(
     "requirement_mismatch",
     Text("没有为这个问题写出 SQL。", "No SQL was written for the question."),
     Text(
@@ -103,12 +107,12 @@ _NOT_WRITTEN = _Finding(
         "and ask the user where that is not clear.",
     ),
 )
-_FORBIDDEN = _Finding(
+_FORBIDDEN = FailureFinding(
     "requirement_mismatch",
     Text("SQL 做的不是查询，被拒绝。", "The SQL was refused, because it is not a query."),
     Text("只写一条 SELECT 查询。", "Write one SELECT and nothing else."),
 )
-_CLOSED = _Finding(
+_CLOSED = FailureFinding(
     "semantic_error",
     Text("SQL 使用了不允许使用的对象。", "The SQL uses something that may not be used."),
     Text(
@@ -116,7 +120,7 @@ _CLOSED = _Finding(
         "Use only the tables and columns described, and plain functions.",
     ),
 )
-_UNKNOWN = _Finding(
+_UNKNOWN = FailureFinding(
     "semantic_error",
     Text(
         "SQL 使用了数据库里没有的名称。", "The SQL names something that the database does not have."
@@ -126,7 +130,7 @@ _UNKNOWN = _Finding(
         "Spell tables and columns exactly as they are described.",
     ),
 )
-_BAD_VALUES = _Finding(
+_BAD_VALUES = FailureFinding(
     "logic_error",
     Text("SQL 执行时遇到了无法处理的数据。", "The SQL met values that it can't deal with."),
     Text(
@@ -134,12 +138,12 @@ _BAD_VALUES = _Finding(
         "Guard divisions and casts against the values that are stored (NULLIF, CASE).",
     ),
 )
-_BROKEN = _Finding(
+_BROKEN = FailureFinding(
     "syntax_error",
     Text("SQL 不符合 PostgreSQL 的语法。", "The SQL is not valid in PostgreSQL."),
     Text("使用 PostgreSQL 的语法，写法尽量简单。", "Write PostgreSQL's SQL, and keep it simple."),
 )
-_SLOW = _Finding(
+_SLOW = FailureFinding(
     "performance_error",
     Text(
         "查询超时，或估计的开销过大。",
@@ -151,7 +155,7 @@ _SLOW = _Finding(
         "and leave out tables that are not needed.",
     ),
 )
-_EMPTY = _Finding(
+_EMPTY = FailureFinding(
     "logic_error",
     Text("查询没有找到任何记录。", "The query found no rows."),
     Text(
@@ -177,7 +181,7 @@ _COMPLAINT: dict[FailureType, Text] = {
     ),
 }
 _DISSATISFIED = Text("用户认为回答不对。", "The user says that the answer is wrong.")
-_BY_ERROR_TYPE: dict[str, _Finding] = {
+_BY_ERROR_TYPE: dict[str, FailureFinding] = {
     InvalidSql.error_type: _BROKEN,
     ForbiddenStatement.error_type: _FORBIDDEN,
     ForbiddenObject.error_type: _CLOSED,
@@ -208,7 +212,7 @@ def _has_service_failed(case: Case) -> bool:
     return case.error_type not in _BY_ERROR_TYPE
 
 
-def _causes(case: Case, finding: _Finding, changed: Sequence[Difference]) -> list[str]:
+def _causes(case: Case, finding: FailureFinding, changed: Sequence[Difference]) -> list[str]:
     """The sentences about what went wrong; the user's comment comes last."""
     lang = case.lang
     causes: list[str] = []
@@ -222,7 +226,7 @@ def _causes(case: Case, finding: _Finding, changed: Sequence[Difference]) -> lis
     return causes
 
 
-def _finding(case: Case, changed: Sequence[Difference]) -> _Finding:
+def _finding(case: Case, changed: Sequence[Difference]) -> FailureFinding:
     for look in _LOOKS:
         found = look(case, changed)
         if found is not None:
@@ -230,13 +234,13 @@ def _finding(case: Case, changed: Sequence[Difference]) -> _Finding:
     return _MISMATCHED
 
 
-def _not_written(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+def _not_written(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     if case.sql is None and case.error_type is None:
         return _NOT_WRITTEN
     return None
 
 
-def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+def _refused(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     error = case.refusal
     if isinstance(error, InvalidSql):
         if error.sqlstate in _UNKNOWN_NAMES:
@@ -250,30 +254,39 @@ def _refused(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
     return _BY_ERROR_TYPE.get(case.error_type or "")
 
 
-def _corrected(_case: Case, changed: Sequence[Difference]) -> _Finding | None:
+def _failed_checks(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
+    return case.found
+
+
+def _corrected(_case: Case, changed: Sequence[Difference]) -> FailureFinding | None:
     if not changed:
         return None
     kind = _PARTS[changed[0].part][0]
-    return _Finding(kind, Text("用户改正了 SQL。", "The user corrected the SQL."), _COMPLAINT[kind])
+    return FailureFinding(
+        kind, Text("用户改正了 SQL。", "The user corrected the SQL."), _COMPLAINT[kind]
+    )
 
 
-def _complained(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+def _complained(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     for kind in _COMPLAINTS:
         if case.comment and _COMPLAINED[kind].search(case.comment):
-            return _Finding(kind, _DISSATISFIED, _COMPLAINT[kind])
+            return FailureFinding(kind, _DISSATISFIED, _COMPLAINT[kind])
     return None
 
 
-def _empty(case: Case, _changed: Sequence[Difference]) -> _Finding | None:
+def _empty(case: Case, _changed: Sequence[Difference]) -> FailureFinding | None:
     if case.row_count == 0:
         return _EMPTY
     return None
 
 
-_MISMATCHED = _Finding("requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"])
-_LOOKS: tuple[Callable[[Case, Sequence[Difference]], _Finding | None], ...] = (
+_MISMATCHED = FailureFinding(
+    "requirement_mismatch", _DISSATISFIED, _COMPLAINT["requirement_mismatch"]
+)
+_LOOKS: tuple[Callable[[Case, Sequence[Difference]], FailureFinding | None], ...] = (
     _not_written,
     _refused,
+    _failed_checks,
     _corrected,
     _complained,
     _empty,
@@ -281,7 +294,7 @@ _LOOKS: tuple[Callable[[Case, Sequence[Difference]], _Finding | None], ...] = (
 """In this order; the first that finds something counts."""
 
 
-def _details(case: Case, finding: _Finding) -> list[str]:
+def _details(case: Case, finding: FailureFinding) -> list[str]:
     """The error's message, the tables of a slow query, or the filters of an empty one."""
     if finding is _EMPTY:
         filters = sorted(parts_of(case.sql or "").filters)

@@ -1,7 +1,8 @@
 """Take examples and lessons that people bring as JSON Lines; each line is read and proven.
 
 A line is `{"question", "sql", "lang"?}`. One with `"kind": "lesson"` also has `failure_type`,
-`root_cause` and `avoidance_hint`, and may go without `sql`. Other keys are left out, so that what
+`root_cause` and `avoidance_hint`, and may go without `sql`. What was learnt of drafts of
+transformations has `etl` (`knowledge.learning.draft_lines`). Other keys are left out, so that what
 was exported can be imported.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Literal, cast, get_args
 
 from common.errors import CituError, InvalidRequest, QueryTimeout, StatementRejected
 from common.learning import (
+    MAX_DRAFT_CHARS,
     MAX_QUESTION_CHARS,
     MAX_SENTENCE_CHARS,
     MAX_SQL_CHARS,
@@ -26,7 +28,9 @@ from common.learning import (
     lesson_id,
 )
 from common.ports import Database, Definitions
-from common.text import Lang, Text, is_whole, language_of
+from common.text import Lang, Text, language_of
+from knowledge.learning.draft_lines import draft_example, draft_lesson
+from knowledge.learning.line_fields import invalid_field, text_field
 from knowledge.learning.proofs import proven
 from store.learned import Added, Learned
 
@@ -120,10 +124,11 @@ class Intake:
             return error
 
     async def _example(self, values: Mapping[str, Any]) -> Example:
-        question = _text(values, "question", MAX_QUESTION_CHARS)
-        sql = _text(values, "sql", MAX_SQL_CHARS)
-        proof = await proven(sql, self._database, self._definitions)
-        return Example(
+        is_draft = values.get("kind") == "etl"
+        question = text_field(values, "question", MAX_QUESTION_CHARS)
+        sql = text_field(values, "sql", MAX_DRAFT_CHARS if is_draft else MAX_SQL_CHARS)
+        proof = await proven(sql, self._database, self._definitions, at_any_cost=is_draft)
+        example = Example(
             example_id=example_id(self._datasource, self._author, question, sql),
             datasource=self._datasource,
             question=question,
@@ -137,21 +142,23 @@ class Intake:
             created_at=now(),
             proven_at=now(),
         )
+        return draft_example(example, values) if is_draft else example
 
     def _lesson(self, values: Mapping[str, Any]) -> Lesson:
-        question = _text(values, "question", MAX_QUESTION_CHARS)
+        question = text_field(values, "question", MAX_QUESTION_CHARS)
         sql = None
         if values.get("sql") is not None:
-            sql = _text(values, "sql", MAX_SQL_CHARS)
+            most = MAX_SQL_CHARS if values.get("etl") is None else MAX_DRAFT_CHARS
+            sql = text_field(values, "sql", most)
         kind = _FAILURE_TYPES.get(str(values.get("failure_type")))
         if kind is None:
             allowed = Text(
                 f"{'、'.join(_FAILURE_TYPES)} 之一", f"one of {', '.join(_FAILURE_TYPES)}"
             )
-            raise _invalid("failure_type", allowed)
-        cause = _text(values, "root_cause", MAX_SENTENCE_CHARS)
-        hint = _text(values, "avoidance_hint", MAX_SENTENCE_CHARS)
-        return Lesson(
+            raise invalid_field("failure_type", allowed)
+        cause = text_field(values, "root_cause", MAX_SENTENCE_CHARS)
+        hint = text_field(values, "avoidance_hint", MAX_SENTENCE_CHARS)
+        lesson = Lesson(
             lesson_id=lesson_id(self._datasource, self._author, question, sql, cause, hint),
             datasource=self._datasource,
             question=question,
@@ -164,6 +171,7 @@ class Intake:
             created_at=now(),
             is_shared=self._trust in ("reviewed", "certified"),
         )
+        return lesson if values.get("etl") is None else draft_lesson(lesson, values)
 
 
 def now() -> str:
@@ -224,21 +232,3 @@ def _object(line: str) -> Mapping[str, Any]:
     if not isinstance(values, dict):
         raise InvalidRequest(_NO_OBJECT)
     return values
-
-
-def _text(values: Mapping[str, Any], field: str, most: int) -> str:
-    value = values.get(field)
-    text = ""
-    if isinstance(value, str):
-        text = value.strip()
-    if not 0 < len(text) <= most or not is_whole(text):
-        allowed = Text(f"1 到 {most} 个字符的字符串", f"a string of 1 to {most} characters")
-        raise _invalid(field, allowed)
-    return text
-
-
-def _invalid(field: str, allowed: Text) -> InvalidRequest:
-    message = Text(
-        f"{field} 无效：必须是{allowed.zh}。", f"{field} is not valid: it must be {allowed.en}."
-    )
-    return InvalidRequest(message, field=field)

@@ -17,17 +17,24 @@ from agent.flows.ask.context import AskContext, Behaviour
 from agent.flows.flow import Durability
 from agent.progress import Write
 from agent.question import Question
-from agent.runs.run_service import RunService, RunView
+from agent.runs.run_service import RunService
 from agent.runs.runner import Runner
 from app_config import Settings
 from common.actor import ANONYMOUS, NOBODY
-from common.errors import Conflict, NotFound
+from common.errors import Conflict
 from rules.skills import OfflineSkills
 from store import Runs, Store
 from store.journal import Journal
 from tests.support.databases import Opener
 from tests.support.live import GAUGES
-from tests.support.mortal_workers import Fate, MortalRuns, MortalSaver, end_what_waits
+from tests.support.mortal_workers import (
+    Fate,
+    MortalRuns,
+    MortalSaver,
+    answered,
+    end_what_waits,
+    next_stop,
+)
 from tests.support.store_servers import StoreServer
 from tests.support.survey.survey_flow import SURVEY, SurveyFlow
 
@@ -123,7 +130,7 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
     mortal.begin(question, is_watched=True, outlives_readers=True, on_end=lambda: None)
     taken = 0
     while True:
-        view = await _next_stop(survivor, question.run_id, fate)
+        view = await next_stop(survivor, USER, question.run_id, fate)
         if view is None or view.last is None:
             return Told(fate, None)
         if view.last.is_terminal:
@@ -131,8 +138,9 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
         asked = view.last.data
         for service in (mortal, survivor):
             with suppress(Conflict):  # the dead one's answer was taken
-                if await _answered(
-                    service, question.run_id, asked, fate if service is mortal else None
+                given = ANSWERS[asked["prompt"]]
+                if await answered(
+                    service, NOBODY, asked, given, fate if service is mortal else None
                 ):
                     taken += 1
                     break
@@ -143,40 +151,3 @@ async def _one_run(mortal: RunService, survivor: RunService, store: Store, fate:
     return Told(
         fate, view.last.data, tuple(frame.seq for frame in frames), taken, len(turns), failures
     )
-
-
-async def _answered(
-    service: RunService, run_id: str, asked: dict[str, Any], fate: Fate | None
-) -> bool:
-    """Whether the worker has said that it took the answer; one that is dead says nothing."""
-    given = ANSWERS[asked["prompt"]]
-    resuming = asyncio.create_task(
-        service.resume(NOBODY, run_id, asked["interrupt_id"], given, on_end=lambda: None)
-    )
-    if fate is None:
-        await resuming
-        return True
-    dying = asyncio.create_task(fate.dead.wait())
-    done, _ = await asyncio.wait({resuming, dying}, return_when=asyncio.FIRST_COMPLETED)
-    dying.cancel()
-    if resuming in done:
-        await resuming
-        return True
-    resuming.cancel()
-    return False
-
-
-async def _next_stop(service: RunService, run_id: str, fate: Fate) -> RunView | None:
-    """The run when it waits or has ended; None: its worker died before the store knew of it."""
-    async with asyncio.timeout(90):
-        while True:
-            with suppress(NotFound):
-                view = await service.look(USER, run_id)
-                if view.last is not None:
-                    return view
-                async for _ in service.follow(USER, run_id, view.record.last_seq):
-                    pass
-                continue
-            if fate.dead.is_set():
-                return None
-            await asyncio.sleep(0.01)

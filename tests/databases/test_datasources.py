@@ -260,19 +260,20 @@ def test_given_sql_is_judged_by_the_rights_of_who_gives_it(
         database_url=url, app_database_url=os.environ["APP_DATABASE_URL"], audit_log="off"
     )
     services = bootstrap(settings)
+    asked = services.databases.of(None, NOBODY)
 
     async def main() -> None:
         for actor in (NOBODY, CLERK, NOBODY):
             given = GivenSql(PAY, "en", actor)
-            verdict = await services.service.validate(given)
+            verdict = await asked.sql.validate(given)
             assert verdict["verdict"] == ("refused" if actor is CLERK else "accepted")
             if actor is CLERK:
                 with pytest.raises(ForbiddenObject):
-                    await services.service.run(given)
+                    await asked.sql.run(given)
             else:
-                assert (await services.service.run(given))["query_result"]["rows"] == [[777]]
-        assert any("salary" in question for question in await services.examples("en", NOBODY))
-        assert not any("salary" in question for question in await services.examples("en", CLERK))
+                assert (await asked.sql.run(given))["query_result"]["rows"] == [[777]]
+        assert any("salary" in question for question in await asked.examples("en", NOBODY))
+        assert not any("salary" in question for question in await asked.examples("en", CLERK))
         await services.aclose()
 
     asyncio.run(main())

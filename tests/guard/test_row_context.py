@@ -425,7 +425,7 @@ def test_denials_of_groups_are_a_setting(url: str) -> None:
         with pytest.raises(ConfigurationError, match="GROUP_DENIED_OBJECTS"):
             Settings.from_env({"GROUP_DENIED_OBJECTS": wrong})
     with Asking(Settings(database_url=url, group_denied_objects="clerks: public.wide")) as asking:
-        databases = asking.services.schema
+        databases = asking.services.databases.of(None, NOBODY).schema
         names = asyncio.run(databases.tables(10, None, Actor("li", ("clerks",))))["tables"]
         assert [table["name"] for table in names] == ["note", "told"]
 

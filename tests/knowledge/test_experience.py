@@ -122,7 +122,7 @@ def example(asking: Asking, question: str = QUESTION, sql: str = SQL, **more: An
     tables = more.get("tables", TABLES)
 
     async def hashed() -> str:
-        database = asking.services.service._database_of(NOBODY)
+        database = asking.services.databases.of(None, NOBODY).sql._database_of(NOBODY)
         return tables_hash(tables, await database.catalog())
 
     made = Example(

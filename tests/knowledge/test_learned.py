@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from common.learning import (
     Document,
+    EtlExample,
     Example,
+    Feedback,
     Lesson,
     Rating,
     Trust,
     document_id,
     example_id,
 )
-from store import InvalidCursor, Learned, LearnedFilter, State, Visible
+from store import InvalidCursor, Learned, LearnedFilter, Learning, State, Visible
 from tests.support.effort import tries
-from tests.support.learnt import example, learning, lesson, second
+from tests.support.learnt import drafted, drafted_learning, example, learning, lesson, second
 from tests.support.store_servers import StoreServer
 
 # Ids and texts that users choose may hold anything.
@@ -76,6 +78,41 @@ def test_what_is_learnt_comes_back_as_it_was(place: StoreServer, source: str) ->
         assert await learned.find("another", said.example.example_id) is None
 
     play(place, scenario)
+
+
+def test_drafts_are_kept_beside_answers_and_never_mixed_with_them(
+    place: StoreServer, source: str
+) -> None:
+    async def scenario(learned: Learned) -> None:
+        said = learning(source, "need_modification", question=STRANGE)
+        await learned.keep(said)
+        answers = await learned.visible(source, "ann")
+        of_draft = drafted_learning(replace(said, feedback=replace(said.feedback, run_id="r2")))
+        for _ in range(2):
+            assert await learned.keep(of_draft) == "kept"
+            drafts = await learned.visible(source, "ann", "etl")
+            assert drafts.examples == (of_draft.example,)
+            assert drafts.lessons == (of_draft.lesson,)
+        assert (await learned.visible(source, "ann")).own is answers.own
+        assert (await learned.visible(source, "bob", "etl")).examples == ()
+        assert of_draft.example is not None
+        await learned.review(source, of_draft.example.example_id, "rev", "approve")
+        (shared,) = (await learned.visible(source, "bob", "etl")).examples
+        assert (type(shared), shared.trust) == (EtlExample, "reviewed")
+        assert (await learned.visible(source, "bob")).examples == ()
+        # What was asked is what it means: other words for it replace what stood there.
+        other = learning(source, run="r3", question="other words", sql="SELECT 3")
+        another = drafted_learning(other, of_draft.meaning)
+        await learned.keep(another)
+        assert another.example in (await learned.visible(source, "ann", "etl")).own.examples
+        await learned.keep(replace(another, example=None, feedback=_unsatisfied(another)))
+        assert (await learned.visible(source, "ann", "etl")).own.examples == ()
+
+    play(place, scenario)
+
+
+def _unsatisfied(said: Learning) -> Feedback:
+    return replace(said.feedback, run_id="r4", rating="unsatisfied")
 
 
 def test_what_one_user_says_is_seen_by_nobody_else(place: StoreServer, source: str) -> None:
@@ -477,15 +514,16 @@ def test_proofs_and_uses(place: StoreServer, source: str) -> None:
     async def scenario(learned: Learned) -> None:
         one, other = (example(source, question=question) for question in ("a", "b"))
         await learned.add(source, [one, other])
-        await learned.mark_stale(source, [one.example_id, "ex_none"])
-        assert await learned.find(source, one.example_id) == replace(one, is_stale=True)
+        await learned.mark_stale(source, {one.example_id: "gone", "ex_none": "gone"})
+        stale = replace(one, is_stale=True, stale_reason="gone")
+        assert await learned.find(source, one.example_id) == stale
         before = await learned.visible(source, "ann")
         assert {each.is_stale for each in before.examples} == {True, False}
         await learned.count_use(source, [one.example_id, one.example_id, "ex_none"])
         await learned.count_use(source, [one.example_id])
         await learned.count_use(source, [])
         assert (await learned.visible(source, "ann")).own is before.own
-        assert await learned.find(source, one.example_id) == replace(one, is_stale=True, uses=2)
+        assert await learned.find(source, one.example_id) == replace(stale, uses=2)
         await learned.mark_proven(source, {one.example_id: "new"}, second(1))
         proven = replace(one, tables_hash="new", proven_at=second(1), uses=2)
         assert await learned.find(source, one.example_id) == proven
@@ -510,6 +548,7 @@ def test_lists_have_pages(place: StoreServer, source: str) -> None:
             for author in ("ann", "bob")
             for number, trust in enumerate(["personal", "reviewed", "candidate", "certified"] * 4)
         ]
+        made = [drafted(each) if number % 3 == 0 else each for number, each in enumerate(made)]
         await learned.add(source, made)
 
         async def listed(wanted: LearnedFilter, limit: int = 3) -> list[Example | Lesson]:
@@ -539,8 +578,10 @@ def test_lists_have_pages(place: StoreServer, source: str) -> None:
                 assert {each.example_id for each in found if isinstance(each, Example)} == expected
         stale: tuple[State, ...] = ("stale",)
         active: tuple[State, ...] = ("active",)
-        await learned.mark_stale(source, [made[1].example_id])
-        assert await listed(LearnedFilter(None, states=stale)) == [replace(made[1], is_stale=True)]
+        await learned.mark_stale(source, {made[1].example_id: "x"})
+        assert await listed(LearnedFilter(None, states=stale)) == [
+            replace(made[1], is_stale=True, stale_reason="x")
+        ]
         assert len(await listed(LearnedFilter("bob", states=active), 100)) == 16 + 8 - 1
         with pytest.raises(InvalidCursor):
             await learned.page(source, "example", LearnedFilter(None), 3, "x")
@@ -587,7 +628,13 @@ def test_workers_see_each_others_changes(place: StoreServer, source: str) -> Non
 # poisoning
 
 
-def _seen(visible: Visible) -> tuple[Any, ...]:
+async def _seen(learned: Learned, source: str, user: str) -> tuple[Any, ...]:
+    answers = await learned.visible(source, user)
+    drafts = await learned.visible(source, user, "etl")
+    return (*_of(answers), *_of(drafts))
+
+
+def _of(visible: Visible) -> tuple[Any, ...]:
     return visible.examples, visible.lessons, visible.shared.documents
 
 
@@ -599,12 +646,20 @@ RATINGS: st.SearchStrategy[Rating] = st.sampled_from(
     ["satisfied", "unsatisfied", "need_modification", "skip"]
 )
 TRUSTS: st.SearchStrategy[Trust] = st.sampled_from(["candidate", "personal"])
+ARE_DRAFTS = st.booleans()
 FEEDBACK = st.tuples(
-    st.just("keep"), RATINGS, st.sampled_from(["r1", "r2", "shared run"]), QUESTIONS, SQLS, SQLS
+    st.just("keep"),
+    ARE_DRAFTS,
+    RATINGS,
+    st.sampled_from(["r1", "r2", "shared run"]),
+    QUESTIONS,
+    SQLS,
+    SQLS,
 )
-ADDITION = st.tuples(st.just("add"), TRUSTS, QUESTIONS, SQLS)
-DELETION = st.tuples(st.just("delete"), st.sampled_from(["mallory", "bob", "ann"]), QUESTIONS, SQLS)
-USE = st.tuples(st.just("use"), QUESTIONS, SQLS)
+ADDITION = st.tuples(st.just("add"), ARE_DRAFTS, TRUSTS, QUESTIONS, SQLS)
+ASKED = QUESTIONS | st.just("meaning of q1")
+DELETION = st.tuples(st.just("delete"), st.sampled_from(["mallory", "bob", "ann"]), ASKED, SQLS)
+USE = st.tuples(st.just("use"), ASKED, SQLS)
 CALLS: Any = st.lists(FEEDBACK | ADDITION | DELETION | USE, max_size=12)
 
 
@@ -621,14 +676,15 @@ def test_no_calls_of_one_user_change_what_another_sees(
     async def act(learned: Learned, call: Any) -> None:
         kind, *values = call
         if kind == "keep":
-            rating, run, question, sql, corrected = values
+            is_draft, rating, run, question, sql, corrected = values
             said = learning(
                 source, rating, user=user, run=run, question=question, sql=sql, corrected=corrected
             )
-            await learned.keep(said)
+            await learned.keep(drafted_learning(said) if is_draft else said)
         elif kind == "add":
-            trust, question, sql = values
-            await learned.add(source, [example(source, user, question, sql, trust=trust)])
+            is_draft, trust, question, sql = values
+            made = example(source, user, question, sql, trust=trust)
+            await learned.add(source, [drafted(made) if is_draft else made])
         elif kind == "delete":
             author, question, sql = values
             await learned.delete(source, example_id(source, author, question, sql), user)
@@ -638,30 +694,34 @@ def test_no_calls_of_one_user_change_what_another_sees(
             )
 
     async def scenario(learned: Learned) -> None:
-        await learned.keep(
-            learning(source, "need_modification", user="bob", run="shared run", question="q1")
-        )
+        said = learning(source, "need_modification", user="bob", run="shared run", question="q1")
+        await learned.keep(said)
+        await learned.keep(drafted_learning(said))
         await learned.add(
             source,
             [
                 example(source, "ann", "q1", trust="certified"),
+                drafted(example(source, "ann", "q1", trust="certified")),
                 lesson(source, "ann", "q1", is_shared=True),
             ],
         )
         mine = example(source, user, "q1", "SELECT 3")
         await learned.add(source, [mine])
         await learned.review(source, mine.example_id, "rev", "approve")
-        before = _seen(await learned.visible(source, "bob"))
+        before = await _seen(learned, source, "bob")
         for call in calls:
             await act(learned, call)
-        assert _seen(await learned.visible(source, "bob")) == before
+        assert await _seen(learned, source, "bob") == before
         fresh = place.open()
-        assert _uncounted(_seen(await fresh.learned.visible(source, "bob"))) == _uncounted(before)
+        assert _uncounted(await _seen(fresh.learned, source, "bob")) == _uncounted(before)
         await fresh.aclose()
 
     play(place, scenario)
 
 
 def _uncounted(seen: tuple[Any, ...]) -> tuple[Any, ...]:
-    examples, *others = seen
-    return tuple(replace(each, uses=0) for each in examples), *others
+    return tuple(tuple(map(_unused, items)) for items in seen)
+
+
+def _unused(item: Any) -> Any:
+    return replace(item, uses=0) if isinstance(item, Example) else item

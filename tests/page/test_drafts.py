@@ -1,5 +1,6 @@
 """A drafted transformation on the page: its questions, its evidence and its files."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,17 @@ def _choose_agent(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
-    ("locale", "width", "scheme"), [("zh-CN", 1280, "light"), ("en-GB", 390, "dark")]
+    ("locale", "width", "scheme", "period"),
+    [("zh-CN", 1280, "light", "月"), ("en-GB", 390, "dark", "年")],
 )
 def test_a_draft_is_asked_about_judged_and_taken_along(
-    browser: Browser, live_server: str, tmp_path: Path, locale: str, width: int, scheme: str
+    browser: Browser,
+    live_server: str,
+    tmp_path: Path,
+    locale: str,
+    width: int,
+    scheme: str,
+    period: str,
 ) -> None:
     options = {
         "locale": locale,
@@ -34,7 +42,7 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
     with opened(browser, live_server, **options) as page:
         load_axe(page)
         _choose_agent(page)
-        turn = ask(page, "服务区按月统计服务区数，写入 areas_by_month")
+        turn = ask(page, f"服务区按{period}统计服务区数，写入 areas_by_period")
         _waits(turn)
         expect(turn.locator(".asked-radio")).to_have_count(3)  # two dates, and giving up
         turn.locator(".asked-radio input").first.focus()
@@ -43,9 +51,14 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         expect(turn.locator(".plan-place, .draft-tests")).not_to_have_count(0, timeout=DEADLINE_MS)
         _waits(turn)
         assert axe_violations(page) == []
-        turn.locator(".asked-radio input").first.check()
-        turn.locator(".asked-object button[type=submit]").click()
+        turn.locator(".asked-object summary").focus()
+        page.keyboard.press("Enter")
+        expect(turn.locator("textarea.code").last).to_have_value(re.compile("GROUP BY"))
+        turn.locator(".asked-radio input").first.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Enter")
         expect(turn).to_have_attribute("data-state", "done", timeout=DEADLINE_MS)
+        expect(turn.locator(".draft-learnt li")).to_have_count(1)
         expect(turn.locator(".draft-status.proven")).to_be_visible()
         counted = {"zh-CN": "全部数据", "en-GB": "of all rows"}[locale]
         expect(turn.locator(".draft-list").first).to_contain_text(counted)
@@ -53,7 +66,7 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         expect(turn.locator(".rows tbody tr")).not_to_have_count(0)
         turn.locator(".draft-files select").select_option("sql/build.sql")
         turn.locator(".draft-files button.secondary").click()
-        expect(turn.locator(".draft-file pre")).to_contain_text("areas_by_month")
+        expect(turn.locator(".draft-file pre")).to_contain_text("areas_by_period")
         with page.expect_download() as download:
             turn.locator(".draft-files button.primary").click()
         download.value.save_as(tmp_path / "draft.zip")

@@ -90,7 +90,11 @@ def test_reviewers_decide_on_what_waits(page: Page) -> None:
         "author": "wang",
         "created_at": "2026-01-01T00:00:00Z",
     }
-    examples = [{**item, "example_id": f"ex_{number}", "trust": "candidate"} for number in range(3)]
+    examples: list[dict[str, Any]] = [
+        {**item, "example_id": f"ex_{number}", "trust": "candidate"} for number in range(3)
+    ]
+    nodes = [{"node": "ods_shop", "sql": "SELECT 1"}, {"node": "sales", "sql": "SELECT 2"}]
+    examples[0]["etl"] = {"target": "sales", "code": nodes}
     lesson = {**item, "lesson_id": "le_1", "root_cause": "错在哪里", "avoidance_hint": None}
     decided: list[tuple[str, Any]] = []
 
@@ -114,6 +118,8 @@ def test_reviewers_decide_on_what_waits(page: Page) -> None:
     waiting = page.get_by_role("dialog").locator(".review")
     expect(waiting).to_have_count(4)
     expect(waiting.first).to_contain_text("<b>问</b>")
+    expect(waiting.first).to_contain_text("ETL 草稿 · sales")
+    expect(waiting.first.locator("details")).to_have_count(2)
     waiting.first.get_by_role("button", name="通过").click()
     expect(waiting.first.get_by_role("alert")).to_contain_text("已由他人审核")
     for number, verdict in enumerate(("通过", "认证", "驳回")):

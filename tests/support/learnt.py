@@ -3,7 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from common.learning import Example, Feedback, Lesson, Rating, example_id, lesson_id
+from common.learning import (
+    EtlExample,
+    EtlLesson,
+    Example,
+    Feedback,
+    Lesson,
+    Rating,
+    example_id,
+    lesson_id,
+)
 from store import Learning
 
 AT = "2026-01-02T03:04:05.678+00:00"
@@ -82,3 +91,29 @@ def learning(
         wrong = lesson(within, user, question, sql, created_at=at)
     said = Feedback(run, user, rating, at, comment="c", modified_sql=corrected)
     return Learning(within, said, question, sql, new, wrong)
+
+
+def drafted(made: Example, meaning: str | None = None) -> EtlExample:
+    """The example as a draft of a transformation, of a request that means `meaning`."""
+    asked = meaning or f"meaning of {made.question}"
+    known = example_id(made.datasource, made.author, asked, made.sql)
+    return EtlExample(
+        **vars(made) | {"example_id": known},
+        meaning=asked,
+        intent={"summary": made.question, "operations": []},
+        code=(("ods_a", made.sql), ("dws_b", "SELECT 1")),
+        target="b",
+        answers={"date_column": "a.b"},
+    )
+
+
+def drafted_learning(said: Learning, meaning: str | None = None) -> Learning:
+    """The same feedback on a draft of a transformation."""
+    asked = meaning or f"meaning of {said.question}"
+    draft = None if said.example is None else drafted(said.example, asked)
+    wrong = None
+    if said.lesson is not None:
+        told = (said.lesson.sql, said.lesson.root_cause, said.lesson.avoidance_hint)
+        known = lesson_id(said.datasource, said.lesson.author, asked, *told)
+        wrong = EtlLesson(**vars(said.lesson) | {"lesson_id": known}, meaning=asked)
+    return replace(said, example=draft, lesson=wrong, topic="etl", meaning=asked)

@@ -4,7 +4,8 @@ That is what the store sees of a kill, and every single write can be tried.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -17,9 +18,13 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
 )
 
-from store import RunRecord, Runs
+from agent.runs.run_service import RunService, RunView
+from common.actor import Actor
+from common.errors import NotFound
+from store import Learned, RunRecord, Runs
 
 WRITES = {"write", "resume"}
+LEARNS = {"keep", "add"}
 
 
 @dataclass
@@ -68,6 +73,25 @@ class MortalRuns:
         return lambda *given: access(partial(getattr(self._runs, name), *given))
 
 
+class MortalLearned:
+    """What a store has learnt, as a worker with that fate reaches it; knows when it wrote last."""
+
+    def __init__(self, learned: Learned, fate: Fate) -> None:
+        self._learned = learned
+        self._fate = fate
+        self.wrote_at = 0
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        return lambda *given: self._access(name, *given)
+
+    async def _access(self, name: str, *given: Any) -> Any:
+        do = partial(getattr(self._learned, name), *given)
+        if name not in LEARNS:
+            return await self._fate.read(do)
+        self.wrote_at = self._fate.writes + 1
+        return await self._fate.write(do)
+
+
 class MortalSaver(BaseCheckpointSaver[Any]):
     """A checkpointer as a worker with that fate reaches it."""
 
@@ -110,6 +134,42 @@ class MortalSaver(BaseCheckpointSaver[Any]):
     async def alist(self, *given: Any, **more: Any) -> AsyncIterator[CheckpointTuple]:
         async for found in self._saver.alist(*given, **more):
             yield found
+
+
+async def answered(
+    service: RunService, actor: Actor, asked: Mapping[str, Any], given: Any, fate: Fate | None
+) -> bool:
+    """Whether the worker has said that it took the answer; one that is dead says nothing."""
+    resuming = asyncio.create_task(
+        service.resume(actor, asked["run_id"], asked["interrupt_id"], given, on_end=lambda: None)
+    )
+    if fate is None:
+        await resuming
+        return True
+    dying = asyncio.create_task(fate.dead.wait())
+    done, _ = await asyncio.wait({resuming, dying}, return_when=asyncio.FIRST_COMPLETED)
+    dying.cancel()
+    if resuming in done:
+        await resuming
+        return True
+    resuming.cancel()
+    return False
+
+
+async def next_stop(service: RunService, user: str, run_id: str, fate: Fate) -> RunView | None:
+    """The run when it waits or has ended; None: its worker died before the store knew of it."""
+    async with asyncio.timeout(90):
+        while True:
+            with suppress(NotFound):
+                view = await service.look(user, run_id)
+                if view.last is not None:
+                    return view
+                async for _ in service.follow(user, run_id, view.record.last_seq):
+                    pass
+                continue
+            if fate.dead.is_set():
+                return None
+            await asyncio.sleep(0.01)
 
 
 async def end_what_waits() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from agent.flows.etl.draft_experience import DraftExperience
+from agent.flows.etl.draft_learning import DraftLearning
 from agent.progress import Write
 from agent.question import Question
 from common.ports import Database
@@ -41,6 +43,8 @@ class EtlContext:
         scratch: where drafts are built.
         time_zone: in which periods are cut unless the request says otherwise.
         most_rows: of the preview.
+        experience: what was learnt of drafts before, as who asks may see it.
+        learning: keeps what is learnt of this one.
         write: shows what nodes write while they run.
     """
 
@@ -50,6 +54,8 @@ class EtlContext:
     artefacts: Artefacts
     time_zone: str
     most_rows: int
+    experience: DraftExperience
+    learning: DraftLearning
     write: Write
     memory: DraftMemory = field(default_factory=DraftMemory)
 

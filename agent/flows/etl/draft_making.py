@@ -20,7 +20,6 @@ from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.planning.user_sql import with_user_sql
-from etl.planning.whole_query import whole_query
 from etl.rendering.select_rendering import render_select
 from etl.schemas.requirement import UserIntent
 from postgres.identifiers import quoted
@@ -33,12 +32,18 @@ _CHANGED = Text(
 
 async def binding_of(state: EtlState, context: EtlContext) -> BindingResult:
     """Return the request as bound to what the caller may see, or what is open."""
-    answers = {asked["id"]: asked["answer"] for asked in state.get("clarifications", [])}
+    answers = answers_of(state)
     key = json.dumps(answers, sort_keys=True)
     memory = context.memory
     if key not in memory.bindings:
         memory.bindings[key] = await _bound(state, answers, context)
     return memory.bindings[key]
+
+
+def answers_of(state: EtlState) -> dict[str, str]:
+    """Return what decided what was open, by ids: examples, and before them the user."""
+    decided = [*state.get("decided", []), *state.get("clarifications", [])]
+    return {one["id"]: one["answer"] for one in decided}
 
 
 async def _bound(state: EtlState, answers: Mapping[str, str], context: EtlContext) -> BindingResult:
@@ -93,11 +98,6 @@ def code_of(draft: Draft) -> list[Json]:
         sql = render_select(model.select, _plain_name, jinja=False)
         code.append({"node": model.name, "sql": sql, "method": "rules", "attempts": 1})
     return code
-
-
-def written_query(draft: Draft) -> str:
-    """Return the whole draft as one query over the datasource."""
-    return render_select(whole_query(draft), _plain_name, jinja=False)
 
 
 def _plain_name(table: exp.Table) -> str:

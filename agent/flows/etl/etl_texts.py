@@ -37,3 +37,36 @@ SURVIVORS = Text(
 )
 ASSUMED = Text("假设：{texts}", "Assumed: {texts}")
 ASSUMED_OF = Text("{text}（{figures}）", "{text} ({figures})")
+DECIDED_BY_YOURS = Text(
+    "{prompt} {label}（依据您认可过的同一请求的草稿）",
+    "{prompt} {label} (as in a draft of the same request that you were satisfied with)",
+)
+DECIDED_BY_REVIEWED = Text(
+    "{prompt} {label}（依据经审核的同一请求的草稿）",
+    "{prompt} {label} (as in a reviewed draft of the same request)",
+)
+NOT_TESTED = Text(
+    "没有采用您最后修改的 SQL：一次请求最多测试 {most} 次修改。",
+    "Your last SQL was not taken over: at most {most} changes of a draft are tested.",
+)
+NOT_LEARNING = Text(
+    "已记录评价；本服务已关闭学习（LEARNING=false）。",
+    "The rating is kept; this service does not learn (LEARNING).",
+)
+UNKNOWN_USER = Text(
+    "已记录评价，但没有学习：没有 API 密钥时，任何人都可能以这个用户的名义说话。",
+    "The rating is kept and nothing was learnt: without an API key, anybody could speak in this "
+    "user's name.",
+)
+NOT_KEPT = Text(
+    "评价已收到，但没有学习：{reason}", "The rating was taken, but nothing was learnt: {reason}"
+)
+LEARNT_FULL = Text(
+    "已记录评价，但没有学习：保存的例子已达上限。",
+    "The rating is kept and nothing was learnt: as much is kept as may be.",
+)
+NO_REFERENCE = Text(
+    "已记录评价，但没有保存为例子：{reason}",
+    "The rating is kept, but makes no example: {reason}",
+)
+TOO_LARGE = Text("草稿或请求过长。", "the draft or the request is too long.")

@@ -13,6 +13,9 @@ MOST_AT_ONCE = 5  # ambiguities of one form
 _CANCEL_LABEL = Text("放弃这次请求", "Give the request up")
 _PROMPT = Text("请先确认：{}", "Please decide first: {}")
 _JUDGE = Text("草稿已构建并通过测试，请评价。", "The draft is built and its tests pass. How is it?")
+_JUDGE_FAILED = Text(
+    "修改后的草稿没有通过测试，请评价。", "With your change the draft does not pass. How is it?"
+)
 _RATINGS: Mapping[str, Text] = {
     "satisfied": Text("满意", "Satisfied"),
     "unsatisfied": Text("不满意", "Not satisfied"),
@@ -51,19 +54,24 @@ def _field(ambiguity: Ambiguity, lang: Lang) -> dict[str, Any]:
     }
 
 
-def feedback_question(shown: Mapping[str, Any], nodes: Sequence[str], lang: Lang) -> UserQuestion:
+def feedback_question(
+    shown: Mapping[str, Any], code: Mapping[str, str], refusal: str | None, lang: Lang
+) -> UserQuestion:
     """Return the form for a rating.
 
     Args:
         shown: what is judged: `evidence`, `artefact` and `summary` as in the answer.
-        nodes: whose SQL may be changed.
+        code: the SQL of the nodes, which may be changed.
+        refusal: why the last change was not taken over; None when it was.
     """
+    judge = _JUDGE if shown["evidence"]["status"] == "passed" else _JUDGE_FAILED
+    prompt = " ".join(filter(None, (refusal, judge.to(lang))))
     rating = {
         "type": "string",
         "enum": list(_RATINGS),
         "x-labels": [label.to(lang) for label in _RATINGS.values()],
     }
-    sql = {"type": "string", "minLength": 1, "maxLength": _MOST_SQL_CHARS}
+    nodes = {name: _sql_field(sql) for name, sql in code.items()}
     schema = {
         "type": "object",
         "properties": {
@@ -76,11 +84,17 @@ def feedback_question(shown: Mapping[str, Any], nodes: Sequence[str], lang: Lang
             "modified_sql": {
                 "type": ["object", "null"],
                 "title": _SQL.to(lang),
-                "properties": dict.fromkeys(nodes, sql),
+                "properties": nodes,
                 "additionalProperties": False,
             },
         },
         "required": ["rating"],
         "additionalProperties": False,
     }
-    return UserQuestion("feedback", _JUDGE.to(lang), schema=schema, details=shown)
+    return UserQuestion("feedback", prompt, schema=schema, details=shown)
+
+
+def _sql_field(sql: str) -> dict[str, Any]:
+    field = {"type": "string", "minLength": 1, "maxLength": _MOST_SQL_CHARS}
+    # SQL that is longer than may be sent back is no text to begin with.
+    return {**field, "default": sql} if len(sql) <= _MOST_SQL_CHARS else field

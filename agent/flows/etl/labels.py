@@ -76,6 +76,15 @@ def _rated(update: EtlUpdate) -> StepDescription:
     return StepDescription(Text(f"评价: {rating}", f"Rating: {rating}"), _DONE)
 
 
+def _learnt(update: EtlUpdate) -> StepDescription:
+    learned = update["learned"]
+    if learned["example"] is not None:
+        return StepDescription(Text("已保存为参考草稿", "Kept as a reference"), _DONE)
+    if learned["lesson"] is not None:
+        return StepDescription(Text("已记录教训", "A lesson is kept"), _DONE)
+    return StepDescription(Text("没有可学习的内容", "Nothing was learnt"), _DONE)
+
+
 def _plain(_update: EtlUpdate) -> StepDescription:
     return StepDescription(_DONE, _DONE)
 
@@ -139,7 +148,7 @@ LABELS: Mapping[str, StepLabel] = {
         Text("等待评价", "Asking for a rating"), "💬", ("feedback", "feedback_done"), _rated
     ),
     "learning_handler": _label(
-        Text("记录经验", "Keeping what was learnt"), "🧠", ("learning", "learning_done")
+        Text("记录经验", "Keeping what was learnt"), "🧠", ("learning", "learning_done"), _learnt
     ),
     "finalize": _label(
         Text("整理结果", "Putting the result together"), "📝", ("finalize", "completed")

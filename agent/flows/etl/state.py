@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 from common.text import Lang
 
 Json = dict[str, Any]
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 MOST_CLARIFICATIONS = 3
 MOST_REWORKS = 3
@@ -45,10 +45,17 @@ class EtlUpdate(EtlPath, total=False):
     Attributes:
         knowledge: a `KnowledgeContext`.
         analysis: an `AnalysisResult`.
+        meaning: digest of what was asked, before anything of it was decided.
+        decided: what examples decided: as of `clarifications`, with `operation`, `example_id` and
+            `is_own`.
         clarifications: `{id, kind, prompt, choices, answer}`, in the order they were asked.
         plan, review: an `ArchitecturePlan`, a `ReviewResult`.
         code: `{node, sql, method, attempts}`, in topological order.
+        code_before: what `code` was before the user changed it last.
+        code_written: what it was before the user changed anything.
+        refusal: why the user's last change was not taken over; None when it was.
         tests: a `TestReport`.
+        failure: `{error_type, sqlstate, message}` of a build that PostgreSQL refused, else None.
         artefact: as the answer has it.
         feedback: a `DraftFeedback`.
         learned: `{example, lesson}`.
@@ -59,11 +66,17 @@ class EtlUpdate(EtlPath, total=False):
 
     knowledge: Json
     analysis: Json
+    meaning: str
+    decided: list[Json]
     clarifications: list[Json]
     plan: Json
     review: Json
     code: list[Json]
+    code_before: list[Json]
+    code_written: list[Json]
+    refusal: str | None
     tests: Json
+    failure: Json | None
     artefact: Json
     feedback: Json
     learned: Json

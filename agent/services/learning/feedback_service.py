@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agent.answers.learnt_items import shown
 from agent.answers.shown_result import shown_result
 from agent.runs.past_answers import PastAnswer, PastAnswers
 from agent.services.learning.learning_source import LearningSource
-from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import CituError, DatabaseUnavailable, QueryTimeout, StatementRejected
@@ -60,6 +60,11 @@ _SEVERAL = Text(
     "已记录评价，但没有保存为例子：这个回答来自多个查询，没有一个查询能单独回答这个问题。",
     "The feedback is kept, but makes no example: the answer rests on several queries, none of "
     "which answers it alone.",
+)
+_OF_DRAFT = Text(
+    "已记录评价；草稿请在它自己的运行中评价（kind 为 feedback 的提问），那里的评价会被学习。",
+    "The feedback is kept. Drafts are learnt from where they are rated in their own run, by the "
+    "question of the kind `feedback`.",
 )
 _TOO_LARGE = Text(
     "已记录评价，但没有保存为例子：问题或 SQL 过长。",
@@ -178,7 +183,7 @@ class FeedbackService:
             answered.sql,
             learnt.example,
             learnt.lesson,
-            teaches=self._learns and given.is_credible,
+            teaches=self._learns and given.is_credible and not answered.is_draft,
         )
         if await self._learned.keep(learning) == "full":
             learnt = replace(learnt, example=None, lesson=None, notices=(*learnt.notices, _FULL))
@@ -186,6 +191,8 @@ class FeedbackService:
 
     async def _learnt(self, rated: _RatedAnswer) -> _Learnt:
         given, answered = rated.given, rated.answered
+        if answered.is_draft:
+            return _Learnt(notices=(_OF_DRAFT,))
         if given.rating == "need_modification" and given.modified_sql:
             learnt = await self._corrected(given.modified_sql, rated)
         elif given.rating == "satisfied" and answered.sql:

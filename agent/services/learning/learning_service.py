@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+from agent.answers.learnt_items import shown
 from agent.question import new_run_id
 from agent.services.learning.learning_source import LearningSource
-from agent.services.learning.shown import shown
 from common.actor import Actor
 from common.audit import Occasion
 from common.errors import Conflict, Forbidden, NotFound, QueryTimeout, StatementRejected
@@ -157,7 +157,9 @@ class LearningService:
             QueryTimeout: it took too long; nothing was added.
             DatabaseUnavailable, StoreUnavailable: it can't be done now.
         """
-        database = self._source.open_database(Occasion("import", new_run_id(), actor))
+        database = self._source.open_database(
+            Occasion("import", new_run_id(), actor, database=self._source.name)
+        )
         intake = Intake(
             self._learned, self._source.name, database, self._source.definitions, author=actor.owner
         )

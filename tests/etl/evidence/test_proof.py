@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from sqlglot import exp
 
+from common.errors import InvalidSql
 from etl.evidence.mutants import mutants_of
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.meaning.bound import BoundCondition, BoundIntent, Watermark
@@ -107,7 +108,7 @@ INTENTS: dict[str, BoundIntent] = {
 
 @pytest.fixture
 def scratch(scratch_url: str) -> ScratchDatabase:
-    return ScratchDatabase(lambda: scratch_url, ScratchOptions(), {})
+    return ScratchDatabase(lambda: scratch_url, ScratchOptions(), dict)
 
 
 def samples_of(bound: BoundIntent, rows: Rows) -> Samples:
@@ -145,7 +146,7 @@ def failed(proof: DraftProof) -> set[str]:
 def test_sound_drafts_pass_whatever_the_rows_are(
     scratch_url: str, bound: BoundIntent, rows: Rows
 ) -> None:
-    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(), {})
+    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(), dict)
     numbered = {
         name: [{"id": place, **row} for place, row in enumerate(table, 1)]
         for name, table in rows.items()
@@ -230,7 +231,7 @@ def test_a_model_that_postgresql_refuses_is_a_failed_build(scratch: ScratchDatab
     wrong = exp.select("nothing").from_("nowhere")
     proof = proven(scratch, _replaced(draft, draft.target.name, wrong), bound, empty(bound))
     assert proof.report.status == "failed"
-    assert proof.failure is not None
+    assert isinstance(proof.failure, InvalidSql)
     assert proof.failure.sqlstate == "42P01"
 
 
@@ -252,7 +253,7 @@ def test_each_kind_of_test_has_rows_that_break_it() -> None:
 @pytest.mark.skipif(dbt_path() is None, reason="dbt is not installed: make etl")
 def test_dbt_gives_the_same_rows_and_runs_the_same_tests(scratch_url: str) -> None:
     dbt = Path(dbt_path() or "")
-    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), {})
+    scratch = ScratchDatabase(lambda: scratch_url, ScratchOptions(dbt=dbt), dict)
     bound = INTENTS["monthly"]
     draft = make_draft(bound)
     samples = samples_of(bound, _rows())

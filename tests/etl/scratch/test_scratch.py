@@ -48,7 +48,7 @@ INSERT INTO item SELECT id, l, 2.5 FROM purchase, generate_series(1, 2) AS l;
 
 
 def scratch(url: str, options: ScratchOptions = OPTIONS) -> ScratchDatabase:
-    return ScratchDatabase(lambda: url, options, {})
+    return ScratchDatabase(lambda: url, options, dict)
 
 
 def schemas(url: str) -> list[str]:
@@ -77,10 +77,14 @@ def test_the_role_can_connect_nowhere_else(
 
 def test_another_spelling_of_the_asked_database_is_refused(scratch_url: str, demo_url: str) -> None:
     same = make_dsn(scratch_url, connect_timeout=7)
-    same_database = ScratchDatabase(lambda: scratch_url, OPTIONS, {"DATABASE_URL": lambda: same})
+    same_database = ScratchDatabase(
+        lambda: scratch_url, OPTIONS, lambda: {"DATABASE_URL": lambda: same}
+    )
     with pytest.raises(DatabaseUnavailable, match="SCRATCH_DATABASE_URL.*DATABASE_URL"):
         same_database.check()
-    other = ScratchDatabase(lambda: scratch_url, OPTIONS, {"DATABASE_URL": lambda: demo_url})
+    other = ScratchDatabase(
+        lambda: scratch_url, OPTIONS, lambda: {"DATABASE_URL": lambda: demo_url}
+    )
     assert other.check() == scratch_url
     with pytest.raises(DatabaseUnavailable, match="own"):
         scratch(demo_url).check()

@@ -1,6 +1,8 @@
 """Binds what the request says to the catalogue; what is open or not possible is said."""
 
 from agent.flows.etl.context import EtlRuntime
+from agent.flows.etl.decided_before import decided_before, with_decisions
+from agent.flows.etl.draft_experience import meaning_of
 from agent.flows.etl.draft_making import binding_of
 from agent.flows.etl.state import MOST_CLARIFICATIONS, EtlState, EtlUpdate
 
@@ -9,8 +11,17 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     """Return the analysis, and how the run ends when it can't go on."""
     if "status" in state:  # the user gave the request up
         return {"execution_path": ["analyst_agent"]}
-    analysis = (await binding_of(state, runtime.context)).analysis
+    context = runtime.context
+    if "meaning" not in state:
+        asked = (await binding_of(state, context)).analysis
+        meaning = meaning_of(asked, state["question"])
+        decided = await decided_before(meaning, state, context)
+        state = {**state, "meaning": meaning, "decided": decided}
+    found = (await binding_of(state, context)).analysis
+    analysis = with_decisions(found, state["decided"], state["lang"])
     update: EtlUpdate = {
+        "meaning": state["meaning"],
+        "decided": state["decided"],
         "analysis": analysis.model_dump(mode="json"),
         "execution_path": ["analyst_agent"],
     }

@@ -5,8 +5,9 @@ from typing import Any
 
 from agent.flows.etl.context import EtlRuntime
 from agent.flows.etl.draft_answer import summary_of
+from agent.flows.etl.etl_texts import NOT_TESTED
 from agent.flows.etl.forms import feedback_question
-from agent.flows.etl.state import EtlState, EtlUpdate, Json
+from agent.flows.etl.state import MOST_MODIFICATIONS, EtlState, EtlUpdate, Json
 from agent.flows.flow import ask_user
 from etl.schemas.rating import DraftFeedback
 
@@ -18,18 +19,26 @@ async def feedback_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  
         "evidence": state["tests"],
         "artefact": state.get("artefact"),
     }
-    nodes = [code["node"] for code in state["code"]]
-    given = ask_user(feedback_question(shown, nodes, state["lang"]))
+    code = {one["node"]: one["sql"] for one in state["code"]}
+    given = ask_user(feedback_question(shown, code, state.get("refusal"), state["lang"]))
     feedback = DraftFeedback.model_validate(given)
     attempts = state.get("attempts", {})
-    modified = attempts.get("modified", 0) + (feedback.rating == "need_modification")
-    changed = feedback.modified_sql or {}
-    return {
-        "code": [_changed(code, changed) for code in state["code"]],
+    changed: Mapping[str, str] = {}
+    if feedback.rating == "need_modification" and feedback.modified_sql:
+        changed = feedback.modified_sql
+    modified = attempts.get("modified", 0) + bool(changed)
+    update: EtlUpdate = {
         "feedback": feedback.model_dump(mode="json"),
         "attempts": {**attempts, "modified": modified},
         "execution_path": ["feedback_handler"],
     }
+    if changed and modified > MOST_MODIFICATIONS:
+        update["warnings"] = [NOT_TESTED.to(state["lang"]).format(most=MOST_MODIFICATIONS)]
+    elif changed:
+        update["code_before"] = state["code"]
+        update["code_written"] = state.get("code_written", state["code"])
+        update["code"] = [_changed(one, changed) for one in state["code"]]
+    return update
 
 
 def _changed(code: Json, changed: Mapping[str, str]) -> Json:

@@ -1,6 +1,7 @@
 """Collects what is known of the tables that the request is about."""
 
 from agent.flows.etl.context import EtlRuntime
+from agent.flows.etl.draft_experience import references_of
 from agent.flows.etl.draft_making import binding_of
 from agent.flows.etl.known_tables import known_tables
 from agent.flows.etl.state import EtlState, EtlUpdate
@@ -9,12 +10,14 @@ from etl.schemas.requirement import UserIntent
 
 
 async def knowledge_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
-    """Return the tables that the request names, with their joins and rules."""
+    """Return the tables that the request names, with their joins and rules, and similar drafts."""
     context = runtime.context
     catalog = await context.database.catalog()
     intent = (await binding_of(state, context)).analysis.intent
     tables, gaps = _named(intent, catalog) if intent is not None else ([], [])
     known = known_tables(catalog, tables, gaps)
+    learnt = await context.experience.recalled(state["question"], catalog)
+    known = known.model_copy(update={"references": references_of(learnt)})
     return {"knowledge": known.model_dump(mode="json"), "execution_path": ["knowledge_agent"]}
 
 

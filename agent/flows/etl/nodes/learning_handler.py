@@ -1,9 +1,17 @@
-"""Keeps what the user said of the draft."""
+"""Learns from the user's rating."""
 
 from agent.flows.etl.context import EtlRuntime
+from agent.flows.etl.finished_drafts import finished_draft
 from agent.flows.etl.state import EtlState, EtlUpdate
 
 
-async def learning_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:  # noqa: ARG001
-    """Return what was learnt."""
-    return {"learned": {"example": None, "lesson": None}, "execution_path": ["learning_handler"]}
+async def learning_handler(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
+    """Return what was learnt, and why nothing was."""
+    context = runtime.context
+    finished = await finished_draft(state, context)
+    learnt = await context.learning.learn(finished, context.database)
+    return {
+        "learned": learnt.learned,
+        "warnings": [notice.to(state["lang"]) for notice in learnt.notices],
+        "execution_path": ["learning_handler"],
+    }

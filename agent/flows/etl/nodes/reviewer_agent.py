@@ -5,13 +5,14 @@ from functools import partial
 from typing import cast
 
 from agent.flows.etl.context import EtlRuntime
-from agent.flows.etl.draft_making import bound_intent, draft_of, written_query
+from agent.flows.etl.draft_making import bound_intent, draft_of
 from agent.flows.etl.routing import after_review
 from agent.flows.etl.state import EtlState, EtlUpdate
 from common.errors import CituError, CostExceeded
 from common.ports import Database
 from etl.planning.draft_model import Draft
 from etl.planning.plan_review import review
+from etl.rendering.one_query import one_query
 
 
 async def reviewer_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
@@ -37,7 +38,7 @@ async def _is_expensive(draft: Draft, database: Database) -> bool:
 
     What can't be planned there, because of a type or of too many tables, is not estimated.
     """
-    sql = await asyncio.to_thread(written_query, draft)
+    sql = await asyncio.to_thread(one_query, draft)
     try:
         await database.explain(sql)
     except CostExceeded:

@@ -1,16 +1,17 @@
 """Builds the draft from samples, tests it, and keeps what was made as files."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import binding_of, bound_intent, code_of, draft_of
+from agent.flows.etl.draft_making import binding_of, bound_intent, draft_of
 from agent.flows.etl.etl_texts import REFUSED, UNPROVEN, WAITING
-from agent.flows.etl.state import EtlState, EtlUpdate
+from agent.flows.etl.state import EtlState, EtlUpdate, Json
 from common.errors import (
     CituError,
     DatabaseUnavailable,
+    InvalidSql,
     QueryTimeout,
     StatementRejected,
     StateTooLarge,
@@ -23,6 +24,7 @@ from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
+from etl.rendering.one_query import one_query
 from etl.schemas.evidence import TestReport
 from etl.schemas.requirement import AnalysisResult
 from etl.scratch.source_sampling import Samples, sample
@@ -36,8 +38,9 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     bound = await bound_intent(state, context)
     try:
         draft = await draft_of(state, context)
+        await _judge_changes(draft, state, context)
     except StatementRejected as exc:
-        return await _refused(exc, state, context)
+        return _refused(exc, state)
     proof = await _proof(draft, bound, state, context)
     analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
     warnings = [warning.to(state["lang"]) for warning in proof.warnings]
@@ -47,6 +50,8 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
         "status": _STATUS[proof.report.status],
+        "failure": _told(proof.failure),
+        "refusal": None,
         "warnings": warnings,
         "execution_path": ["tester_agent"],
     }
@@ -58,15 +63,38 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     return update
 
 
-async def _refused(error: StatementRejected, state: EtlState, context: EtlContext) -> EtlUpdate:
-    """Return the state to what was proven before the user changed the SQL."""
-    before = await draft_of(cast(EtlState, {**state, "code": []}), context)
+async def _judge_changes(draft: Draft, state: EtlState, context: EtlContext) -> None:
+    """Have the guard judge what a user has changed, with the user's own rights.
+
+    Raises:
+        StatementRejected: it does what no query may, or reads what the user may not.
+    """
+    if any(code["method"] == "user" for code in state["code"]):
+        sql = await asyncio.to_thread(one_query, draft)
+        await context.database.inspect(sql)
+
+
+def _told(failure: StatementRejected | QueryTimeout | None) -> Json | None:
+    """Return the error that ended the build, as the state keeps it."""
+    if failure is None:
+        return None
+    if isinstance(failure, InvalidSql):
+        told, sqlstate = failure.detail, failure.sqlstate
+    else:
+        told, sqlstate = failure.text.en, None
+    return {"error_type": failure.error_type, "sqlstate": sqlstate, "message": told}
+
+
+def _refused(error: StatementRejected, state: EtlState) -> EtlUpdate:
+    """Return to the SQL that was there before the user changed it, and to its evidence."""
     reason = error.text
     refused = Text(REFUSED.zh.format(reason.zh), REFUSED.en.format(reason.en))
+    said = refused.to(state["lang"])
     return {
-        "code": code_of(before),
+        "code": state["code_before"],
         "tests": state["tests"],
-        "warnings": [refused.to(state["lang"])],
+        "refusal": said,
+        "warnings": [said],
         "execution_path": ["tester_agent"],
     }
 
@@ -97,7 +125,7 @@ async def _proof(
         return _not_built(draft, bound, exc)
     except QueryTimeout as exc:
         report = TestReport(status="failed")
-        return DraftProof(report, make_tests(draft, bound), warnings=(exc.text,))
+        return DraftProof(report, make_tests(draft, bound), failure=exc)
 
 
 async def _samples(

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from common.learning import Example, Lesson
+from common.learning import EtlExample, EtlLesson, Example, Lesson
 from store.learned_json import state_of
 
 
 def shown(item: Example | Lesson) -> dict[str, Any]:
-    """The example or lesson, with what it is in `kind`."""
+    """Return the example or lesson, with what it is in `kind`."""
     common = {
         "question": item.question,
         "sql": item.sql,
@@ -26,9 +26,10 @@ def shown(item: Example | Lesson) -> dict[str, Any]:
             "failure_type": item.failure_type,
             "root_cause": item.root_cause,
             "avoidance_hint": item.avoidance_hint,
+            "etl": {"meaning": item.meaning} if isinstance(item, EtlLesson) else None,
         }
     return {
-        "kind": "example",
+        "kind": "etl" if isinstance(item, EtlExample) else "example",
         "example_id": item.example_id,
         **common,
         "trust": item.trust,
@@ -36,4 +37,16 @@ def shown(item: Example | Lesson) -> dict[str, Any]:
         "tables": [".".join(table) for table in item.tables],
         "proven_at": item.proven_at,
         "uses": item.uses,
+        "stale_reason": item.stale_reason,
+        "etl": _draft(item) if isinstance(item, EtlExample) else None,
+    }
+
+
+def _draft(example: EtlExample) -> dict[str, Any]:
+    return {
+        "meaning": example.meaning,
+        "intent": example.intent,
+        "code": [{"node": node, "sql": sql} for node, sql in example.code],
+        "target": example.target,
+        "answers": example.answers,
     }

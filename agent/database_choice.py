@@ -1,0 +1,323 @@
+"""Decides which database a question is about, where there are several.
+
+The request's counts, else that of the conversation. Else those that the actor may ask are compared
+by what they know of the question's words; where two fit alike, the user is asked. Databases that
+the actor may not ask are left out before anything is compared.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from agent.asked_databases import AskedDatabase, AskedDatabases
+from agent.question import Question
+from common.errors import CituError, NotFound, StoreUnavailable
+from common.inquiry import Inquiry
+from common.learning import Example, same_question
+from common.text import Text
+from common.values import Catalog
+from knowledge.tables.question_coverage import (
+    QuestionCoverage,
+    coverage_of,
+    scores,
+    telling_words,
+)
+from knowledge.tables.relevance import TableIndex
+from knowledge.tables.schema_search import SchemaSearch
+
+_NONE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
+_WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Several databases fit: {}. Which one?")
+_MOST_TABLES = 8  # of one database that are compared
+_LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
+_NEAR = 0.8  # of the best score; what reaches it may be meant as well
+_CERTAIN = 0.5  # how well a database says a word at least that tells for certain
+_AS_WELL = 0.7  # of how well the best one says it
+_MOST_READ = 6  # databases in which the rules read the question
+_READING_S = 1.0  # that a question waits for catalogues that are not read yet
+_MOST_CHOICES = 6
+# What makes the name of a database in a question tell that one and no other.
+_ZH_MARKS = ("库", "数据库", "系统")
+_EN_MARKS = ("database", "db", "system")
+
+Source = Literal["request", "only", "conversation", "name", "words", "model", "user", "default"]
+LatestDatabase = Callable[[Question], Awaitable[str | None]]
+"""Gives the database of the conversation's latest turn; raises `StoreUnavailable`."""
+
+ExamplesOf = Callable[[str, Question], Awaitable[Sequence[Example]]]
+"""Gives what answered questions like this one in a database, as far as its actor may see it."""
+
+Ranking = Callable[[Catalog], Awaitable[TableIndex]]
+
+
+class QuestionReader(Protocol):
+    """Tells in which databases a question can be answered."""
+
+    async def can_answer(self, inquiry: Inquiry) -> bool:
+        """Tell whether the rules can write SQL for the question over the inquiry's catalogue."""
+
+
+class DatabasePicker(Protocol):
+    """Chooses among databases that fit alike."""
+
+    async def picked(self, question: str, databases: Mapping[str, str]) -> str | None:
+        """Return the name of the one that is meant; None when that can't be told.
+
+        Args:
+            databases: what each is about, by name.
+        """
+
+
+@dataclass(frozen=True)
+class DatabaseDoubt:
+    """Several databases fit the question: the user has to say which one is meant.
+
+    Attributes:
+        names: the databases, the likeliest first.
+        prompt: asks the user.
+    """
+
+    names: tuple[str, ...]
+    prompt: Text
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A database that the question may be about."""
+
+    database: AskedDatabase
+    catalog: Catalog
+    coverage: QuestionCoverage
+
+
+class DatabaseChooser:
+    """Chooses the database of a question.
+
+    Args:
+        latest: gives the database of the conversation's latest turn.
+        ranking: finds the tables of a catalogue by words.
+        examples: gives what has been learnt about questions like one.
+        reading: tells where the rules can answer.
+        picker: a model that chooses among databases that fit alike; None: there is none.
+    """
+
+    def __init__(  # noqa: PLR0913 - what it compares databases by
+        self,
+        asked: AskedDatabases,
+        latest: LatestDatabase,
+        ranking: Ranking,
+        examples: ExamplesOf,
+        reading: QuestionReader,
+        picker: DatabasePicker | None = None,
+    ) -> None:
+        self._asked = asked
+        self._latest = latest
+        self._ranking = ranking
+        self._examples = examples
+        self._reading = reading
+        self._picker = picker
+        self._catalogs: dict[tuple[str, str], asyncio.Task[Catalog]] = {}
+
+    async def chosen(self, question: Question) -> Question | DatabaseDoubt:
+        """Return the question with its database; unchanged where there is but one database.
+
+        Raises:
+            NotFound: the actor may ask none, or not the one that was chosen.
+        """
+        if self._asked.is_one:
+            return question
+        open_to = self._asked.open_to(question.actor)
+        names = [one.name for one in open_to]
+        if not names:
+            raise NotFound(_NONE)
+        if question.database is not None:
+            if question.database not in names:
+                raise NotFound(_NONE)
+            return _about(question, question.database, question.database_choice or "request")
+        if len(names) == 1:
+            return _about(question, names[0], "only")
+        earlier = await self._of_conversation(question)
+        if earlier in names:
+            return _about(question, earlier, "conversation")
+        return await self._compared(question, open_to)
+
+    async def _of_conversation(self, question: Question) -> str | None:
+        if not question.continues:
+            return None
+        try:
+            return await self._latest(question)
+        except StoreUnavailable:
+            return None
+
+    async def _compared(
+        self, question: Question, databases: Sequence[AskedDatabase]
+    ) -> Question | DatabaseDoubt:
+        named = [one.name for one in databases if _is_named(one, question.question)]
+        if len(named) == 1:
+            return _about(question, named[0], "name")
+        candidates = await self._candidates(question, databases)
+        taught = [one for one in candidates if await self._is_taught(question, one)]
+        if len(taught) == 1:
+            return _about(question, taught[0].database.name, "words")
+        likely = _ranked(candidates, _LIKELY)
+        read = (likely or candidates)[:_MOST_READ]
+        readable = [one for one in read if await self._is_readable(question, one)]
+        if not likely and not readable:
+            return _about(question, self._default_of(databases), "default")
+        fitting = _fitting(readable or likely) or readable
+        if len(fitting) == 1:
+            return _about(question, fitting[0].database.name, "words")
+        return await self._doubted(question, fitting)
+
+    def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
+        names = [one.name for one in databases]
+        default = self._asked.default
+        return default if default in names else names[0]
+
+    async def _doubted(
+        self, question: Question, candidates: Sequence[_Candidate]
+    ) -> Question | DatabaseDoubt:
+        """Let the model choose, else the user."""
+        lang = question.answer_lang
+        databases = [one.database for one in candidates[:_MOST_CHOICES]]
+        if self._picker is not None:
+            described = {one.database.name: _described(one) for one in candidates[:_MOST_CHOICES]}
+            picked = await self._picker.picked(question.question, described)
+            if picked in described:
+                return _about(question, picked, "model")
+        shown = [_shown(one, lang) for one in databases]
+        prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
+        return DatabaseDoubt(tuple(one.name for one in databases), prompt)
+
+    async def _candidates(
+        self, question: Question, databases: Sequence[AskedDatabase]
+    ) -> list[_Candidate]:
+        """Return the databases whose catalogues are known in time, with what they say."""
+        reading = {one.name: self._catalog(one.name, question) for one in databases}
+        waited_for = [task for task, is_new in reading.values() if is_new or task.done()]
+        if waited_for:
+            await asyncio.wait(waited_for, timeout=_READING_S)
+        found = []
+        for one in databases:
+            task, _ = reading[one.name]
+            if not task.done() or task.cancelled() or task.exception() is not None:
+                continue
+            catalog = task.result()
+            found.append(_Candidate(one, catalog, await self._covered(question, one, catalog)))
+        return found
+
+    def _catalog(self, name: str, question: Question) -> tuple["asyncio.Task[Catalog]", bool]:
+        """Return the reading of a catalogue, and whether it begins now.
+
+        One that hangs goes on in the background: later questions don't wait for it again.
+        """
+        key = (name, repr(question.actor))
+        known = self._catalogs.get(key)
+        if known is not None and not known.done():
+            return known, False
+        task = asyncio.ensure_future(self._read(name, question))
+        self._catalogs[key] = task
+        task.add_done_callback(lambda done: self._forget(key, done))
+        return task, True
+
+    def _forget(self, key: tuple[str, str], task: "asyncio.Task[Catalog]") -> None:
+        if not task.cancelled():
+            task.exception()  # it was looked at, so asyncio logs nothing
+        if self._catalogs.get(key) is task:
+            del self._catalogs[key]
+
+    async def _read(self, name: str, question: Question) -> Catalog:
+        return await self._asked.database(name, question.actor).catalog()
+
+    async def _covered(
+        self, question: Question, database: AskedDatabase, catalog: Catalog
+    ) -> QuestionCoverage:
+        search = SchemaSearch(await self._ranking(catalog))
+        matches = await asyncio.to_thread(search.matches, question.question, _MOST_TABLES)
+        named = [name for name in _names(database) if _occurs(name, question.question)]
+        return coverage_of(telling_words(question.question), matches, named)
+
+    async def _is_taught(self, question: Question, candidate: _Candidate) -> bool:
+        """Tell whether an example of the database asks the same."""
+        examples = await self._examples(candidate.database.name, question)
+        asked = same_question(question.question)
+        return any(same_question(example.question) == asked for example in examples)
+
+    async def _is_readable(self, question: Question, candidate: _Candidate) -> bool:
+        inquiry = Inquiry(question.question, question.answer_lang, candidate.catalog)
+        try:
+            return await self._reading.can_answer(inquiry)
+        except CituError:
+            return False
+
+
+def _about(question: Question, database: str, source: str) -> Question:
+    return replace(question, database=database, database_choice=source)
+
+
+def _ranked(candidates: Sequence[_Candidate], least: float) -> list[_Candidate]:
+    """Return the candidates whose scores reach a part of the best one's, the best first."""
+    score = scores({one.database.name: one.coverage for one in candidates})
+    best = max(score.values(), default=0.0)
+    if best <= 0:
+        return []
+    ranked = sorted(candidates, key=lambda one: -score[one.database.name])
+    return [one for one in ranked if score[one.database.name] >= least * best]
+
+
+def _fitting(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the best candidate, and those that may be meant as well."""
+    ranked = _ranked(candidates, _LIKELY)
+    if not ranked:
+        return []
+    near = {one.database.name for one in _ranked(candidates, _NEAR)}
+    best, *others = ranked
+    return [
+        best,
+        *(one for one in others if one.database.name in near or _says_the_same(one, best)),
+    ]
+
+
+def _says_the_same(candidate: _Candidate, best: _Candidate) -> bool:
+    """Tell whether the candidate says what the best one says for certain about as well."""
+    certain = {word: well for word, well in best.coverage.anywhere.items() if well >= _CERTAIN}
+    said = candidate.coverage.anywhere
+    return all(said.get(word, 0.0) >= _AS_WELL * well for word, well in certain.items())
+
+
+def _names(database: AskedDatabase) -> Iterable[str]:
+    return dict.fromkeys((database.name, *database.names.all))
+
+
+def _occurs(name: str, question: str) -> bool:
+    if name.isascii():
+        pattern = rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])"
+        return re.search(pattern, question, re.IGNORECASE) is not None
+    return name in question
+
+
+def _is_named(database: AskedDatabase, question: str) -> bool:
+    """Tell whether the question calls the database by its name, as a database."""
+    for name in _names(database):
+        if name.isascii():
+            spoken = [f"{name} {mark}" for mark in _EN_MARKS]
+            spoken += [f"{name}{mark}" for mark in _ZH_MARKS]
+            if any(_occurs(one, question) for one in spoken):
+                return True
+        elif any(f"{name}{mark}" in question for mark in _ZH_MARKS):
+            return True
+    return False
+
+
+def _described(candidate: _Candidate) -> str:
+    """Return what a model is told of a database: its names, description and best known tables."""
+    database = candidate.database
+    description = database.description.en if database.description is not None else ""
+    tables = [table.name for table in candidate.catalog.tables[:40]]
+    return f"{', '.join(_names(database))}. {description} Tables: {', '.join(tables)}"
+
+
+def _shown(database: AskedDatabase, lang: Literal["zh", "en"]) -> str:
+    label = database.label(lang)
+    return database.name if label == database.name else f"{label} ({database.name})"

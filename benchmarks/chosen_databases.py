@@ -1,0 +1,112 @@
+"""How often the database that a question is about is chosen.
+
+The demo and the databases of the tests, of `benchmarks/studied` and of `benchmarks/held_out` are
+asked by one service, by names that say nothing, five of them to a caller. Every question that can
+be answered is asked without naming a database, each in a conversation of its own, without a model:
+
+- right: the database that the question was written for;
+- asked: Citu asks back, and that database is among the choices;
+- wrong: another one, or choices without it.
+"""
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from agent.bootstrap import Services, bootstrap
+from agent.database_choice import DatabaseDoubt
+from agent.question import Question
+from app_config import Settings
+from benchmarks.rule_answers import CHAT, HELD_OUT, database_of, names_in
+from common.actor import Actor
+from databases.embedded.embedded_server import EmbeddedServer
+from tests.support.offline_questions import FIXTURES, REFUSE, Case, cases_of
+
+_STUDIED = HELD_OUT.parent / "studied"
+_TUNED = FIXTURES / "offline"
+_AT_ONCE = 5  # databases that one caller may ask
+_DEMO_QUESTIONS = ("questions_zh.sql", "questions_en.sql", "questions_more.sql")
+
+
+def run(data_dir: Path, *, shows: bool = False) -> Iterator[str]:
+    """Yield the lines of the report.
+
+    Args:
+        shows: whether questions of the tests' databases that were not right are listed.
+    """
+    with ExitStack() as stack:
+        server = stack.enter_context(_server(data_dir))
+        groups: dict[str, list[tuple[str, Case]]] = {"tuned": [], "studied": [], "held out": []}
+        entries: dict[str, dict[str, Any]] = {"d0": {"url": "demo", "groups": _groups(0)}}
+        for file in _DEMO_QUESTIONS:
+            groups["tuned"] += [("d0", case) for case in _of(FIXTURES, file)]
+        for group, folder in (("tuned", _TUNED), ("studied", _STUDIED), ("held out", HELD_OUT)):
+            for database in names_in(folder):
+                number = len(entries)
+                name = f"d{number}"
+                url = stack.enter_context(database_of(server, folder / f"{database}.sql"))
+                entries[name] = {"url": url, "groups": _groups(number)}
+                cases = _of(folder, f"{database}_questions.sql")
+                groups[group] += [(name, case) for case in cases]
+        path = data_dir / "databases.yaml"
+        path.write_text(json.dumps({"databases": entries}), "utf-8")
+        services = bootstrap(
+            Settings(databases_file=str(path), data_dir=str(data_dir), audit_log="off")
+        )
+        yield f"{len(entries)} databases, {_AT_ONCE} to a caller"
+        yield from asyncio.run(_measured(services, groups, shows=shows))
+
+
+async def _measured(
+    services: Services, groups: dict[str, list[tuple[str, Case]]], *, shows: bool
+) -> list[str]:
+    lines = []
+    await services.warm()
+    for group, cases in groups.items():
+        counts: Counter[str] = Counter()
+        started = time.perf_counter()
+        for database, case in cases:
+            verdict, found = await _verdict(services, database, case.question)
+            counts[verdict] += 1
+            if shows and group != "held out" and verdict != "right":
+                lines.append(f"  {verdict}: {case.question} ({database}: {found})")
+        milliseconds = (time.perf_counter() - started) * 1000 / max(1, len(cases))
+        shares = ", ".join(
+            f"{name} {counts[name]} ({counts[name] / max(1, len(cases)):.1%})"
+            for name in ("right", "asked", "wrong")
+        )
+        lines.append(f"{group}: {len(cases)} questions: {shares}; {milliseconds:.1f} ms each")
+    await services.aclose()
+    return lines
+
+
+async def _verdict(services: Services, database: str, question: str) -> tuple[str, object]:
+    actor = Actor("asker", tuple(_groups(int(database.removeprefix("d")))))
+    chosen = await services.chooser.chosen(Question(question, actor=actor))
+    if isinstance(chosen, DatabaseDoubt):
+        return ("asked" if database in chosen.names else "wrong"), chosen.names
+    return ("right" if chosen.database == database else "wrong"), chosen.database
+
+
+def _groups(number: int) -> list[str]:
+    """Return the groups that may ask the database of that number, of which five have one."""
+    return [f"g{number // _AT_ONCE}"]
+
+
+def _of(folder: Path, name: str) -> list[Case]:
+    """Return the questions of a file that can be answered."""
+    return [case for case in cases_of(folder / name) if case.gold not in (REFUSE, CHAT)]
+
+
+@contextmanager
+def _server(data_dir: Path) -> Iterator[EmbeddedServer]:
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        yield server
+    finally:
+        server.release()

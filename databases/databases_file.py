@@ -1,0 +1,310 @@
+"""The operator's file of databases: YAML, read strictly, with the line of every mistake.
+
+Each database has a name, a URL and whatever differs from the settings of the service: who may ask
+it, what may be read, limits. `${NAME}` in a text stands for an environment variable, so that the
+file holds no password.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from common.meanings import BilingualNames
+from common.text import Text
+from common.yaml_tree import MAX_BYTES, Scalar, Tree, UnreadableYaml, YamlFields, plain, read_tree
+from databases.options import DatabaseOptions
+from databases.source import is_address
+from guard import AccessRuleError
+
+DEMO_URL = "demo"
+"""Stands for the embedded demo database in place of a URL."""
+
+_NAME = r"[A-Za-z0-9_-]{1,63}"
+_GROUP = r"[\w.:-]{1,64}"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SHOWN = 20  # mistakes that one message lists
+_MOST_DATABASES = 200
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+
+_Mistake = tuple[int, str]
+
+
+class DatabasesFileError(ValueError):
+    """The file can't be used; the message has a line `file:line: what` for each mistake."""
+
+
+@dataclass(frozen=True)
+class DatabaseEntry:
+    """One database of the file.
+
+    Attributes:
+        name: as requests give it.
+        url: of a PostgreSQL database, or `DEMO_URL`.
+        names: what people call it.
+        description: of what it is about.
+        groups: those of API keys that may ask it; None: every caller.
+        options: the settings of the service, with what the entry says otherwise.
+        semantic_file, row_rules: absolute paths; None: it has none.
+    """
+
+    name: str
+    url: str
+    names: BilingualNames
+    description: Text | None
+    groups: frozenset[str] | None
+    options: DatabaseOptions
+    semantic_file: Path | None
+    row_rules: Path | None
+
+    @property
+    def is_demo(self) -> bool:
+        """Tell whether it is the embedded demo database."""
+        return self.url == DEMO_URL
+
+
+@dataclass(frozen=True)
+class DatabasesFile:
+    """The databases of a file, in its order.
+
+    Attributes:
+        default: the database of questions that name none and fit none better; the one that the
+            file calls `default`, else the first.
+    """
+
+    entries: tuple[DatabaseEntry, ...]
+    default: str
+
+
+def _listed(value: object) -> object:
+    """Take a single text for a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+_Texts = Annotated[list[str], BeforeValidator(_listed)]
+_Group = Annotated[str, Field(pattern=rf"^{_GROUP}$")]
+_Positive = Annotated[int, Field(gt=0)]
+_Count = Annotated[int, Field(ge=0)]
+_Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+class _ByLanguage(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    zh: _Texts = Field(default_factory=list)
+    en: _Texts = Field(default_factory=list)
+
+
+class _TextByLanguage(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    zh: str = ""
+    en: str = ""
+
+
+class _Fields(BaseModel):
+    """The fields of one database. Those with names of `DatabaseOptions` replace the settings'."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str = Field(min_length=1)
+    names: _ByLanguage | _Texts | None = None
+    description: _TextByLanguage | str | None = None
+    default: bool = False
+    groups: Annotated[list[_Group], BeforeValidator(_listed)] | None = None
+    semantic_file: str | None = None
+    row_rules: str | None = None
+    allowed_objects: _Texts | None = None
+    denied_objects: _Texts | None = None
+    group_denied_objects: dict[_Group, _Texts] | None = None
+    allowed_functions: _Texts | None = None
+    row_context: bool | None = None
+    require_read_only_role: bool | None = None
+    pool_size: _Positive | None = None
+    pool_wait_s: _Seconds | None = None
+    statement_timeout_s: _Seconds | None = None
+    catalog_ttl_s: _Seconds | None = None
+    max_rows: _Positive | None = None
+    max_result_bytes: _Positive | None = None
+    max_plan_cost: _Count | None = None
+    max_plan_rows: _Count | None = None
+
+
+_OPTIONS = tuple(_Fields.model_fields.keys() & DatabaseOptions.__dataclass_fields__.keys())
+
+
+def read_databases(
+    path: Path, options: DatabaseOptions, environ: Mapping[str, str] | None = None
+) -> DatabasesFile:
+    """Read the file at `path`.
+
+    Args:
+        options: the settings of the service, for what an entry does not say.
+        environ: gives the variables; default: the process environment.
+
+    Raises:
+        DatabasesFileError: it can't be read or is not valid; names every mistake with its line.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # one byte too many is enough to be refused
+        tree = read_tree(data)
+    except OSError as error:
+        raise DatabasesFileError(f"{path}:1: the file can't be read: {error.strerror}") from error
+    except UnreadableYaml as error:
+        raise DatabasesFileError(f"{path}:{error.line}: {error.text}") from error
+    reading = _Reading(path, options, os.environ if environ is None else environ)
+    found = reading.file(tree)
+    if reading.mistakes or found is None:
+        raise DatabasesFileError("\n".join(_worded(path, reading.mistakes)))
+    return found
+
+
+def _worded(path: Path, mistakes: Sequence[_Mistake]) -> Iterator[str]:
+    for line, text in sorted(mistakes)[:_SHOWN]:
+        yield f"{path}:{line}: {text}"
+    if len(mistakes) > _SHOWN:
+        yield f"… and {len(mistakes) - _SHOWN} more"
+
+
+class _Reading:
+    """Reads a tree and collects its mistakes."""
+
+    def __init__(self, path: Path, options: DatabaseOptions, environ: Mapping[str, str]) -> None:
+        self._folder = path.absolute().parent
+        self._options = options
+        self._environ = environ
+        self.mistakes: list[_Mistake] = []
+
+    def file(self, tree: Tree) -> DatabasesFile | None:
+        databases = self._databases(tree)
+        entries = []
+        defaults = []
+        for name, node in databases.nodes.items():
+            line = databases.keys[name]
+            fields = self._fields(name, node, line)
+            if fields is None:
+                continue
+            entry = self._entry(name, fields, node, line)
+            if entry is not None:
+                entries.append(entry)
+            if fields.default:
+                defaults.append(name)
+        if len(defaults) > 1:
+            self._wrong(databases.line, f"only one can be the default: {', '.join(defaults)}")
+        if self.mistakes:
+            return None
+        default = defaults[0] if defaults else entries[0].name
+        return DatabasesFile(tuple(entries), default)
+
+    def _databases(self, tree: Tree) -> YamlFields:
+        """Return the mapping of databases; an empty one where there is none."""
+        node = tree.nodes.get("databases") if isinstance(tree, YamlFields) else None
+        if not isinstance(node, YamlFields) or not node.nodes:
+            self._wrong(tree.line, "the file needs 'databases': a mapping of names to databases")
+            return YamlFields(tree.line)
+        assert isinstance(tree, YamlFields)
+        for key, line in tree.keys.items():
+            if key not in ("databases", "version"):
+                self._wrong(line, f"the file has no key {key!r}: it has 'databases'")
+        if len(node.nodes) > _MOST_DATABASES:
+            self._wrong(node.line, f"more than {_MOST_DATABASES} databases")
+        return node
+
+    def _fields(self, name: str, node: Tree, line: int) -> _Fields | None:
+        if not re.fullmatch(_NAME, name):
+            self._wrong(line, f"{name!r} is no name: up to 63 letters, digits, - and _")
+            return None
+        if not isinstance(node, YamlFields):
+            self._wrong(line, f"{name} needs a mapping with 'url'")
+            return None
+        known = len(self.mistakes)
+        values = self._with_variables(node)
+        if len(self.mistakes) > known:
+            return None
+        try:
+            return _Fields.model_validate(values)
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_input=False):
+                place = ".".join(map(str, one["loc"]))
+                self._wrong(_line_of(node, one["loc"], line), f"{name}.{place}: {one['msg']}")
+            return None
+
+    def _with_variables(self, node: Tree) -> Any:
+        """Return the node as JSON values, with the environment's values for variables."""
+        if isinstance(node, YamlFields):
+            return {key: self._with_variables(one) for key, one in node.nodes.items()}
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            return _VARIABLE.sub(lambda found: self._variable(found[1], node.line), node.value)
+        return plain(node)
+
+    def _variable(self, name: str, line: int) -> str:
+        value = self._environ.get(name)
+        if value is None:
+            self._wrong(line, f"the environment has no variable {name}")
+            return ""
+        return value
+
+    def _entry(self, name: str, fields: _Fields, node: Tree, line: int) -> DatabaseEntry | None:
+        if fields.url != DEMO_URL and not is_address(fields.url):
+            url_line = _line_of(node, ("url",), line)
+            example = "postgresql://user:password@localhost:5432/database"
+            self._wrong(url_line, f"{name}.url is not a URL such as {example}, nor {DEMO_URL!r}")
+            return None
+        given = fields.model_dump(include=set(_OPTIONS), exclude_none=True)
+        options = replace(self._options, **given)
+        try:
+            options.guard()
+            _ = options.group_denials  # the property reads the rules
+        except AccessRuleError as error:
+            self._wrong(line, f"{name}: {error}")
+            return None
+        return DatabaseEntry(
+            name=name,
+            url=fields.url,
+            names=_names(fields.names),
+            description=_description(fields.description),
+            groups=None if fields.groups is None else frozenset(fields.groups),
+            options=options,
+            semantic_file=self._path(fields.semantic_file),
+            row_rules=self._path(fields.row_rules),
+        )
+
+    def _path(self, given: str | None) -> Path | None:
+        """Return the path; a relative one begins in the folder of the file."""
+        return None if given is None else self._folder / Path(given).expanduser()
+
+    def _wrong(self, line: int, text: str) -> None:
+        self.mistakes.append((line, text))
+
+
+def _line_of(node: Tree, place: Sequence[str | int], line: int) -> int:
+    """Return the line of the deepest key of `place` that the file has."""
+    for part in place:
+        if not isinstance(node, YamlFields) or part not in node.nodes:
+            break
+        line = node.keys[str(part)]
+        node = node.nodes[str(part)]
+    return line
+
+
+def _names(given: _ByLanguage | list[str] | None) -> BilingualNames:
+    if given is None:
+        return BilingualNames()
+    if isinstance(given, _ByLanguage):
+        return BilingualNames(tuple(given.zh), tuple(given.en))
+    chinese = tuple(name for name in given if _HAN.search(name))
+    return BilingualNames(chinese, tuple(name for name in given if name not in chinese))
+
+
+def _description(given: _TextByLanguage | str | None) -> Text | None:
+    """Return the text in both languages; one that is given in one stands for the other, too."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return Text(given, given)
+    return Text(given.zh or given.en, given.en or given.zh)

@@ -1,0 +1,104 @@
+"""Says how well catalogues know the words of a question, to tell which of them it is about."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from knowledge.language.question_terms import forms
+from knowledge.language.terms import terms
+from knowledge.tables.schema_search import TableMatch, WordReason
+from knowledge.words import WORDS
+
+_IN_OTHER_WORDS = 0.55  # what a word counts that is only said by the same stem or a synonym
+_BY_ONE_TABLE = 0.5  # the part of the score for what one table and its neighbours say together
+_LEAST_PART = 0.3  # what a word counts at least that is but one of many in a text
+_KNOWN = 0.4  # how well a catalogue must say a word for it to tell less of the others
+_OF_ANY_DATABASE = frozenset(
+    term for phrase in WORDS.both("relevance.of_any_database") for term in (phrase, *terms(phrase))
+)
+
+
+@dataclass(frozen=True)
+class QuestionCoverage:
+    """The words of a question that a catalogue says, each with how well, from 0 to 1.
+
+    Attributes:
+        anywhere: by any of its tables.
+        together: by the table that says most of them and those that it can be joined to.
+    """
+
+    anywhere: Mapping[str, float]
+    together: Mapping[str, float]
+
+
+def telling_words(question: str) -> frozenset[str]:
+    """Return the question's words that tell what it is about, as `WordReason` has them."""
+    found = set()
+    for form in forms(question).values():
+        if not form.is_faint and not form.word.isdigit() and form.word not in _OF_ANY_DATABASE:
+            found.add(form.word)
+    return frozenset(found)
+
+
+def coverage_of(
+    telling: Collection[str], matches: Sequence[TableMatch], named: Sequence[str] = ()
+) -> QuestionCoverage:
+    """Return the coverage by the tables that were found for a question.
+
+    Args:
+        telling: its words that tell what it is about.
+        named: words of the question that name the whole database.
+    """
+    said = {match.table.key: _said(match.words, telling) for match in matches}
+    anywhere: dict[str, float] = dict.fromkeys(named, 1.0)
+    together: dict[str, float] = {}
+    for match in matches:
+        _add(anywhere, said[match.table.key])
+        neighbours = dict(said[match.table.key])
+        for link in match.links:
+            _add(neighbours, said.get(link.table.key, {}))
+        if sum(neighbours.values()) > sum(together.values()):
+            together = neighbours
+    _add(together, dict.fromkeys(named, 1.0))
+    return QuestionCoverage(anywhere, together)
+
+
+def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
+    """Return how well each catalogue fits the question; only to be compared with one another.
+
+    A word tells the less, the more of the catalogues know it.
+    """
+    known_by: dict[str, int] = {}
+    for coverage in coverages.values():
+        for word, how_well in coverage.anywhere.items():
+            known_by[word] = known_by.get(word, 0) + (how_well >= _KNOWN)
+    count = len(coverages)
+
+    def weight(word: str) -> float:
+        return math.log(1 + count / max(1, known_by.get(word, 1)))
+
+    found = {}
+    for name, coverage in coverages.items():
+        anywhere = sum(weight(word) * well for word, well in coverage.anywhere.items())
+        together = sum(weight(word) * well for word, well in coverage.together.items())
+        found[name] = (1 - _BY_ONE_TABLE) * anywhere + _BY_ONE_TABLE * together
+    return found
+
+
+def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, float]:
+    """Return how well the reasons say each word: best is a text that says nothing else."""
+    found: dict[str, float] = {}
+    for reason in reasons:
+        part = len(reason.words) / max(len(reason.words), len(set(terms(reason.text))))
+        how_well = _LEAST_PART + (1 - _LEAST_PART) * part
+        if not reason.is_literal:
+            how_well *= _IN_OTHER_WORDS
+        for word in reason.words:
+            if word in telling:
+                found[word] = max(found.get(word, 0.0), how_well)
+    return found
+
+
+def _add(into: dict[str, float], more: Mapping[str, float]) -> None:
+    for word, how_well in more.items():
+        into[word] = max(into.get(word, 0.0), how_well)
