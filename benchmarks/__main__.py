@@ -27,6 +27,7 @@ from benchmarks import (
     rule_answers,
     slow_requests,
     store_cost,
+    transformations,
 )
 from benchmarks.accuracy_judging import NotLetIn
 from benchmarks.accuracy_report import UnreadableReport
@@ -209,6 +210,11 @@ def _interruptions(database_url: str, folder: Path, options: argparse.Namespace)
     print("\n".join(interruptions.run(database_url, folder, count=options.interruptions).lines()))
 
 
+def _transformations(_database_url: str, folder: Path, options: argparse.Namespace) -> None:
+    for found in transformations.run(folder, rounds=options.rounds):
+        print("\n".join(found.lines()), flush=True)
+
+
 _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "answer_cost": _answer_cost,
     "agent_cost": _agent_cost,
@@ -223,6 +229,7 @@ _MEASUREMENTS: dict[str, Callable[[str, Path, argparse.Namespace], None]] = {
     "chosen_databases": _chosen_databases,
     "interruptions": _interruptions,
     "etl_mutation": _etl_mutation,
+    "transformations": _transformations,
 }
 
 if __name__ == "__main__":

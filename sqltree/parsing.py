@@ -119,15 +119,18 @@ class ParsedStatement:
         return (before + statement).decode("utf-8")
 
 
-def parse(sql: str) -> list[ParsedStatement]:
+def parse(sql: str, most_chars: int = MAX_CHARS) -> list[ParsedStatement]:
     """Return the statements in `sql`, in order; empty when it holds only blanks and comments.
+
+    Args:
+        most_chars: of the text; more than usual may be taken from those who make it themselves.
 
     Raises:
         InvalidSql: PostgreSQL's grammar refuses it.
         ValidationFailed: it is too long, nested too deeply, has too many parts or is not Unicode
             text.
     """
-    data = _encoded(sql)
+    data = _encoded(sql, most_chars)
     if len(sql) ** 2 > _MAX_RUN_SQUARES:
         _refuse_long_runs(sql)
     if len(sql) > _SURELY_SHALLOW_CHARS:
@@ -153,8 +156,8 @@ def fingerprint(sql: str) -> str:
     return str(postgast.fingerprint(sql).hex)
 
 
-def _encoded(sql: str) -> bytes:
-    if len(sql) > MAX_CHARS:
+def _encoded(sql: str, most_chars: int) -> bytes:
+    if len(sql) > most_chars:
         raise ValidationFailed(TOO_LONG)
     try:
         data = sql.encode("utf-8")

@@ -43,8 +43,12 @@ function withSuggestions(text, suggestions) {
   return suggestions?.length ? `${text} (${suggestions.join(" · ")})` : text;
 }
 
-function assumption({ text, rows, amount }) {
-  const figures = [rows == null ? null : label("draft_rows", { count: rows }), amount == null ? null : element("span", {}, String(amount))];
+function assumption({ text, rows, amount, of: counted }) {
+  const figures = [
+    rows == null ? null : label("draft_rows", { count: rows }),
+    amount == null ? null : element("span", {}, String(amount)),
+    counted ? label(`draft_of_${counted}`) : null,
+  ];
   const shown = figures.filter(Boolean).flatMap((figure) => [" · ", figure]);
   return element("span", {}, text, ...shown);
 }

@@ -177,6 +177,8 @@ const TEXTS = {
   draft_questions: ["还需要确认", "Still to be said"],
   draft_assumptions: ["假设", "Assumptions"],
   draft_rows: [({ count }) => `${count} 行`, ({ count }) => plural(count, "row", "rows")],
+  draft_of_sample: ["样本", "of the sample"],
+  draft_of_whole: ["全部数据", "of all rows"],
   draft_tests: [
     ({ count, failed }) => `测试：${count} 项，${failed} 项失败`,
     ({ count, failed }) => `${plural(count, "test", "tests")}, ${failed} failed`,

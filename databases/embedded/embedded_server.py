@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import psycopg2
 
@@ -27,6 +27,7 @@ from databases.embedded.home import (
     lock_file,
     try_lock,
 )
+from databases.embedded.libpq_environment import undoing_parameters
 from databases.embedded.place import find_home
 from databases.embedded.programs import find_programs
 from databases.embedded.supervisor import PORT, READY, SOCKET_RECORD, START_TIMEOUT_S
@@ -84,8 +85,9 @@ class EmbeddedServer:
     def url(self, dbname: str, user: str) -> str:
         """Return the URL of a database for one of its roles; no password is needed."""
         socket_dir = (self.home / SOCKET_RECORD).read_text().strip()
-        user, dbname, host = (quote(part, safe="") for part in (user, dbname, socket_dir))
-        return f"postgresql://{user}@/{dbname}?host={host}&port={PORT}"
+        user, dbname = quote(user, safe=""), quote(dbname, safe="")
+        parameters = {"host": socket_dir, "port": str(PORT), **undoing_parameters()}
+        return f"postgresql://{user}@/{dbname}?{urlencode(parameters, quote_via=quote, safe='')}"
 
     def ensure_running(self) -> None:
         """Start the server again if it died; its URLs stay the same. Costs little while it runs.

@@ -22,6 +22,7 @@ from etl.meaning.bound import (
     RateStep,
     RowTest,
 )
+from etl.meaning.decisions import JoinedRows
 from etl.meaning.value_kinds import DAYS, bare_type, kind_of_type
 from etl.schemas.parameters import AggregateParameters, GroupingItem
 
@@ -157,7 +158,7 @@ class AggregateBinding:
         if len(by_value) == 1:
             value, column = next(iter(by_value.items()))
             text = Text(f"时间取 {value}。", f"Periods are those of {value}.")
-            self._findings.assume("date_column", text, self._order)
+            self._findings.assume("date_column", text, self._order, decides=JoinedRows())
             return column
         prompt = Text("按哪个日期统计？", "By which date?")
         choices = choices_of(by_value)
@@ -186,7 +187,9 @@ class AggregateBinding:
             f"时间按语义文件取 {value}。",
             f"Periods are those of {value}, says the semantic file.",
         )
-        self._findings.assume("date_column", text, self._order, is_semantic=True)
+        self._findings.assume(
+            "date_column", text, self._order, decides=JoinedRows(), is_semantic=True
+        )
         return said[0]
 
     def _dates(self, owners: Sequence[str]) -> list[BoundColumn]:
@@ -200,7 +203,8 @@ class AggregateBinding:
     def _assume_zone(self, column: BoundColumn) -> None:
         zone, name = self._state.time_zone, shown(column)
         text = Text(f"{name} 按时区 {zone} 划分时间段。", f"Periods of {name} are those of {zone}.")
-        self._findings.assume("time_zone", text, self._order)
+        known = BoundCondition(column, "not_null")
+        self._findings.assume("time_zone", text, self._order, decides=JoinedRows(ways=((known,),)))
 
     def _assume_null_group(self, column: BoundColumn) -> None:
         if column.source and self._scope.stored(column).nullable:
@@ -208,7 +212,9 @@ class AggregateBinding:
             text = Text(
                 f"{name} 为空的行归为一组。", f"Rows without a value in {name} are one group."
             )
-            self._findings.assume("null_group", text, self._order)
+            unknown = BoundCondition(column, "is_null")
+            decides = JoinedRows(ways=((unknown,),))
+            self._findings.assume("null_group", text, self._order, decides=decides)
 
     # measures
 

@@ -25,6 +25,7 @@ from etl.meaning.bound import (
     Scalar,
 )
 from etl.meaning.calendar_periods import local_time
+from etl.meaning.decisions import FilteredRows
 from etl.meaning.row_expressions import DIALECT, with_time_zone
 from etl.meaning.value_kinds import MOMENTS, kind_of_type
 from etl.schemas.parameters import ComparisonCondition, FilterCondition
@@ -136,7 +137,8 @@ class ConditionBinding:
             text = Text(
                 f"排除条件保留 {name} 为空的行。", f"Rows without a value in {name} are kept."
             )
-            self.findings.assume("null_kept", text, self.operation)
+            decides = FilteredRows(self.operation, column, ((BoundCondition(column, "is_null"),),))
+            self.findings.assume("null_kept", text, self.operation, decides=decides)
 
     # values
 
@@ -183,7 +185,11 @@ class ConditionBinding:
                 f"{name} 中“{value}”按语义文件取存储值“{meant[0]}”。",
                 f"In {name}, “{value}” is stored as “{meant[0]}”, says the semantic file.",
             )
-            self.findings.assume("stored_value", text, self.operation, is_semantic=True)
+            stored_as = BoundCondition(column, "=", meant[0])
+            decides = FilteredRows(self.operation, column, ((stored_as,),))
+            self.findings.assume(
+                "stored_value", text, self.operation, decides=decides, is_semantic=True
+            )
             return meant[0]
         return self._asked_value(column, value, meant or known)
 
@@ -218,7 +224,8 @@ class ConditionBinding:
         if date.max in values:
             zh, en = "应早于 9999-12-31。", "it must be before 9999-12-31."
             raise invalid(f"{field}.value", zh, en)
-        self._assume_whole_days(column)
+        whole = values[1:] if operator == "between" else values
+        self._assume_whole_days(column, whole)
         if operator in _EXCLUSIONS:
             return [_outside(column, value) for value in values]
         bounded = _bounded(column, operator, values)
@@ -241,15 +248,19 @@ class ConditionBinding:
             text = Text(
                 f"与 {name} 比较的日期按时区 {zone}。", f"Days of {name} are those of {zone}."
             )
-            self.findings.assume("time_zone", text, self.operation)
+            known = BoundCondition(column, "not_null")
+            decides = FilteredRows(self.operation, column, ((known,),))
+            self.findings.assume("time_zone", text, self.operation, decides=decides)
 
-    def _assume_whole_days(self, column: BoundColumn) -> None:
+    def _assume_whole_days(self, column: BoundColumn, values: Sequence[Any]) -> None:
         name = shown(column)
         text = Text(
             f"与 {name} 比较的日期表示一整天。",
             f"A day that {name} is compared with means all of that day.",
         )
-        self.findings.assume("whole_day", text, self.operation)
+        days = tuple(_within(column, value) for value in values if is_day(value))
+        decides = FilteredRows(self.operation, column, days)
+        self.findings.assume("whole_day", text, self.operation, decides=decides)
 
 
 def _value(condition: ComparisonCondition, values: Sequence[Any]) -> Any:
@@ -271,6 +282,11 @@ def _bounded(column: BoundColumn, operator: str, values: Sequence[Any]) -> list[
     if not is_one_stretch:
         return []
     return [BoundCondition(column, ">=", first), _until(column, last)]
+
+
+def _within(column: BoundColumn, day: Any) -> tuple[RowTest, ...]:
+    """Return the tests that a moment is of that day."""
+    return (BoundCondition(column, ">=", day), BoundCondition(column, "<", next_day(day)))
 
 
 def _until(column: BoundColumn, value: Any) -> BoundCondition:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -14,13 +14,14 @@ from etl.binding.binding_state import BindingState
 from etl.binding.column_words import is_undone
 from etl.binding.intent_checks import CheckedOperation, check_intent, invalid
 from etl.binding.join_binding import JoinPlanner, JoinTree, PlannedJoin
-from etl.binding.request_findings import Decision, NotBound, RequestFindings
+from etl.binding.request_findings import NotBound, RequestFindings, UserChoice
 from etl.binding.scope import IntentScope, said_names, tree_column
 from etl.binding.source_tables import bind_sources, tables_named
 from etl.binding.step_binding import StepBinding, is_conditioned
 from etl.binding.target_binding import TargetBinding
 from etl.meaning.bound import (
     BoundColumn,
+    BoundCondition,
     BoundIntent,
     BoundTarget,
     ExpressionTest,
@@ -28,6 +29,7 @@ from etl.meaning.bound import (
     JoinSourceStep,
     Step,
 )
+from etl.meaning.decisions import Decision, DroppedRows, JoinedRows, NoRows
 from etl.meaning.row_expressions import (
     ExpressionRefused,
     columns_of,
@@ -69,11 +71,17 @@ class BindingOptions:
 
 @dataclass(frozen=True)
 class BindingResult:
-    """A bound intent, or None and why not; and what its user has chosen."""
+    """A bound intent, or None and why not.
+
+    Attributes:
+        decisions: which rows the assumptions decide about, by their ids.
+        chosen: what its user has chosen.
+    """
 
     bound: BoundIntent | None
     analysis: AnalysisResult
-    decisions: tuple[Decision, ...] = ()
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    chosen: tuple[UserChoice, ...] = ()
 
 
 def bind_intent(
@@ -119,8 +127,10 @@ class _IntentBinding:
     def result(self) -> BindingResult:
         bound = self._bound()
         analysis = self._findings.analysis(self._intent, "given")
-        is_clear = self._findings.is_clear
-        return BindingResult(bound if is_clear else None, analysis, self._findings.decisions)
+        found = self._findings
+        if not found.is_clear:
+            bound = None
+        return BindingResult(bound, analysis, found.decisions, found.chosen)
 
     def _bound(self) -> BoundIntent | None:
         sources = (*self._intent.data_sources, *self._unlisted_sources())
@@ -203,7 +213,7 @@ class _IntentBinding:
     def _leave_out_unused(self) -> None:
         for name in self._unused:
             text = Text(f"{name} 没有被任何操作使用。", f"No operation uses {name}.")
-            self._findings.assume("unused_table", text)
+            self._findings.assume("unused_table", text, decides=NoRows())
         self._show_only(set(self._scope.visible) - set(self._unused))
 
     def _base(self) -> str:
@@ -382,7 +392,8 @@ class _IntentBinding:
             f"{name} 只取满足 {condition} 的行（语义文件）。",
             f"Of {name}, only rows with {condition} count, says the semantic file.",
         )
-        self._findings.assume("semantic_filter", text, is_semantic=True)
+        decides = DroppedRows(0, name)
+        self._findings.assume("semantic_filter", text, decides=decides, is_semantic=True)
         yield FilterStep(0, "table", (test,), name)
 
     def _own_condition(self, text: str, name: str) -> ExpressionTest:
@@ -413,7 +424,9 @@ class _IntentBinding:
                         f"{name}.{column.name} 为 {listed} 的行保留在内。",
                         f"Rows with {name}.{column.name} {listed} are kept.",
                     )
-                    self._findings.assume("undone_kept", text)
+                    undone = BoundCondition(BoundColumn(name, column.name), "in", tuple(found))
+                    decides = JoinedRows(name, ((undone,),))
+                    self._findings.assume("undone_kept", text, decides=decides)
 
 
 def _texts_in(value: object) -> Iterator[str]:

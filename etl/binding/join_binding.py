@@ -19,6 +19,7 @@ from etl.binding.join_links import (
 from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import BoundColumn, BoundSource, JoinSourceStep
+from etl.meaning.decisions import JoinedRows
 from etl.schemas.parameters import JoinHow, JoinParameters
 
 _LOOKING_UP = ("semi", "anti")
@@ -197,7 +198,8 @@ class JoinPlanner:
             f"{left} 与 {right} 按左连接：{left} 的行全部保留。",
             f"{left} is left joined with {right}: all rows of {left} stay.",
         )
-        self._findings.assume("left_join", text, order)
+        decides = JoinedRows(left, without=right)
+        self._findings.assume("left_join", text, order, decides=decides)
 
     # given columns
 

@@ -15,6 +15,7 @@ from etl.binding.join_binding import JoinTree
 from etl.binding.request_findings import RequestFindings, choice, choices_of
 from etl.binding.scope import IntentScope, bound_columns, shown, tree_column
 from etl.meaning.bound import BoundColumn, BoundMeasure, ExpressionTest, RowTest
+from etl.meaning.decisions import JoinedRows
 from etl.meaning.row_expressions import (
     DIALECT,
     ExpressionRefused,
@@ -189,7 +190,8 @@ class MeasureBinding:
         if len(by_value) == 1:
             value, column = next(iter(by_value.items()))
             text = Text(f"{function} 取 {value}。", f"{function} is that of {value}.")
-            self._findings.assume("measure", text, self._operation)
+            decides = JoinedRows(column.source, amount=tree_column(column))
+            self._findings.assume("measure", text, self._operation, decides=decides)
             return column
         prompt = Text(f"{function} 计算哪一列？", f"Of which column is the {function}?")
         choices = choices_of(by_value)
@@ -337,16 +339,21 @@ class MeasureBinding:
             f"“{name}”按语义文件中的指标 {metric.name} 计算。",
             f"“{name}” is the metric {metric.name} of the semantic file.",
         )
-        self._findings.assume("metric", text, self._operation, is_semantic=True)
         if value is None:
+            self._assume_metric(text, JoinedRows(source, (tuple(all_tests),)))
             measure = self._measure(name, item, "count", source, None, all_tests)
             return TypedMeasure(measure, "bigint", frozenset(), _date_of(metric, source))
         bound = self._scope.bind_expression(value, self._operation, source)
         bound = with_time_zone(bound, self._scope.type_in_tree, self._conditions.time_zone)
+        amount = bound if function in _NUMERIC_FUNCTIONS else None
+        self._assume_metric(text, JoinedRows(source, (tuple(all_tests),), amount=amount))
         measure = self._measure(name, item, function, source, bound, all_tests)
         type_ = measure_type(function, type_of(bound, self._scope.type_in_tree))
         money = self._scope.money_in(bound)
         return TypedMeasure(measure, type_, money, _date_of(metric, source))
+
+    def _assume_metric(self, text: Text, decides: JoinedRows) -> None:
+        self._findings.assume("metric", text, self._operation, decides=decides, is_semantic=True)
 
     def _own_expression(self, text: str, source: str) -> exp.Expression:
         bound = self._scope.bind_expression(parse_expression(text), self._operation, source)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from common.text import Lang, Text
+from etl.meaning.decisions import Decision, NoRows
 from etl.schemas.requirement import (
     Ambiguity,
     AmbiguityKind,
@@ -21,12 +22,15 @@ from etl.schemas.requirement import (
 CANCEL = "__cancel__"
 
 
+_NO_ROWS = NoRows()
+
+
 class NotBound(Exception):
     """A part of the intent can't be bound; why has been noted."""
 
 
 @dataclass(frozen=True)
-class Decision:
+class UserChoice:
     """A choice about a topic, which is not asked again in the conversation."""
 
     kind: AmbiguityKind
@@ -43,20 +47,21 @@ class RequestFindings:
     Args:
         answers: the values of choices, by the ids of ambiguities.
         lang: of the texts.
-        decisions: what was chosen earlier in the conversation.
+        chosen: what was chosen earlier in the conversation.
     """
 
     def __init__(
-        self, answers: Mapping[str, str], lang: Lang, decisions: Iterable[Decision] = ()
+        self, answers: Mapping[str, str], lang: Lang, chosen: Iterable[UserChoice] = ()
     ) -> None:
         self._answers = answers
         self._lang = lang
-        self._decided = {(one.kind, one.topic): one.value for one in decisions}
+        self._decided = {(one.kind, one.topic): one.value for one in chosen}
         self._asked: Counter[str] = Counter()
         self._known: dict[tuple[AmbiguityKind, str], str | None] = {}
         self.ambiguities: list[Ambiguity] = []
         self.assumptions: list[Assumption] = []
         self.impossible: list[Impossible] = []
+        self.decisions: dict[str, Decision] = {}
 
     @property
     def is_clear(self) -> bool:
@@ -64,12 +69,12 @@ class RequestFindings:
         return not self.ambiguities and not self.impossible
 
     @property
-    def decisions(self) -> tuple[Decision, ...]:
+    def chosen(self) -> tuple[UserChoice, ...]:
         """Return what was chosen, now or earlier."""
-        found: list[Decision] = []
+        found: list[UserChoice] = []
         for (kind, topic), value in self._known.items():
             if value is not None:
-                found.append(Decision(kind, topic, value))
+                found.append(UserChoice(kind, topic, value))
         return tuple(found)
 
     def decided(self, kind: AmbiguityKind, topic: str) -> str | None:
@@ -153,12 +158,25 @@ class RequestFindings:
         text: Text,
         operation: int | None = None,
         *,
+        decides: Decision,
         is_semantic: bool = False,
     ) -> None:
-        """Note what was decided without asking; what is noted already is not noted again."""
-        self._note(id_, text, operation, "semantic" if is_semantic else "default")
+        """Note what was decided without asking; what is noted already is not noted again.
 
-    def _note(self, id_: str, text: Text, operation: int | None, decided_by: DecidedBy) -> None:
+        Args:
+            decides: the rows that would be others if it had been decided otherwise.
+        """
+        decided_by: DecidedBy = "semantic" if is_semantic else "default"
+        self._note(id_, text, operation, decided_by, decides)
+
+    def _note(
+        self,
+        id_: str,
+        text: Text,
+        operation: int | None,
+        decided_by: DecidedBy,
+        decides: Decision = _NO_ROWS,
+    ) -> None:
         if operation is not None:
             id_ = f"{id_}_{operation}"
         shown = text.to(self._lang)
@@ -172,6 +190,7 @@ class RequestFindings:
             decided_by=decided_by,
         )
         self.assumptions.append(assumption)
+        self.decisions[assumption.id] = decides
 
     def refuse(self, kind: ImpossibleKind, text: Text, suggestions: Sequence[str] = ()) -> NotBound:
         """Note what is not possible, once; return what is to be raised."""

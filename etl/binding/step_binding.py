@@ -22,6 +22,7 @@ from etl.meaning.bound import (
     RowTest,
     WindowStep,
 )
+from etl.meaning.decisions import DroppedRows
 from etl.meaning.value_kinds import NUMBERS, kind_of_type
 from etl.meaning.windows import Direction
 from etl.schemas.parameters import (
@@ -158,7 +159,7 @@ class StepBinding:
             f"Of rows of {source} with one {', '.join(keys)}, that with the greatest {listed} "
             f"stays.",
         )
-        self._findings.assume("dedup_order", text, order)
+        self._findings.assume("dedup_order", text, order, decides=DroppedRows(order, source))
 
     def _check_base_once(self, source: str, order: int) -> None:
         """Refuse a dedup after joins but that of a base whose rows nothing repeats."""

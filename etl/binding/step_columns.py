@@ -4,34 +4,21 @@ from collections.abc import Iterable, Iterator
 
 from etl.binding.scope import bound_columns
 from etl.meaning.bound import (
-    AnyOf,
     BoundColumn,
-    BoundCondition,
     ExpressionStep,
-    ExpressionTest,
     FilterStep,
     MapStep,
     RateStep,
     RowTest,
     Step,
 )
+from etl.meaning.read_columns import columns_of_test
 
 
 def columns_of_tests(tests: Iterable[RowTest]) -> Iterator[BoundColumn]:
     """Yield the columns that conditions read."""
     for test in tests:
-        if isinstance(test, AnyOf):
-            yield from columns_of_tests(test.conditions)
-        elif isinstance(test, ExpressionTest):
-            yield from bound_columns(test.expression)
-        else:
-            yield from _columns_of_condition(test)
-
-
-def _columns_of_condition(condition: BoundCondition) -> Iterator[BoundColumn]:
-    yield condition.column
-    if isinstance(condition.value, BoundColumn):
-        yield condition.value
+        yield from columns_of_test(test)
 
 
 def columns_of_step(step: Step) -> Iterator[BoundColumn]:

@@ -26,6 +26,7 @@ from etl.meaning.bound import (
     Watermark,
     WindowStep,
 )
+from etl.meaning.decisions import NoRows, TargetRows
 from etl.schemas.parameters import SinkParameters
 from etl.schemas.requirement import IntentTarget, Layer, Materialization
 
@@ -128,7 +129,7 @@ class TargetBinding:
             return self._given_relation(self._target.table_name)
         name = self._default_name(layer)
         text = Text(f"目标表命名为 {name}。", f"The target is called {name}.")
-        self._findings.assume("target_name", text)
+        self._findings.assume("target_name", text, decides=NoRows())
         return name
 
     def _given_relation(self, name: str) -> str:
@@ -225,7 +226,7 @@ class TargetBinding:
                     f"目标表不含分组列 {key.name}，每个分组仍各占一行。",
                     f"The target lacks {key.name}, by which its rows are grouped.",
                 )
-                self._findings.assume("key_left_out", text)
+                self._findings.assume("key_left_out", text, decides=TargetRows())
 
     def _unique_key(self, columns: Sequence[str]) -> tuple[str, ...]:
         if self._sink.unique_key is not None:

@@ -9,6 +9,8 @@ from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
 from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
+from etl.meaning.bound import BoundColumn, BoundCondition
+from etl.meaning.decisions import JoinedRows
 from etl.meaning.value_kinds import kind_of_type
 from etl.schemas.requirement import AmbiguityKind, Choice
 from knowledge.language.atoms import key_of
@@ -145,7 +147,7 @@ class Names:
             f"为取得 {name} 的字段，左连接了 {name}。",
             f"{name} is joined (left) for its columns.",
         )
-        self._findings.assume(f"joined_{name}", text, 1)
+        self._findings.assume(f"joined_{name}", text, 1, decides=JoinedRows(without=name))
 
     def key_name(self, table: Table, column: str) -> str:
         """Return what a column of a table's rows is called in a result, with the table's name."""
@@ -401,4 +403,7 @@ class Names:
     def _assume_meant(self, said: str, found: NamedColumn, order: int) -> None:
         label = self.label(found.table, found.column)
         text = Text(f"“{said}”理解为 {label}。", f"“{said}” is taken as {label}.")
-        self._findings.assume(f"meant_{found.table.name}_{found.column.name}", text, order)
+        column = BoundColumn(self.name_of(found.table), found.column.name)
+        decides = JoinedRows(column.source, ((BoundCondition(column, "not_null"),),))
+        assumed = f"meant_{found.table.name}_{found.column.name}"
+        self._findings.assume(assumed, text, order, decides=decides)

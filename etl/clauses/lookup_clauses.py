@@ -328,7 +328,9 @@ class LookupClauses:
                 f"rows of {one} with such a row of {other}, each once",
             )
         text = Text(f"{meant.zh}{rows.zh}。", f"{meant.en}{rows.en}.")
-        self._reading.findings.assume("looked_up", text, len(self._reading.draft.operations))
+        order = len(self._reading.draft.operations)
+        decides = DroppedRows(order, self._names.name_of(base))
+        self._reading.findings.assume("looked_up", text, order, decides=decides)
 
 
 def _is_repeating(way: Way) -> bool:

@@ -278,7 +278,8 @@ class RankingClauses:
         text = Text(
             "并列的行名次相同，都保留。", "Rows that tie have the same rank, and all of them stay."
         )
-        self._reading.findings.assume("ties_stay", text, len(draft.operations))
+        decides = TargetRows(ties=True)
+        self._reading.findings.assume("ties_stay", text, len(draft.operations), decides=decides)
 
 
 def _running(name: str, others: Sequence[str], sorting: str) -> Json:

@@ -12,7 +12,7 @@ from common.errors import InvalidRequest
 from common.text import Text
 from common.values import Catalog
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
-from etl.binding.request_findings import Decision, RequestFindings
+from etl.binding.request_findings import RequestFindings, UserChoice
 from etl.clauses.sentence_reading import read_sentence
 from etl.schemas.requirement import UserIntent
 from rules.schema.lexicon import LEXICON, Lexicon
@@ -34,7 +34,7 @@ class EarlierTurns:
     """
 
     intent: UserIntent | None = None
-    decisions: tuple[Decision, ...] = ()
+    chosen: tuple[UserChoice, ...] = ()
 
 
 NOTHING_EARLIER = EarlierTurns()
@@ -56,7 +56,7 @@ async def analysed_sentence(
         InvalidRequest: the request is too long to be read.
     """
     lexicon = await LEXICON.ready(catalog)
-    findings = RequestFindings(answers, options.lang, earlier.decisions)
+    findings = RequestFindings(answers, options.lang, earlier.chosen)
     return await asyncio.to_thread(
         _analysed, question, catalog, lexicon, findings, options, earlier.intent
     )
@@ -78,10 +78,11 @@ def _analysed(
         raise InvalidRequest(_TOO_LONG, field="question")
     (intent,) = is_read
     if intent is None:
-        return BindingResult(None, findings.analysis(None, "rules"), findings.decisions)
+        return BindingResult(None, findings.analysis(None, "rules"), chosen=findings.chosen)
     bound = None
     try:
         bound = bind_intent(intent, catalog, {}, options, findings).bound
     except InvalidRequest as exc:  # words have no fields that could be named
         findings.refuse("unsupported", exc.text)
-    return BindingResult(bound, findings.analysis(intent, "rules"), findings.decisions)
+    analysis = findings.analysis(intent, "rules")
+    return BindingResult(bound, analysis, findings.decisions, findings.chosen)

@@ -1,7 +1,8 @@
 """The evidence for a draft: built over samples, tested, and tested whether its tests can fail."""
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from etl.evidence.sample_build import SampleBuild, made_result, result_of
 from etl.evidence.static_checks import findings
 from etl.evidence.unit_proof import MutationScore, UnitProof
 from etl.meaning.bound import BoundIntent
-from etl.planning.draft_model import Draft
+from etl.meaning.decisions import DecidedFigures, Decision
+from etl.planning.draft_model import Draft, DraftModel
 from etl.planning.draft_test import DraftTest
 from etl.rendering.dbt_project import dbt_files
 from etl.rendering.layout import Layout
@@ -53,6 +55,7 @@ class ProofOptions:
         waits: is called when other builds have to end before.
         worlds: made-up rows beside those that are made here.
         reference: the rules' own draft, whose target has to have the same rows; None: it is that.
+        decisions: of the assumptions, by their ids; what they are about is counted.
     """
 
     name: str
@@ -61,6 +64,7 @@ class ProofOptions:
     waits: Callable[[], None] = _nobody
     worlds: Sequence[World] = ()
     reference: Draft | None = None
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class DraftProof:
         tests: those that go into the artefact.
         preview: rows of the target; None when it could not be built.
         failure: PostgreSQL's message when it refused a model, or that a statement took too long.
+        decided: what the sampled rows say of the decisions, as far as they could be counted.
     """
 
     report: TestReport
@@ -78,6 +83,13 @@ class DraftProof:
     preview: QueryResult | None = None
     warnings: tuple[Text, ...] = ()
     failure: InvalidSql | QueryTimeout | None = None
+    decided: Mapping[str, DecidedFigures] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether it is about all rows of the sources."""
+        scratch = self.report.scratch
+        return scratch is not None and all(one.is_whole for one in scratch.tables.values())
 
 
 def make_tests(draft: Draft, bound: BoundIntent) -> tuple[DraftTest, ...]:
@@ -139,6 +151,7 @@ class _Findings:
     ledger: tuple[LedgerEntry, ...] = ()
     totals: list[MeasureTotal] = field(default_factory=list)
     mutants: MutantReport | None = None
+    decided: Mapping[str, DecidedFigures] = field(default_factory=dict)
 
 
 class _Proving:
@@ -190,18 +203,20 @@ class _Proving:
             await self._build_by_dbt(self._dbt)
 
     async def _test(self) -> None:
-        self._tests = list(make_tests(self._draft, self._bound))
+        # In a thread: trees of large drafts would keep the loop from what others wait for.
+        self._tests = list(await asyncio.to_thread(make_tests, self._draft, self._bound))
         results = self._found.results
         for model in self._draft.models:
-            wrong = list(findings(model))
-            results.append(made_result(f"static_{model.name}", "static", model.name, len(wrong)))
+            wrong = await asyncio.to_thread(_wrong_parts, model)
+            results.append(made_result(f"static_{model.name}", "static", model.name, wrong))
         for test in self._tests:
             results.append(await self._sample_build.run(test))
         results.append(await self._sample_build.is_same_again())
         self._found.totals = await self._sample_build.totals()
-        meaning = await self._sample_build.meaning()
+        meaning = await self._sample_build.meaning(self._options.decisions)
         if meaning is not None:
             self._found.ledger = meaning.ledger
+            self._found.decided = meaning.decided
         results.append(await self._sample_build.compare(meaning))
         self._preview = await self._sample_build.preview(self._options.preview_rows)
 
@@ -209,7 +224,7 @@ class _Proving:
         units = UnitProof(self._draft, self._bound, self._build)
         await units.build_worlds(self._options.worlds)
         if self._options.mutants:
-            mutants = _some(list(mutants_of(self._draft)))
+            mutants = _some(await asyncio.to_thread(_all_mutants, self._draft))
             self._found.mutants = _report(await units.try_mutants(mutants))
         found = await units.tests()
         late = await units.late_rows()
@@ -244,6 +259,7 @@ class _Proving:
             preview=self._preview,
             warnings=tuple(self._sample_build.warnings),
             failure=self.failure,
+            decided=self._found.decided,
         )
 
     def _report(self) -> TestReport:
@@ -270,6 +286,10 @@ class _Proving:
         )
 
 
+def _wrong_parts(model: DraftModel) -> int:
+    return len(list(findings(model)))
+
+
 def _both_ways(
     results: Iterable[EvidenceTest], by_dbt: Iterable[DbtResult]
 ) -> Iterator[EvidenceTest]:
@@ -287,6 +307,10 @@ def _both_ways(
         if model.kind == "model" and model.status == "error":
             failed = made_result(f"dbt_{model.name}", "contract", model.name, 1)
             yield failed.model_copy(update={"detail": model.message})
+
+
+def _all_mutants(draft: Draft) -> list[Mutant]:
+    return list(mutants_of(draft))
 
 
 def _some(mutants: list[Mutant]) -> list[Mutant]:

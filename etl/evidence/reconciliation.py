@@ -25,6 +25,7 @@ from etl.meaning.bound import (
     RateStep,
     RowTest,
 )
+from etl.meaning.read_columns import bound_column, columns_of_test
 from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import kind_of_type
 from etl.planning.computed_columns import mapped_value, rated_value
@@ -46,8 +47,6 @@ from etl.planning.sql_trees import (
 from etl.planning.typed_values import (
     TypedValue,
     aligned,
-    bound_column,
-    columns_of_test,
     computed_value,
     condition,
     period,

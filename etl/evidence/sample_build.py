@@ -16,6 +16,7 @@ from etl.evidence.increments import built_again
 from etl.evidence.reconciliation import Reconciliation, reconciliations
 from etl.evidence.stage import BuildStage, difference, model_table, sample_stage
 from etl.meaning.bound import BoundIntent
+from etl.meaning.decisions import Decision
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.interpreter import Meaning, evaluate
 from etl.planning.draft_model import Draft, DraftModel
@@ -159,13 +160,17 @@ class SampleBuild:
 
     # what the rows mean
 
-    async def meaning(self) -> Meaning | None:
-        """Return what the interpreter says of the sampled rows; None where it can't."""
+    async def meaning(self, decisions: Mapping[str, Decision]) -> Meaning | None:
+        """Return what the interpreter says of the sampled rows; None where it can't.
+
+        Args:
+            decisions: whose rows it counts.
+        """
         try:
             tables = {}
             for source in self._bound.sources:
                 tables[source.name] = await self._sampled_rows(source.table.key)
-            return await asyncio.to_thread(evaluate, self._bound, tables)
+            return await asyncio.to_thread(evaluate, self._bound, tables, decisions)
         except (NotComputable, CituError, psycopg.Error):
             return None
 

@@ -1,5 +1,6 @@
 """A place in scratch where models are built over given rows: the samples, or a made-up world."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,16 +67,20 @@ async def world_stage(build: ScratchBuild, draft: Draft, tables: Sequence[TypedR
         for place, rows in enumerate(tables)
     }
     stage = BuildStage(schema, named)
+    await build.execute(await asyncio.to_thread(_script, stage, draft, tables))
+    return stage
+
+
+def _script(stage: BuildStage, draft: Draft, tables: Sequence[TypedRows]) -> str:
     statements = []
     for rows in tables:
-        relation = named[rows.schema, rows.name]
+        relation = stage.tables[rows.schema, rows.name]
         statements.append(create_table(relation, rows.columns, "UNLOGGED TABLE"))
         inserted = insert_rows(relation, rows)
         if inserted is not None:
             statements.append(inserted)
     statements += [model_table(stage, model) for model in draft.models]
-    await build.execute(";\n".join(statements))
-    return stage
+    return ";\n".join(statements)
 
 
 def model_table(stage: BuildStage, model: DraftModel) -> str:

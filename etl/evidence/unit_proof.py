@@ -134,8 +134,7 @@ class UnitProof:
         """Run each mutant in the worlds until one shows it, and survivors in further worlds."""
         left = []
         for mutant in mutants:
-            left.append(self._trial(mutant))
-            await asyncio.sleep(0)  # others may go on
+            left.append(await asyncio.to_thread(self._trial, mutant))
         score = MutationScore()
         for world in self._sound():
             left = await self._try(left, world, score)

@@ -6,14 +6,13 @@ with the SQL that is drafted.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from etl.meaning.bound import (
     AggregateStep,
-    BoundColumn,
     BoundIntent,
     BoundKey,
     BoundMeasure,
@@ -27,7 +26,17 @@ from etl.meaning.bound import (
     WindowStep,
 )
 from etl.meaning.calendar_periods import period_of, periods_between
+from etl.meaning.combinations import (
+    Combination,
+    SourceRow,
+    combinations_of,
+    measured_value,
+    values_of,
+    values_of_result,
+)
 from etl.meaning.conditions import Values, expression_lookup, holds_all
+from etl.meaning.decision_counts import DecisionCounts
+from etl.meaning.decisions import DecidedFigures, Decision
 from etl.meaning.evaluation import NotComputable, evaluate_expression, multiply, same_value
 from etl.meaning.figures import figure, hashable
 from etl.meaning.windows import Direction, Row, add_window, sorted_rows
@@ -40,87 +49,55 @@ _SIMPLE = (int, Decimal, str, type(None))
 
 @dataclass(frozen=True)
 class Meaning:
-    """The rows of the target, in no particular order, and what each operation did to them."""
+    """What an intent means for given rows.
+
+    Attributes:
+        rows: of the target, in no particular order.
+        ledger: what each operation did to the rows.
+        decided: what each decision is about.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     ledger: tuple[LedgerEntry, ...]
+    decided: Mapping[str, DecidedFigures]
 
 
-def evaluate(intent: BoundIntent, tables: Tables) -> Meaning:
+def evaluate(
+    intent: BoundIntent, tables: Tables, decisions: Mapping[str, Decision] | None = None
+) -> Meaning:
     """Return what the intent means for these rows.
 
     Args:
         intent: bound.
         tables: the rows of each source, by its name, as dicts of Python values.
+        decisions: whose rows are counted, by the ids of their assumptions.
 
     Raises:
         NotComputable: PostgreSQL would end the query with an error, or a value is beyond Python's
             numbers and calendar.
     """
     try:
-        return _Interpreter(intent, tables).meaning()
+        return _Interpreter(intent, tables, decisions or {}).meaning()
     except (ArithmeticError, ValueError) as error:
         raise NotComputable(str(error)) from error
 
 
-@dataclass(eq=False)
-class _SourceRow:
-    """A row of a source; two with equal values are two rows.
-
-    Attributes:
-        made: what steps at the stage `table` computed.
-    """
-
-    stored: Mapping[str, Any]
-    made: dict[str, Any] = field(default_factory=dict)
-
-
-_Index = dict[tuple[Any, ...], list[_SourceRow]]
-
-
-@dataclass
-class _Combination:
-    """At most one row of each source.
-
-    Attributes:
-        made: what steps at the stage `rows` computed.
-    """
-
-    rows: dict[str, _SourceRow]
-    made: dict[str, Any] = field(default_factory=dict)
-
-    def value(self, column: BoundColumn) -> Any:
-        if column.source:
-            row = self.rows.get(column.source)
-            return None if row is None else row.stored[column.name]
-        if column.name in self.made:
-            return self.made[column.name]
-        for row in self.rows.values():
-            if column.name in row.made:
-                return row.made[column.name]
-        return None  # made for rows of a source that a left join found none of
-
-    def with_row(self, source: str, row: _SourceRow) -> "_Combination":
-        return _Combination({**self.rows, source: row}, dict(self.made))
-
-
-def _values_of(source: str, row: _SourceRow) -> Values:
-    return _Combination({source: row}).value
-
-
-def _values_of_result(row: Row) -> Values:
-    return lambda column: row[column.name]
+_Index = dict[tuple[Any, ...], list[SourceRow]]
 
 
 class _Interpreter:
-    def __init__(self, intent: BoundIntent, tables: Tables) -> None:
+    def __init__(
+        self, intent: BoundIntent, tables: Tables, decisions: Mapping[str, Decision]
+    ) -> None:
         self._intent = intent
         self._zone = intent.time_zone
-        self._rows: dict[str, list[_SourceRow]] = {}
+        self._rows: dict[str, list[SourceRow]] = {}
         for source in intent.sources:
-            self._rows[source.name] = [_SourceRow(row) for row in tables[source.name]]
+            self._rows[source.name] = [SourceRow(row) for row in tables[source.name]]
         self._ledger: list[LedgerEntry] = []
+        self._counts = DecisionCounts(intent, decisions)
+        self._held = [intent.base.name]
 
     def meaning(self) -> Meaning:
         steps = self._intent.steps
@@ -131,13 +108,15 @@ class _Interpreter:
         for step in steps:
             if _stage(step) == "rows":
                 combinations = self._work_on_rows(step, combinations)
+        self._counts.joined(combinations)
         result = self._result(combinations)
         for step in steps:
             if _stage(step) == "result":
                 result = self._work_on_result(step, result)
+        self._counts.finished(result)
         columns = self._intent.target.columns
         rows = [tuple(row[column] for column in columns) for row in result]
-        return Meaning(columns, rows, tuple(self._ledger))
+        return Meaning(columns, rows, tuple(self._ledger), self._counts.figures)
 
     def _enter(self, step: Step, table: str, rows_in: int, rows_out: int, **counts: int) -> None:
         entry = LedgerEntry(
@@ -157,19 +136,20 @@ class _Interpreter:
         elif isinstance(step, ExpressionStep | MapStep):
             source = _known(step.source)
             for row in self._rows[source]:
-                row.made[step.name] = self._computed(step, _values_of(source, row))
+                row.made[step.name] = self._computed(step, values_of(source, row))
 
     def _filter_table(self, step: FilterStep) -> None:
         source = _known(step.source)
         rows = self._rows[source]
-        kept = [row for row in rows if holds_all(step.tests, _values_of(source, row), self._zone)]
+        kept = [row for row in rows if holds_all(step.tests, values_of(source, row), self._zone)]
         self._rows[source] = kept
         self._enter(step, source, len(rows), len(kept), filtered=len(rows) - len(kept))
+        self._count_narrowed(step, source, rows, kept)
 
     def _look_up_table(self, step: JoinSourceStep) -> None:
         """Keep the rows of a source by whether the right source has rows for them."""
         source = _known(step.source)
-        rows = [_Combination({source: row}) for row in self._rows[source]]
+        rows = [Combination({source: row}) for row in self._rows[source]]
         self._rows[source] = [one.rows[source] for one in self._joined(step, rows)]
 
     def _dedup_table(self, step: DedupStep) -> None:
@@ -177,9 +157,20 @@ class _Interpreter:
         kept = self._deduped(step, rows)
         self._rows[step.source] = kept
         self._enter_dedup(step, rows, kept)
+        self._count_narrowed(step, step.source, rows, kept)
+
+    def _count_narrowed(
+        self,
+        step: FilterStep | DedupStep,
+        source: str,
+        rows: Sequence[SourceRow],
+        kept: Sequence[SourceRow],
+    ) -> None:
+        before, after = combinations_of(source, rows), combinations_of(source, kept)
+        self._counts.narrowed(step, source, before, after, [source])
 
     def _enter_dedup(
-        self, step: DedupStep, rows: Sequence[_SourceRow], kept: Sequence[_SourceRow]
+        self, step: DedupStep, rows: Sequence[SourceRow], kept: Sequence[SourceRow]
     ) -> None:
         null_keys = [row for row in rows if _has_null(row.stored[key] for key in step.keys)]
         self._enter(
@@ -191,7 +182,7 @@ class _Interpreter:
             null_keys=len(null_keys),
         )
 
-    def _deduped(self, step: DedupStep, rows: Sequence[_SourceRow]) -> list[_SourceRow]:
+    def _deduped(self, step: DedupStep, rows: Sequence[SourceRow]) -> list[SourceRow]:
         """Return the first row of each key, and all rows with a NULL in the key."""
         primary_key = self._intent.source(step.source).table.primary_key
         by_key: list[tuple[str, Direction]] = [(column, "desc") for column in primary_key]
@@ -219,11 +210,11 @@ class _Interpreter:
 
     # combinations of joined rows
 
-    def _first_combinations(self) -> list[_Combination]:
+    def _first_combinations(self) -> list[Combination]:
         base = self._intent.base.name
-        return [_Combination({base: row}) for row in self._rows[base]]
+        return [Combination({base: row}) for row in self._rows[base]]
 
-    def _work_on_rows(self, step: Step, combinations: list[_Combination]) -> list[_Combination]:
+    def _work_on_rows(self, step: Step, combinations: list[Combination]) -> list[Combination]:
         if isinstance(step, JoinSourceStep):
             return self._joined(step, combinations)
         if isinstance(step, FilterStep):
@@ -237,23 +228,27 @@ class _Interpreter:
                 combination.made[step.name] = self._computed(step, combination.value)
         return combinations
 
-    def _filtered(self, step: FilterStep, before: list[_Combination]) -> list[_Combination]:
+    def _filtered(self, step: FilterStep, before: list[Combination]) -> list[Combination]:
         after = [one for one in before if holds_all(step.tests, one.value, self._zone)]
         name = self._intent.base.name
         self._enter(step, name, len(before), len(after), filtered=len(before) - len(after))
+        self._counts.narrowed(step, name, before, after, self._held)
         return after
 
     def _deduped_combinations(
-        self, step: DedupStep, before: list[_Combination]
-    ) -> list[_Combination]:
+        self, step: DedupStep, before: list[Combination]
+    ) -> list[Combination]:
         rows = [one.rows[step.source] for one in before]
         kept = self._deduped(step, rows)
         self._enter_dedup(step, rows, kept)
         identities = {id(row) for row in kept}
-        return [one for one in before if id(one.rows[step.source]) in identities]
+        after = [one for one in before if id(one.rows[step.source]) in identities]
+        self._counts.narrowed(step, step.source, before, after, self._held)
+        return after
 
-    def _joined(self, step: JoinSourceStep, before: list[_Combination]) -> list[_Combination]:
-        after: list[_Combination] = []
+    def _joined(self, step: JoinSourceStep, before: list[Combination]) -> list[Combination]:
+        after: list[Combination] = []
+        self._held.append(step.right)
         unmatched = null_keys = repeated = filtered = 0
         index = self._index(step)
         for combination in before:
@@ -282,7 +277,7 @@ class _Interpreter:
         """Return the right rows by their keys; None where equal keys may differ in Python."""
         index: _Index = defaultdict(list)
         for row in self._rows[step.right]:
-            values = _values_of(step.right, row)
+            values = values_of(step.right, row)
             key = tuple(values(right) for _, right in step.on)
             if any(not isinstance(one, _SIMPLE) for one in key):
                 return None
@@ -290,16 +285,16 @@ class _Interpreter:
         return index
 
     def _matches(
-        self, step: JoinSourceStep, combination: _Combination, index: _Index | None
-    ) -> list[_SourceRow]:
-        candidates: Sequence[_SourceRow] = self._rows[step.right]
+        self, step: JoinSourceStep, combination: Combination, index: _Index | None
+    ) -> list[SourceRow]:
+        candidates: Sequence[SourceRow] = self._rows[step.right]
         key = tuple(combination.value(left) for left, _ in step.on)
         if index is not None and all(isinstance(one, _SIMPLE) for one in key):
             candidates = index.get(key, ())
         return [row for row in candidates if self._meets(step, combination, row)]
 
-    def _meets(self, step: JoinSourceStep, combination: _Combination, row: _SourceRow) -> bool:
-        values = _values_of(step.right, row)
+    def _meets(self, step: JoinSourceStep, combination: Combination, row: SourceRow) -> bool:
+        values = values_of(step.right, row)
         for left_column, right_column in step.on:
             left, right = combination.value(left_column), values(right_column)
             if left is None or right is None:
@@ -308,7 +303,7 @@ class _Interpreter:
                 return False
         return True
 
-    def _convert(self, step: RateStep, combinations: list[_Combination]) -> None:
+    def _convert(self, step: RateStep, combinations: list[Combination]) -> None:
         unmatched = 0
         for combination in combinations:
             amount = combination.value(step.amount)
@@ -319,7 +314,7 @@ class _Interpreter:
         count = len(combinations)
         self._enter(step, step.rates, count, count, unmatched=unmatched)
 
-    def _converted(self, step: RateStep, combination: _Combination, amount: Any) -> Any:
+    def _converted(self, step: RateStep, combination: Combination, amount: Any) -> Any:
         currency, day = combination.value(step.currency), combination.value(step.day)
         if amount is None or currency is None:
             return None
@@ -344,7 +339,7 @@ class _Interpreter:
 
     # the result
 
-    def _result(self, combinations: list[_Combination]) -> list[Row]:
+    def _result(self, combinations: list[Combination]) -> list[Row]:
         aggregate = self._intent.aggregate
         if aggregate is None:
             return [self._output(one) for one in combinations]
@@ -357,15 +352,15 @@ class _Interpreter:
         self._enter(aggregate, name, len(combinations), len(result), null_keys=len(null_keys))
         return result
 
-    def _output(self, combination: _Combination) -> Row:
+    def _output(self, combination: Combination) -> Row:
         return {output.name: combination.value(output.column) for output in self._intent.outputs}
 
     def _groups(
-        self, step: AggregateStep, combinations: Iterable[_Combination]
-    ) -> list[tuple[tuple[Any, ...], list[_Combination]]]:
+        self, step: AggregateStep, combinations: Iterable[Combination]
+    ) -> list[tuple[tuple[Any, ...], list[Combination]]]:
         """Return the groups, each with the values of its key."""
         keys: dict[Hashable, tuple[Any, ...]] = {}
-        groups: dict[Hashable, list[_Combination]] = defaultdict(list)
+        groups: dict[Hashable, list[Combination]] = defaultdict(list)
         for combination in combinations:
             values = tuple(self._key_value(key, combination) for key in step.keys)
             identity = tuple(hashable(value) for value in values)
@@ -375,14 +370,14 @@ class _Interpreter:
             return [((), [])]
         return [(keys[identity], group) for identity, group in groups.items()]
 
-    def _key_value(self, key: BoundKey, combination: _Combination) -> Any:
+    def _key_value(self, key: BoundKey, combination: Combination) -> Any:
         value = combination.value(key.column)
         if key.unit is None or value is None:
             return value
         return period_of(value, key.unit, self._zone)
 
     def _aggregated(
-        self, step: AggregateStep, key: Sequence[Any], group: Sequence[_Combination]
+        self, step: AggregateStep, key: Sequence[Any], group: Sequence[Combination]
     ) -> Row:
         row: Row = {}
         for bound_key, value in zip(step.keys, key, strict=True):
@@ -391,7 +386,7 @@ class _Interpreter:
             row[measure.name] = self._measured(measure, group)
         return row
 
-    def _measured(self, measure: BoundMeasure, group: Sequence[_Combination]) -> Any:
+    def _measured(self, measure: BoundMeasure, group: Sequence[Combination]) -> Any:
         """Aggregate over the rows of the measure's source, each once."""
         counted: set[int] = set()
         values: list[Any] = []
@@ -405,26 +400,26 @@ class _Interpreter:
         value = figure(measure.function, values)
         return 0 if value is None and measure.is_zero_when_empty else value
 
-    def _measured_value(self, measure: BoundMeasure, combination: _Combination) -> Any:
+    def _measured_value(self, measure: BoundMeasure, combination: Combination) -> Any:
         if measure.value is None:
             return True
-        lookup = expression_lookup(combination.value)
-        return evaluate_expression(measure.value, lookup, self._zone)
+        return measured_value(measure.value, combination, self._zone)
 
     def _work_on_result(self, step: Step, result: list[Row]) -> list[Row]:
         if isinstance(step, WindowStep):
             add_window(step, result)
         elif isinstance(step, FilterStep):
             kept = [
-                row for row in result if holds_all(step.tests, _values_of_result(row), self._zone)
+                row for row in result if holds_all(step.tests, values_of_result(row), self._zone)
             ]
             filtered = len(result) - len(kept)
             name = self._intent.target.model
+            self._counts.narrowed_result(step, result)
             self._enter(step, name, len(result), len(kept), filtered=filtered)
             return kept
         elif isinstance(step, ExpressionStep | MapStep):
             for row in result:
-                row[step.name] = self._computed(step, _values_of_result(row))
+                row[step.name] = self._computed(step, values_of_result(row))
         return result
 
 
@@ -438,8 +433,8 @@ def _stage(step: Step) -> str:
 
 
 def _extended(
-    step: JoinSourceStep, combination: _Combination, matches: Sequence[_SourceRow]
-) -> list[_Combination]:
+    step: JoinSourceStep, combination: Combination, matches: Sequence[SourceRow]
+) -> list[Combination]:
     """Return what a join makes of a combination."""
     if step.how == "semi":
         return [combination] if matches else []

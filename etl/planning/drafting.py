@@ -20,6 +20,7 @@ from etl.meaning.bound import (
     Step,
     WindowStep,
 )
+from etl.meaning.read_columns import bound_column
 from etl.meaning.row_expressions import columns_of
 from etl.planning.computed_columns import mapped_value, rated_value, window_value
 from etl.planning.draft_model import Draft, DraftModel
@@ -32,7 +33,7 @@ from etl.planning.row_query import InputRows, RowQuery, Sorting
 from etl.planning.source_types import draft_type
 from etl.planning.sql_trees import cast, column, selection, table
 from etl.planning.target_columns import TargetColumns
-from etl.planning.typed_values import TypedValue, bound_column, computed_value
+from etl.planning.typed_values import TypedValue, computed_value
 from etl.schemas.plan import ArchitecturePlan, ColumnRole, EtlNode, NodeColumn, PlanPattern
 from etl.schemas.requirement import Layer, Materialization
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from common.values import PeriodUnit
 from etl.meaning.bound import AggregateStep, BoundColumn, BoundMeasure, RowTest
+from etl.meaning.read_columns import bound_column, columns_of_test
 from etl.meaning.row_expressions import columns_of
 from etl.meaning.value_kinds import bare_type, kind_of_type
 from etl.planning.row_query import InputRows, RowQuery
@@ -25,8 +26,6 @@ from etl.planning.sql_trees import (
 from etl.planning.typed_values import (
     Resolve,
     TypedValue,
-    bound_column,
-    columns_of_test,
     computed_value,
     conditions,
     period,

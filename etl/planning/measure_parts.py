@@ -21,9 +21,9 @@ from etl.meaning.bound import (
     RateStep,
     Step,
 )
+from etl.meaning.read_columns import bound_column, columns_of_test
 from etl.meaning.row_expressions import columns_of
 from etl.planning.joined_sources import JoinedSources
-from etl.planning.typed_values import bound_column, columns_of_test
 
 
 @dataclass(frozen=True)

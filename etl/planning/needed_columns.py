@@ -13,10 +13,10 @@ from etl.meaning.bound import (
     RateStep,
     Step,
 )
+from etl.meaning.read_columns import columns_of_test
 from etl.planning.group_query import columns_of_aggregate
 from etl.planning.joined_sources import ROW, JoinedSources, declared_identity
 from etl.planning.measure_parts import columns_read
-from etl.planning.typed_values import columns_of_test
 
 
 def needed_columns(bound: BoundIntent, joined: JoinedSources) -> dict[str, list[str]]:

@@ -31,11 +31,20 @@ Found = tuple[ReviewCode, str, str]
 """A code, the node that it is found at, and what is named in its sentence."""
 
 
-def review(draft: Draft, bound: BoundIntent, lang: Lang = "en") -> ReviewResult:
-    """Look for what makes a draft wrong or unsafe to run."""
+def review(
+    draft: Draft, bound: BoundIntent, lang: Lang = "en", *, is_expensive: bool = False
+) -> ReviewResult:
+    """Look for what makes a draft wrong or unsafe to run.
+
+    Args:
+        is_expensive: whether the datasource's planner finds the draft beyond its limits.
+    """
     issues: list[ReviewIssue] = []
     for check in _CHECKS:
         issues.extend(_issue(found, lang) for found in check(draft, bound))
+    if is_expensive:
+        target = draft.target
+        issues.append(_issue(("expensive", target.name, target.relation), lang))
     has_errors = any(issue.severity == "error" for issue in issues)
     return ReviewResult(verdict="fail" if has_errors else "pass", issues=issues)
 

@@ -111,6 +111,18 @@ _RULES = (
         Text("逐个写出列名。", "Name the columns."),
     ),
     ReviewRule(
+        "expensive",
+        "warning",
+        Text(
+            "数据源估计计算 {} 的代价超出其查询上限。",
+            "The datasource estimates that computing {} costs more than it allows for a query.",
+        ),
+        Text(
+            "先筛选或分批处理，或在源表的连接列上建立索引。",
+            "Filter first or work in parts, or index the columns that join its sources.",
+        ),
+    ),
+    ReviewRule(
         "sink_refused",
         "error",
         Text("不能建名为 {} 的关系。", "No relation can be named {}."),

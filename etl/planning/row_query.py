@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlglot import exp
 
 from etl.meaning.bound import BoundColumn, RowTest
+from etl.meaning.read_columns import columns_of_test
 from etl.planning.draft_names import UniqueNames, plain_name
 from etl.planning.sql_trees import (
     all_of,
@@ -19,7 +20,6 @@ from etl.planning.sql_trees import (
 from etl.planning.typed_values import (
     TypedValue,
     aligned,
-    columns_of_test,
     condition,
 )
 

@@ -16,7 +16,8 @@ from etl.meaning.bound import (
     RowTest,
     Scalar,
 )
-from etl.meaning.row_expressions import columns_of, type_of, with_time_zone
+from etl.meaning.read_columns import bound_column
+from etl.meaning.row_expressions import type_of, with_time_zone
 from etl.meaning.value_kinds import DAYS, kind_of_type
 from etl.planning.sql_trees import all_of, any_of, call, cast, is_null, literal, not_null, variable
 
@@ -37,22 +38,6 @@ class TypedValue:
 
 Resolve = Callable[[BoundColumn], TypedValue]
 """Gives the value of a column of the intent where it is asked for."""
-
-
-def bound_column(node: exp.Column) -> BoundColumn:
-    """Return the column of the intent that an expression names."""
-    return BoundColumn(node.table, node.name)
-
-
-def columns_of_test(test: RowTest) -> list[BoundColumn]:
-    """Return the columns that a condition reads."""
-    if isinstance(test, ExpressionTest):
-        return [bound_column(node) for node in columns_of(test.expression)]
-    if isinstance(test, AnyOf):
-        return [column for part in test.conditions for column in columns_of_test(part)]
-    if isinstance(test.value, BoundColumn):
-        return [test.column, test.value]
-    return [test.column]
 
 
 def computed_value(expression: exp.Expression, resolve: Resolve, time_zone: str) -> TypedValue:

@@ -10,7 +10,7 @@ from etl.planning.draft_test import DraftTest, TypedRows
 from etl.rendering.jinja_text import jinja_string, raw_text
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
-from etl.rendering.select_rendering import prove_query, render_select
+from etl.rendering.select_rendering import render_select
 from etl.rendering.value_rows import values_query
 
 GENERIC = ("not_null", "unique", "relationships", "accepted_values")
@@ -44,7 +44,6 @@ def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]
     for test in tests:
         if test.failures is None or is_generic(test):
             continue
-        prove_query(render_select(test.failures, layout.plain_name, jinja=False))
         query = render_select(test.failures, layout.dbt_name, jinja=True)
         config = "{{ config(severity='warn') }}\n\n" if test.is_warning else ""
         yield f"tests/{test.id}.sql", f"{config}{query}\n"

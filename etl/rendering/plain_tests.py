@@ -21,7 +21,7 @@ from etl.rendering.dbt_tests import is_generic
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, prove_query, render_select
-from etl.rendering.value_rows import values_query, values_select
+from etl.rendering.value_rows import values_query
 
 _PROVEN_ROWS = 5
 _WARNING = "-- A warning: its rows are told, and break nothing.\n"
@@ -115,7 +115,7 @@ def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
 def _differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     types = {one.name: one.type for one in model.node.columns}
     columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
-    values = values_select(TypedRows("", expected.name, columns, expected.rows))
+    values = exp.Var(this=values_query(TypedRows("", expected.name, columns, expected.rows)))
     # In a subquery, because UNION and EXCEPT bind alike.
     alias = exp.TableAlias(this=identifier("etl_expected"))
     listed = exp.Subquery(this=values, alias=alias)

@@ -8,6 +8,7 @@ from common.text import Lang, Text
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.planning.draft_test import DraftTest
+from etl.rendering.assumption_figures import figures_of
 from etl.rendering.dbt_project import variables
 from etl.rendering.readme_texts import (
     ALTERNATIVES,
@@ -138,12 +139,10 @@ class _Readme:
     def assumptions(self) -> Iterator[str]:
         yield from self._head(ASSUMPTIONS)
         for one in self._analysis.assumptions:
-            figures = [str(one.rows)] if one.rows is not None else []
-            if one.amount is not None:
-                figures.append(one.amount)
-            shown = plain_markdown(" / ".join(figures))
             decided = self._say(DECIDED[one.decided_by])
-            yield f"- {plain_markdown(one.text)} ({decided}{'; ' + shown if shown else ''})"
+            figures = figures_of(one, self._lang)
+            notes = "; ".join((decided, figures)) if figures else decided
+            yield f"- {plain_markdown(one.text)} ({notes})"
         if not self._analysis.assumptions:
             yield self._say(NONE)
 

@@ -1,47 +1,56 @@
-"""Rows of Python values as SQL."""
+"""Rows of Python values as SQL.
 
+Fixtures have thousands of values, so they are written as text at once, without a tree.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
-from sqlglot import exp
-
 from etl.planning.draft_test import TypedRows
-from etl.planning.sql_trees import cast, identifier, literal, nothing
-from etl.rendering.select_rendering import render_select
+from etl.planning.sql_trees import nothing
+from etl.rendering.select_rendering import identifier_text, string_text
 
 
 def values_query(rows: TypedRows) -> str:
     """Return a SELECT that gives the rows with their types; of no rows too."""
-    return render_select(values_select(rows), lambda table: table.name, jinja=False)
-
-
-def values_select(rows: TypedRows) -> exp.Query:
-    """Return the same as a tree."""
     if not rows.rows:
-        outputs = [(name, nothing(type_)) for name, type_ in rows.columns]
-        empty = exp.Select().select(*[_named(value, name) for name, value in outputs])
-        return empty.where(exp.false())
-    first, *rest = [_row(rows, row) for row in rows.rows]
-    query: exp.Query = first
-    for one in rest:
-        query = exp.union(query, one, distinct=False, copy=False)
-    return query
+        nothing_there = [None] * len(rows.columns)
+        return f"SELECT {_cells(rows, nothing_there)} WHERE FALSE"
+    return "\nUNION ALL ".join(f"SELECT {_cells(rows, row)}" for row in rows.rows)
 
 
-def _row(rows: TypedRows, row: tuple[Any, ...]) -> exp.Select:
-    values = []
+def _cells(rows: TypedRows, row: Sequence[Any]) -> str:
+    cells = []
     for (name, type_), value in zip(rows.columns, row, strict=True):
-        values.append(_named(typed_literal(value, type_), name))
-    return exp.Select().select(*values, copy=False)
+        cells.append(f"CAST({_value_text(value)} AS {_type_text(type_)}) AS {_name_text(name)}")
+    return ", ".join(cells)
 
 
-def _named(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=value, alias=identifier(name))
-
-
-def typed_literal(value: Any, type_: str) -> exp.Expr:
-    """Return a value as a literal of PostgreSQL's type."""
+def _value_text(value: Any) -> str:
     if value is None:
-        return nothing(type_)
-    if isinstance(value, float):
-        return cast(exp.Literal.string(repr(value)), type_)
-    return cast(literal(value), type_)
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return format(value, "f")
+    if isinstance(value, datetime):
+        return string_text(value.isoformat(sep=" "))
+    if isinstance(value, date):
+        return string_text(value.isoformat())
+    return string_text(str(value))
+
+
+@lru_cache(maxsize=256)
+def _type_text(type_: str) -> str:
+    kind = nothing(type_).args["to"]
+    return str(kind.sql("postgres"))
+
+
+@lru_cache(maxsize=4096)
+def _name_text(name: str) -> str:
+    return identifier_text(name)

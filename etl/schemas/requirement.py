@@ -90,13 +90,20 @@ class Ambiguity(StrictModel):
 
 
 class Assumption(StrictModel):
-    """A decision made without asking, with the rows and the amount that it decides about."""
+    """What was decided without asking, with the rows and the amount that it decides about.
+
+    Attributes:
+        rows: null where they were not counted.
+        amount: what the first measure adds up for these rows, as text.
+        of: whether the rows are those of a sample or all.
+    """
 
     id: str
     text: str
     operation: int | None = None
     rows: int | None = None
     amount: str | None = None
+    of: Literal["sample", "whole"] | None = None
     decided_by: DecidedBy = "default"
 
 

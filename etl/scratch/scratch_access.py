@@ -3,23 +3,29 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TypeVar
 
 import psycopg2
 
-from common.errors import CituError, DatabaseUnavailable
+from common.errors import CituError, DatabaseUnavailable, InvalidSql
 from common.fair_slots import FairSlots
 from common.ports import UrlSource
 from common.text import Text
 from databases.database_identity import DatabaseIdentity, identify
 from databases.source import EmbeddedSource
 from etl.scratch.scratch_build import ScratchBuild, end_build, open_build, sweep
-from etl.scratch.scratch_errors import UNREACHABLE
+from etl.scratch.scratch_errors import ScratchFull, unavailable
 from etl.scratch.scratch_options import ScratchOptions
 
+T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
+# Other workers build there too, each as many drafts at once as this one.
+_PATIENCE_S = 60.0
+_PAUSE_S = 0.2
 _NOT_OWNED = Text(
     "SCRATCH_DATABASE_URL 的角色不是该数据库的所有者。请使用一个专用数据库及其所有者。",
     "The role of SCRATCH_DATABASE_URL doesn't own its database. Give it a database of its own.",
@@ -45,6 +51,19 @@ class ScratchDatabase:
         self.options = options
         self._others = others
         self._slots = FairSlots(options.builds)
+        self._checking = asyncio.Lock()
+
+    async def ready(self) -> str:
+        """Return what `check` does; while all connections are taken, wait for one.
+
+        Of many requests one checks at a time: a check takes a connection from builds.
+        """
+
+        async def checked() -> str:
+            async with self._checking:
+                return await asyncio.to_thread(self.check)
+
+        return await _patiently(checked)
 
     def check(self) -> str:
         """Return the URL, after looking which database it leads to; blocks.
@@ -93,9 +112,7 @@ class ScratchDatabase:
             waits()
             slot = await self._slots.acquire()
         try:
-            url = await asyncio.to_thread(self.check)
-            await sweep(url, self.options)
-            build = await open_build(url, _schema(name), self.options)
+            build = await self._opened(_schema(name))
             try:
                 yield build
             finally:
@@ -103,11 +120,33 @@ class ScratchDatabase:
         finally:
             slot.release()
 
+    async def _opened(self, schema: str) -> ScratchBuild:
+        url = await self.ready()
+
+        async def opened() -> ScratchBuild:
+            with suppress(InvalidSql):  # another worker has swept the same
+                await sweep(url, self.options)
+            return await open_build(url, schema, self.options)
+
+        return await _patiently(opened)
+
     async def _end(self, build: ScratchBuild) -> None:
         try:
-            await end_build(build, self.options)
+            await _patiently(lambda: end_build(build, self.options))
         except CituError as exc:
             _log.warning("schemas of a build stay until they are swept: %s", exc.text.en)
+
+
+async def _patiently(do: Callable[[], Awaitable[T]]) -> T:
+    """Do what needs a connection, once more as long as all of them are taken."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return await do()
+        except ScratchFull:
+            if time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(_PAUSE_S)
 
 
 def _schema(name: str) -> str:
@@ -118,7 +157,7 @@ def _identify(url: str) -> tuple[DatabaseIdentity, bool]:
     try:
         return identify(url)
     except psycopg2.Error as exc:
-        raise DatabaseUnavailable(UNREACHABLE) from exc
+        raise unavailable(exc) from exc
 
 
 def _is_the(setting: str) -> Text:

@@ -206,11 +206,13 @@ async def _connect(url: str, schema: str, options: ScratchOptions) -> Connection
 
 
 async def create_schemas(connection: Connection, names: Sequence[str]) -> None:
-    """Create schemas that say when they were made."""
+    """Create schemas that say when they were made.
+
+    Nobody sees one that does not say so, because such schemas are swept.
+    """
     cursor = await connection.execute("SELECT now()::text")
     ((now,),) = await cursor.fetchall()
     mark = sql.Literal(f"{_MARK}{now}")
-    # At once: another build that begins in between would sweep a schema without its mark.
     async with connection.transaction():
         for name in names:
             schema = sql.Identifier(name)

@@ -23,6 +23,23 @@ _FULL = Text(
 )
 
 
+_FULL_SENTENCES = ("too many connections", "too many clients", "remaining connection slots")
+
+
+class ScratchFull(DatabaseUnavailable):
+    """The server, or the role, has no connection to spare at the moment."""
+
+    def __init__(self) -> None:
+        super().__init__(_FULL, retry_after_s=5)
+
+
+def unavailable(error: Exception) -> DatabaseUnavailable:
+    """Return why there is no connection; of a refusal libpq gives the sentence alone."""
+    if any(sentence in str(error) for sentence in _FULL_SENTENCES):
+        return ScratchFull()
+    return DatabaseUnavailable(UNREACHABLE)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Raise errors of this service in place of psycopg's.
@@ -44,10 +61,8 @@ def translated() -> Iterator[None]:
 def _translation(error: psycopg.DatabaseError) -> CituError:
     if isinstance(error, psycopg.errors.QueryCanceled | psycopg.errors.LockNotAvailable):
         return QueryTimeout(_TIMEOUT)
-    if isinstance(error, psycopg.errors.TooManyConnections):
-        return DatabaseUnavailable(_FULL, retry_after_s=5)
     if error.sqlstate is None or isinstance(error, psycopg.errors.OperatorIntervention):
-        return DatabaseUnavailable(UNREACHABLE)
+        return unavailable(error)
     diagnosed = error.diag
     position = int(diagnosed.statement_position) if diagnosed.statement_position else None
     return InvalidSql(

@@ -6,9 +6,8 @@ values are read as PostgreSQL's text, so that they arrive as they are.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from sqlglot import exp
 
@@ -22,7 +21,9 @@ from postgres.identifiers import quoted
 TableKey = tuple[str, str]
 TextRow = tuple[str | None, ...]
 
-_KEYS_AT_ONCE = 400  # values of one query, which has to stay short enough to be judged
+# Values of one query, which has to stay short enough to be judged.
+_KEYS_AT_ONCE = 400
+_KEY_CHARS_AT_ONCE = 40_000
 _HASHES = 16**8
 # What is read where a cast to text depends on the server's settings.
 _AS_TEXT = {"money": "numeric"}
@@ -161,10 +162,8 @@ class _Sampler:
         keys: Sequence[TextRow],
     ) -> list[TextRow]:
         rows: list[TextRow] = []
-        remaining = iter(keys)
-        while len(rows) < self._most_rows:
-            chunk = list(islice(remaining, _KEYS_AT_ONCE))
-            if not chunk:
+        for chunk in _chunks(keys):
+            if len(rows) >= self._most_rows:
                 break
             condition = _among(names, chunk)
             found, _ = await self._rows(
@@ -195,6 +194,23 @@ class _Sampler:
         of = None if table.has_hidden_rows else estimate
         columns = tuple(self._columns_of(table))
         self.samples[table.key] = TableSample(table, columns, rows, of, False)
+
+
+def _chunks(keys: Iterable[TextRow]) -> Iterator[list[TextRow]]:
+    """Yield the keys in lists that one query can name; keys that none can are left out."""
+    chunk: list[TextRow] = []
+    chars = 0
+    for key in keys:
+        length = sum(len(value) for value in key if value is not None)
+        if length > _KEY_CHARS_AT_ONCE:
+            continue
+        if len(chunk) == _KEYS_AT_ONCE or chars + length > _KEY_CHARS_AT_ONCE:
+            yield chunk
+            chunk, chars = [], 0
+        chunk.append(key)
+        chars += length
+    if chunk:
+        yield chunk
 
 
 def _select(table: Table, columns: Sequence[str], condition: str = "") -> str:

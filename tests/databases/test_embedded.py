@@ -18,6 +18,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import psycopg
 import psycopg2
 import pytest
 
@@ -299,6 +300,11 @@ def test_the_environment_does_not_configure_the_server(
         "PGPORT": "1",
         "PGHOST": "nowhere",
         "PGDATA": "/nowhere",
+        "PGHOSTADDR": "127.0.0.1",
+        "PGOPTIONS": "-c no.such=1 -c nonsense=1",
+        "PGREQUIREAUTH": "scram-sha-256",
+        "PGTARGETSESSIONATTRS": "standby",
+        "PGCONNECT_TIMEOUT": "soon",
         "LC_ALL": "xx_XX",
         "HOME": "",
     }.items():
@@ -307,6 +313,8 @@ def test_the_environment_does_not_configure_the_server(
     server = EmbeddedServer.acquire(data_dir)
     try:
         assert ask(server.admin_url, "SHOW server_encoding") == "UTF8"
+        with psycopg.connect(server.admin_url) as connection:
+            assert connection.execute("SELECT inet_server_addr()").fetchone() == (None,)
     finally:
         server.release()
 

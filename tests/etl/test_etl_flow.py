@@ -60,6 +60,12 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert sorted_rows(answer["preview"]) == MONTHS
     assert answer["execution_path"] == [*TESTED, "finalize"]
     assert answer["evidence"]["mutants"]["survivors"] == []
+    figures = {one["id"]: (one["rows"], one["amount"], one["of"]) for one in answer["assumptions"]}
+    assert figures == {
+        "left_join_1": (1, "0", "whole"),
+        "null_group_2": (1, "5.00", "whole"),
+        "undone_kept": (1, "20.00", "whole"),
+    }
     assert {total["difference"] for total in answer["evidence"]["totals"]} == {"0.00"}
     assert answer["artefact"]["target"]["relation"] == "monthly_sales"
     archive = get(asking, answer["artefact"]["url"])
@@ -67,6 +73,7 @@ def test_an_intent_becomes_a_proven_draft_with_its_files(asking: Asking) -> None
     assert "monthly_sales.zip" in archive.headers["Content-Disposition"]
     with zipfile.ZipFile(io.BytesIO(archive.data)) as files:
         texts = {name: files.read(name) for name in files.namelist()}
+    assert b"decides about 1 row of all, 20.00 in all" in texts["README.md"]
     listed = get(asking, answer["artefact"]["files_url"]).get_json()["data"]["files"]
     assert [file["path"] for file in listed] == list(texts)
     for path in ("README.md", "plan.json", "sql/build.sql"):
@@ -213,6 +220,20 @@ def test_without_a_database_to_build_in_nothing_is_proven(
         assert (answer["status"], answer["preview"]) == ("unproven", None)
         assert "SCRATCH_DATABASE_URL" in answer["warnings"][0]
         assert get(nowhere, answer["artefact"]["url"]).status_code == 200
+
+
+def test_a_draft_that_its_datasource_finds_expensive_is_built_with_a_warning(
+    make_database: Callable[[str], str], scratch_url: str
+) -> None:
+    settings = Settings(database_url=make_database(SHOP), scratch_database_url=scratch_url)
+    codes = []
+    for cost in (0, 1):
+        with Asking(settings, max_plan_cost=cost) as asking:
+            body = {"intent": INTENT, "options": {"feedback": False, **QUICK}}
+            _, answer = post(asking, body)
+        assert (answer["status"], answer["review"]["verdict"]) == ("proven", "pass"), answer
+        codes.append([issue["code"] for issue in answer["review"]["issues"]])
+    assert codes == [[], ["expensive"]]
 
 
 def changed(sql: str) -> dict[str, Any]:

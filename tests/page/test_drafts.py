@@ -60,6 +60,8 @@ def test_a_draft_is_asked_about_judged_and_taken_along(
         expect(turn).to_have_attribute("data-state", "done", timeout=DEADLINE_MS)
         expect(turn.locator(".draft-learnt li")).to_have_count(1)
         expect(turn.locator(".draft-status.proven")).to_be_visible()
+        counted = {"zh-CN": "全部数据", "en-GB": "of all rows"}[locale]
+        expect(turn.locator(".draft-list").first).to_contain_text(counted)
         expect(turn.locator(".plan-box.target")).to_have_count(1)
         expect(turn.locator(".rows tbody tr")).not_to_have_count(0)
         turn.locator(".draft-files select").select_option("sql/build.sql")

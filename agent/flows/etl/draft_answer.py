@@ -4,6 +4,7 @@ from typing import Any
 
 from agent.flows.etl.etl_texts import (
     ASSUMED,
+    ASSUMED_OF,
     BUILT,
     GRAIN,
     MUTANTS,
@@ -17,6 +18,8 @@ from agent.flows.etl.etl_texts import (
 from agent.flows.etl.state import EtlState, Json
 from common.text import Lang
 from common.values import Usage
+from etl.rendering.assumption_figures import figures_of
+from etl.schemas.requirement import Assumption
 
 _FAILING = 5  # tests that the response names
 
@@ -88,9 +91,15 @@ def summary_of(state: EtlState) -> str:
     sentences = [*_built(state, lang), *_tested(state["tests"], lang)]
     assumptions = state.get("analysis", {}).get("assumptions", [])
     if assumptions:
-        texts = SEPARATOR.to(lang).join(one["text"] for one in assumptions)
+        texts = SEPARATOR.to(lang).join(_assumed(one, lang) for one in assumptions)
         sentences.append(ASSUMED.to(lang).format(texts=texts))
     return SEPARATOR.to(lang).join(sentences)
+
+
+def _assumed(assumption: Json, lang: Lang) -> str:
+    text = str(assumption["text"])
+    figures = figures_of(Assumption.model_validate(assumption), lang)
+    return ASSUMED_OF.to(lang).format(text=text, figures=figures) if figures else text
 
 
 def _built(state: EtlState, lang: Lang) -> list[str]:

@@ -41,15 +41,21 @@ _SHORT_TYPES = {
 
 
 async def keep_files(
-    draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlState, context: EtlContext
+    draft: Draft,
+    bound: BoundIntent,
+    proof: DraftProof,
+    analysis: AnalysisResult,
+    state: EtlState,
+    context: EtlContext,
 ) -> Json:
     """Return what answers say of the files.
 
     Raises:
+        StatementRejected: a model's SQL is longer than can be proven.
         StateTooLarge: they are more than is kept.
         StoreUnavailable: they can't be kept.
     """
-    archive = await asyncio.to_thread(_written, draft, bound, proof, state)
+    archive = await asyncio.to_thread(_written, draft, bound, proof, analysis, state)
     if len(archive.data) > _MOST_BYTES or len(archive.files) > _MOST_FILES:
         raise StateTooLarge(_MOST_BYTES)
     question = context.question
@@ -77,8 +83,13 @@ async def keep_files(
     }
 
 
-def _written(draft: Draft, bound: BoundIntent, proof: DraftProof, state: EtlState) -> Archive:
-    analysis = AnalysisResult.model_validate(state["analysis"])
+def _written(
+    draft: Draft,
+    bound: BoundIntent,
+    proof: DraftProof,
+    analysis: AnalysisResult,
+    state: EtlState,
+) -> Archive:
     asked = state.get("clarifications", [])
     artefact = make_artefact(
         draft, bound, analysis, proof.tests, proof.report, state["lang"], asked

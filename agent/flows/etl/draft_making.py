@@ -15,7 +15,7 @@ from agent.flows.etl.state import EtlState, Json
 from common.errors import Conflict
 from common.text import Lang, Text
 from etl.binding.intent_binding import BindingOptions, BindingResult, bind_intent
-from etl.binding.request_findings import Decision
+from etl.binding.request_findings import UserChoice
 from etl.clauses.request_analysis import EarlierTurns, analysed_sentence
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft, DraftModel
@@ -86,8 +86,8 @@ def earlier_turns(state: EtlState) -> EarlierTurns:
     """Return what the conversation has said before, as the state holds it."""
     earlier = state.get("earlier") or {}
     intent = earlier.get("intent")
-    decisions = tuple(Decision(**one) for one in earlier.get("decisions", ()))
-    return EarlierTurns(UserIntent.model_validate(intent) if intent else None, decisions)
+    chosen = tuple(UserChoice(**one) for one in earlier.get("decisions", ()))
+    return EarlierTurns(UserIntent.model_validate(intent) if intent else None, chosen)
 
 
 async def bound_intent(state: EtlState, context: EtlContext) -> BoundIntent:

@@ -71,6 +71,7 @@ CASE_DIFFERS = Text(
     "大模型的测试样例“{}”与需求的含义不一致，没有采用。",
     "The model's test case “{}” disagrees with what the request means; it was not taken.",
 )
+ASSUMED_OF = Text("{text}（{figures}）", "{text} ({figures})")
 DECIDED_BY_YOURS = Text(
     "{prompt} {label}（依据您认可过的同一请求的草稿）",
     "{prompt} {label} (as in a draft of the same request that you were satisfied with)",

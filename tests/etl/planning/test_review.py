@@ -1,16 +1,19 @@
 """The review finds what is wrong with a draft, whoever made it."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import sqlglot
 
-from etl.meaning.bound import BoundIntent, Watermark
+from common.values import Column, Table
+from etl.meaning.bound import BoundColumn, BoundIntent, BoundOutput, BoundSource, Watermark
 from etl.planning.draft_model import Draft
 from etl.planning.drafting import make_draft
 from etl.planning.plan_notes import with_notes
 from etl.planning.plan_review import review
+from etl.planning.review_texts import RULES
+from etl.schemas.plan import ReviewCode
 from tests.support.bound_intents import column, group, intent, join, key, measure
 
 BOUND = intent(
@@ -112,6 +115,22 @@ def test_a_target_that_is_unsafe_is_found(changes: dict[str, Any], code: str) ->
 
 def test_rows_without_a_key_have_no_grain() -> None:
     assert _codes(make_draft(ROWS), ROWS) == {"grain_unstated": "warning"}
+
+
+def test_columns_of_persons_in_the_target_are_named() -> None:
+    columns = (Column("id", "integer", nullable=False), Column("id_card", "text", "身份证号"))
+    table = Table("public", "members", "table", columns, primary_key=("id",))
+    outputs = tuple(
+        BoundOutput(one.name, BoundColumn("members", one.name)) for one in table.columns
+    )
+    target = replace(ROWS.target, columns=("id", "id_card"))
+    sources = (BoundSource("members", table),)
+    bound = replace(ROWS, sources=sources, outputs=outputs, target=target)
+    assert _codes(make_draft(bound), bound) == {"sensitive_column": "warning"}
+
+
+def test_every_code_has_its_sentences() -> None:
+    assert set(RULES) == set(get_args(ReviewCode))
 
 
 def test_a_merge_by_period_computes_some_periods_again() -> None:

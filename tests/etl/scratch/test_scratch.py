@@ -122,6 +122,25 @@ def test_builds_take_turns_and_leave_nothing(scratch_url: str) -> None:
     assert schemas(scratch_url) == []
 
 
+def test_builds_of_many_workers_wait_for_connections_and_sweep_none_of_the_others(
+    scratch_url: str,
+) -> None:
+    """The role has eight connections, and whoever begins a build sweeps."""
+    workers = [scratch(scratch_url, ScratchOptions(builds=4)) for _ in range(4)]
+
+    async def build(number: int) -> int:
+        async with workers[number % len(workers)].build(f"crowd/{number}") as opened:
+            made = [await opened.further_schema() for _ in range(3)]
+            for schema in (opened.schema, *made):
+                await opened.execute(f"CREATE TABLE {schema}.kept (id integer)")
+        return len(made)
+
+    async def crowd() -> list[int]:
+        return await asyncio.gather(*(build(number) for number in range(16)))
+
+    assert asyncio.run(crowd()) == [3] * 16
+
+
 def test_cancelling_ends_the_statement_and_the_schemas(scratch_url: str, admin_url: str) -> None:
     running = (
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%scratching%'"

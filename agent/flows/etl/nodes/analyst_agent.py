@@ -27,7 +27,7 @@ async def analyst_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         "meaning": state["meaning"],
         "decided": state["decided"],
         "analysis": analysis.model_dump(mode="json"),
-        "decisions": [asdict(decision) for decision in result.decisions],
+        "decisions": [asdict(choice) for choice in result.chosen],
         "execution_path": ["analyst_agent"],
     }
     if analysis.impossible:

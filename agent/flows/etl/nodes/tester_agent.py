@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from agent.flows.etl.context import EtlContext, EtlRuntime
 from agent.flows.etl.draft_files import keep_files
-from agent.flows.etl.draft_making import bound_intent, draft_of, rules_draft
+from agent.flows.etl.draft_making import binding_of, bound_intent, draft_of, rules_draft
 from agent.flows.etl.etl_texts import (
     NOT_COMPARABLE,
     REFUSED,
@@ -27,15 +27,18 @@ from common.errors import (
     InvalidSql,
     QueryTimeout,
     StatementRejected,
+    StateTooLarge,
 )
 from common.meanings import TableKey
 from common.values import Table
+from etl.evidence.assumed_figures import columns_counted, with_figures
 from etl.evidence.proof import DraftProof, ProofOptions, make_tests, prove
 from etl.evidence.unit_proof import columns_read
 from etl.meaning.bound import BoundIntent
 from etl.planning.draft_model import Draft
 from etl.rendering.one_query import one_query
 from etl.schemas.evidence import TestReport
+from etl.schemas.requirement import AnalysisResult
 from etl.scratch.source_sampling import Samples, sample
 
 _STATUS = {"passed": "proven", "failed": "failed", "not_run": "unproven"}
@@ -62,8 +65,10 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
         draft = await rules_draft(state, context)
         proof = replace(proof, tests=make_tests(draft, bound))
         _not_compared(context)
+    analysis = with_figures(AnalysisResult.model_validate(state["analysis"]), proof)
     report: EtlUpdate = {
         **update,
+        "analysis": analysis.model_dump(mode="json"),
         "tests": proof.report.model_dump(mode="json", by_alias=True),
         "status": _STATUS[proof.report.status],
         "failure": _told(proof.failure),
@@ -72,8 +77,13 @@ async def tester_agent(state: EtlState, runtime: EtlRuntime) -> EtlUpdate:
     }
     if after_tests(cast(EtlState, {**state, **report})) == "repair":
         return context.with_use(report, state)
-    report["artefact"] = await keep_files(draft, bound, proof, state, context)
-    report["warnings"] = _warnings(proof, state)
+    warnings = _warnings(proof, state)
+    try:
+        report["artefact"] = await keep_files(draft, bound, proof, analysis, state, context)
+    except (StatementRejected, StateTooLarge) as exc:  # more than can be written down
+        report["status"] = "failed"
+        warnings.append(exc.text.to(state["lang"]))
+    report["warnings"] = warnings
     return context.with_use(report, state)
 
 
@@ -128,10 +138,11 @@ async def _proof(
 ) -> DraftProof:
     """Return the evidence; without a database to build in, the tests that would be run."""
     try:
-        await asyncio.to_thread(context.scratch.check)
+        await context.scratch.ready()
     except DatabaseUnavailable as exc:
         return _not_built(draft, bound, exc)
     given = state["options"]
+    decisions = (await binding_of(state, context)).decisions
     attempt = state["execution_path"].count("tester_agent")
     reference = await rules_draft(state, context)
     is_compared = has_model_work(state) and not has_user_work(state)
@@ -143,8 +154,10 @@ async def _proof(
         waits=lambda: context.write(WAITING.to(state["lang"])),
         worlds=worlds,
         reference=reference if is_compared else None,
+        decisions=decisions,
     )
-    samples = await _samples((draft, reference), bound, given.get("sample_rows"), context)
+    counted = columns_counted(decisions.values(), bound)
+    samples = await _samples((draft, reference), bound, counted, given.get("sample_rows"), context)
     try:
         return await prove(draft, bound, context.scratch, samples, options)
     except DatabaseUnavailable as exc:
@@ -155,16 +168,21 @@ async def _proof(
 
 
 async def _samples(
-    drafts: Sequence[Draft], bound: BoundIntent, most_rows: int | None, context: EtlContext
+    drafts: Sequence[Draft],
+    bound: BoundIntent,
+    counted: Mapping[TableKey, Sequence[str]],
+    most_rows: int | None,
+    context: EtlContext,
 ) -> Samples:
-    """Read the columns that the drafts read, as the caller may see them."""
+    """Read the columns that the drafts read, and the counted ones, as the caller may see them."""
     needed: defaultdict[TableKey, dict[str, None]] = defaultdict(dict)
     for draft in drafts:
         for key, names in columns_read(draft, bound).items():
             needed[key].update(dict.fromkeys(names))
 
     def columns_of(table: Table) -> Sequence[str]:
-        return list(needed[table.key]) or table.primary_key
+        read = list(needed[table.key]) or table.primary_key
+        return list(dict.fromkeys((*read, *counted.get(table.key, ()))))
 
     limit = most_rows or context.scratch.options.sample_rows
     return await sample(context.database, bound, limit, columns_of)

@@ -1,0 +1,205 @@
+"""Measures drafts of transformations over many joined tables: what the roles cost beside the
+evidence, how long the tests take, when the first question comes, and 20 requests at once.
+
+Citu runs as `python unified_api.py` without a model, on a database with a star of 20 tables among
+others. What the roles cost is the time of all nodes without that of `evidence.timings_ms`. The
+processor's time is that of the worker, evidence and all.
+"""
+
+import http.client
+import json
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import make_dsn
+
+from benchmarks.synthetic_schema import statements, synthetic_catalog
+from benchmarks.worker_process import cpu_ms
+from databases.embedded.embedded_server import EmbeddedServer
+from tests.support.live import serving_afresh
+
+_JOINED = 20
+_ROWS = 200
+_AT_ONCE = 20
+_TABLES_AT_ONCE = 200  # in one transaction
+_NAME = "transformations"
+_QUESTION = "orders: monthly sum of amount into monthly_amounts"
+_DEADLINE_S = 600
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """What drafts of one request took.
+
+    Attributes:
+        tables: of the database.
+        question_s: until the question that an ambiguous sentence comes back with.
+        roles_ms: of each draft, one after the other.
+        crowded_ms: of each of many drafts at once.
+        tests_s: of each draft's tests, unit tests with their worlds among them.
+        cpu_ms: of the worker for one draft, its evidence and all.
+        statuses: of all drafts.
+    """
+
+    tables: int
+    question_s: float
+    roles_ms: Sequence[float]
+    crowded_ms: Sequence[float]
+    tests_s: Sequence[float]
+    cpu_ms: float
+    statuses: Sequence[str]
+
+    def lines(self) -> list[str]:
+        """The findings as a person reads them."""
+        bar = 100 if self.tables <= _JOINED else 250
+        alone, crowded = _most(self.roles_ms), _most(self.crowded_ms)
+        ended = sum(status == "proven" for status in self.statuses)
+        return [
+            f"{self.tables} tables, {_JOINED} of them joined: roles {alone:.0f} ms p95 (bar {bar}),"
+            f" median {statistics.median(self.roles_ms):.0f};"
+            f" tests {_most(self.tests_s):.2f} s p95 (bar 3);"
+            f" the first question {self.question_s:.2f} s (bar 1);"
+            f" {self.cpu_ms:.0f} ms of processor for a whole draft",
+            f"{_AT_ONCE} drafts at once: {crowded / alone:.1f} times the p95 of one (bar 10);"
+            f" {ended} of {len(self.statuses)} drafts proven",
+        ]
+
+
+def run(data_dir: Path, *, rounds: int = 10, others: Sequence[int] = (0, 980)) -> Iterator[Drafted]:
+    """Measures a database of 20 tables, and one with so many others."""
+    for number in others:
+        with _database(data_dir, number) as url:
+            yield _measured(data_dir, url, _JOINED + number, rounds)
+
+
+def _measured(data_dir: Path, url: str, tables: int, rounds: int) -> Drafted:
+    log = data_dir / f"{_NAME}.log"
+    with serving_afresh(log, DATABASE_URL=url, DATA_DIR=str(data_dir), MAX_STREAMS="64") as citu:
+        _ask(citu.port, _request())  # the catalogue is read, and code is loaded
+        question_s = _question_s(citu.port)
+        before = cpu_ms(citu.worker())
+        alone = [_ask(citu.port, _request()) for _ in range(rounds)]
+        cost = (cpu_ms(citu.worker()) - before) / rounds
+        with ThreadPoolExecutor(_AT_ONCE) as clients:
+            asked = [clients.submit(_ask, citu.port, _request()) for _ in range(_AT_ONCE)]
+            crowd = [one.result() for one in asked]
+    return Drafted(
+        tables=tables,
+        question_s=question_s,
+        roles_ms=[_roles_ms(answer) for answer in alone],
+        crowded_ms=[_roles_ms(answer) for answer in crowd],
+        tests_s=[_tests_s(answer) for answer in alone],
+        cpu_ms=cost,
+        statuses=[answer["status"] for answer in (*alone, *crowd)],
+    )
+
+
+def _most(values: Sequence[float]) -> float:
+    """The 95th percentile."""
+    return statistics.quantiles(values, n=20, method="inclusive")[-1]
+
+
+def _roles_ms(answer: dict[str, Any]) -> float:
+    evidence = answer["evidence"]["timings_ms"]
+    total: float = answer["timings_ms"]["total"]
+    return total - float(sum(evidence.values()))
+
+
+def _tests_s(answer: dict[str, Any]) -> float:
+    evidence = answer["evidence"]["timings_ms"]
+    return float(evidence["test"] + evidence["mutate"]) / 1000  # without mutants: unit tests
+
+
+def _question_s(port: int) -> float:
+    started = time.perf_counter()
+    answer = _ask(port, {"question": _QUESTION})
+    assert answer["type"] == "question", answer
+    return time.perf_counter() - started
+
+
+def _request() -> dict[str, Any]:
+    joins = [
+        {"action": "join", "parameters": {"left": "orders", "right": f"part_{number}"}}
+        for number in range(2, _JOINED + 1)
+    ]
+    measures = [{"function": "sum", "column": "orders.amount", "as": "amount"}]
+    group_by: list[dict[str, Any]] = [{"column": "orders.ordered_on", "unit": "month"}]
+    group_by += [{"column": f"part_{number}.kind", "as": f"kind_{number}"} for number in (2, 3)]
+    grouping = {
+        "action": "aggregate",
+        "parameters": {"group_by": group_by, "measures": measures},
+    }
+    operations = [{"order": order, **one} for order, one in enumerate([*joins, grouping], 1)]
+    intent = {
+        "summary": "amounts by month and kinds",
+        "data_sources": [{"table_name": "orders"}],
+        "data_target": {"table_name": "monthly_amounts"},
+        "operations": operations,
+    }
+    return {"intent": intent, "options": {"interactive": False, "mutants": False}}
+
+
+def _ask(port: int, body: dict[str, Any]) -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_DEADLINE_S)
+    with closing(connection):
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", "/api/v0/etl/ask", json.dumps(body).encode(), headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        assert response.status == 200, answer
+        data: dict[str, Any] = answer["data"]
+        return data
+
+
+def _star() -> Iterator[str]:
+    """Yields the statements that make the tables of the request."""
+    for number in range(2, _JOINED + 1):
+        yield f"CREATE TABLE part_{number} (id integer PRIMARY KEY, kind text, name text)"
+        yield (
+            f"INSERT INTO part_{number} SELECT n, 'kind ' || n % {number}, 'name ' || n "
+            f"FROM generate_series(1, {_ROWS}) AS n"
+        )
+    references = "".join(
+        f", part_{number}_id integer REFERENCES part_{number}" for number in range(2, _JOINED + 1)
+    )
+    yield (
+        "CREATE TABLE orders (id integer PRIMARY KEY, amount numeric(12, 2), ordered_on date, "
+        f"paid_on date{references})"
+    )
+    keys = ", n" * (_JOINED - 1)
+    yield (
+        f"INSERT INTO orders SELECT n, n, date '2026-01-01' + n, date '2026-01-01' + n{keys} "
+        f"FROM generate_series(1, {_ROWS}) AS n"
+    )
+    yield "ANALYZE"
+
+
+@contextmanager
+def _database(data_dir: Path, others: int) -> Iterator[str]:
+    """A database with the star and so many other tables, removed afterwards."""
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        _execute(server.admin_url, f"DROP DATABASE IF EXISTS {_NAME}", f"CREATE DATABASE {_NAME}")
+        url = make_dsn(server.admin_url, dbname=_NAME)
+        made = list(statements(synthetic_catalog(others))) if others else []
+        chunks = [made[at : at + _TABLES_AT_ONCE] for at in range(0, len(made), _TABLES_AT_ONCE)]
+        _execute(url, *(";".join(chunk) for chunk in chunks), *_star())
+        yield url
+        _execute(server.admin_url, f"DROP DATABASE {_NAME} WITH (FORCE)")
+    finally:
+        server.release()
+
+
+def _execute(url: str, *queries: str) -> None:
+    connection: Any = psycopg2.connect(url)
+    with closing(connection), connection.cursor() as cursor:
+        connection.autocommit = True
+        for query in queries:
+            cursor.execute(query)

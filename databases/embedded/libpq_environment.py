@@ -1,0 +1,35 @@
+"""Keeps what libpq takes from the environment away from connections to the embedded server."""
+
+import os
+from contextlib import suppress
+
+import psycopg2
+from psycopg.pq import Conninfo, ConninfoOption
+from psycopg2.extensions import parse_dsn
+
+_SAID = ("user", "dbname", "host", "port")  # every URL of the server names them
+# The name of a service has no neutral value: one that is not defined refuses every connection.
+_LEFT = ("service", *_SAID)
+_NUMBERS = {"connect_timeout": "0"}
+
+
+def undoing_parameters() -> dict[str, str]:
+    """Return connection parameters that give what variables like PGOPTIONS set its default."""
+    found = {}
+    for option in Conninfo.get_defaults():
+        name = option.keyword.decode()
+        if _is_set(option) and name not in _LEFT and _is_known(name):
+            found[name] = (option.compiled or b"").decode() or _NUMBERS.get(name, "")
+    return found
+
+
+def _is_set(option: ConninfoOption) -> bool:
+    return option.envvar is not None and option.envvar.decode() in os.environ
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether psycopg2, whose libpq may be older than psycopg's, takes the parameter."""
+    with suppress(psycopg2.ProgrammingError):
+        parse_dsn(f"{name}=''")
+        return True
+    return False
