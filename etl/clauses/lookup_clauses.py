@@ -16,6 +16,7 @@ from etl.clauses.clause_names import NamedColumn, Names
 from etl.clauses.clause_reading import RequestReading, said
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.request_draft import Json
+from etl.meaning.decisions import DroppedRows
 
 NEGATIONS = ("not", "lacking", "exclude")
 RELATIONS = (*NEGATIONS, "verb", "having")

@@ -11,6 +11,7 @@ from etl.clauses.clause_names import NamedColumn
 from etl.clauses.clause_reading import RequestReading, are_tied, said
 from etl.clauses.clause_tokens import Token
 from etl.clauses.request_draft import Json
+from etl.meaning.decisions import TargetRows
 
 
 @dataclass(frozen=True)
