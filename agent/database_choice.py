@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
 from agent.question import Question
-from common.errors import CituError, NotFound, StoreUnavailable
+from common.errors import CituError, InvalidRequest, NotFound, StoreUnavailable
 from common.inquiry import Inquiry
 from common.learning import Example, same_question
 from common.text import Text
@@ -158,17 +158,28 @@ class DatabaseChooser:
             return _about(question, named[0], "name")
         candidates = await self._candidates(question, databases)
         taught = [one for one in candidates if await self._is_taught(question, one)]
-        if len(taught) == 1:
-            return _about(question, taught[0].database.name, "words")
-        likely = _ranked(candidates, _LIKELY)
-        read = (likely or candidates)[:_MOST_READ]
-        readable = [one for one in read if await self._is_readable(question, one)]
-        if not likely and not readable:
+        fitting: Sequence[_Candidate] = taught
+        if len(taught) != 1:
+            fitting = await self._fitting(question, candidates)
+        if not fitting:
             return _about(question, self._default_of(databases), "default")
-        fitting = _fitting(readable or likely) or readable
         if len(fitting) == 1:
             return _about(question, fitting[0].database.name, "words")
         return await self._doubted(question, fitting)
+
+    async def _fitting(
+        self, question: Question, candidates: Sequence[_Candidate]
+    ) -> Sequence[_Candidate]:
+        """Return the candidates that the question may be about, the likeliest first.
+
+        Where the rules can read it in some of them, only these count.
+        """
+        likely = _ranked(candidates, _LIKELY)
+        readable = []
+        for one in (likely or candidates)[:_MOST_READ]:
+            if await self._is_readable(question, one):
+                readable.append(one)
+        return _fitting(readable or likely) or readable
 
     def _default_of(self, databases: Sequence[AskedDatabase]) -> str:
         names = [one.name for one in databases]
@@ -188,6 +199,9 @@ class DatabaseChooser:
                 return _about(question, picked, "model")
         shown = [_shown(one, lang) for one in databases]
         prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
+        options = question.details.get("options", {})
+        if not options.get("interactive", True):  # the run must not wait for anybody
+            raise InvalidRequest(prompt, field="database")
         return DatabaseDoubt(tuple(one.name for one in databases), prompt)
 
     async def _candidates(

@@ -169,9 +169,8 @@ class Runner:
         timings_ms = resumed.pause.timings_ms if isinstance(resumed, Resumption) else {}
         is_new = resumed is None
         if isinstance(resumed, Resumption) and resumed.pause.graph_interrupt == _WHICH_DATABASE:
-            question = replace(question, database=resumed.answer, database_choice="user")
-            # Its graph had not begun; it has if another worker died after the answer.
-            resumed = Beginning(question, graph_version(flow))
+            resumed = _about_database(resumed, flow)
+            question = resumed.question
         run = _Run(flow, question, show, end, timings_ms)
         error: CituError | None = None
         try:
@@ -541,6 +540,15 @@ class _Run:
 
     def _ids(self) -> dict[str, str]:
         return {"conversation_id": self._question.conversation_id, "run_id": self._question.run_id}
+
+
+def _about_database(resumed: Resumption, flow: Flow) -> Beginning:
+    """Return the beginning of a run whose user has said which database is meant.
+
+    Its graph had not begun when it asked; it has if another worker died after the answer.
+    """
+    question = replace(resumed.question, database=resumed.answer, database_choice="user")
+    return Beginning(question, graph_version(flow))
 
 
 def _shown_error(exc: BaseException, run_id: str, node: str | None) -> CituError:

@@ -135,6 +135,9 @@ def test_where_two_fit_the_user_is_asked_and_the_answer_goes_on(asking: Asking) 
     assert _rows(ended) == [[500]]
     again = asking.client.post(f"{run}/resume", json=answer)
     assert again.status_code == 409
+    never = {"question": "total price", "options": {"interactive": False}}
+    refused = asking.client.post("/api/v0/etl/ask", json=never)
+    assert (refused.status_code, refused.get_json()["data"]["field"]) == (400, "database")
 
 
 def test_a_conversation_stays_with_its_database(asking: Asking) -> None:
