@@ -18,7 +18,7 @@ from common.text import Lang, Text
 from databases.databases_file import DatabaseEntry, DatabasesFile, DatabasesFileError
 from databases.datasources import Datasource, Datasources
 from guard.row_rules import RowRulesError
-from knowledge.semantic.layer import SemanticLayer
+from knowledge.semantic.layer import SemanticLayer, file_stamp
 from knowledge.semantic.problems import SemanticFileError
 
 _log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class DatabasesOnFile:
         self._path = path
         self._read = read
         self._make = make
-        self._stamp = _stamp(path)
+        self._stamp = file_stamp(path)
         self.has_mistakes = False
         self.databases: Mapping[str, AskedDatabase] = {}
         self.default = ""
@@ -89,7 +89,7 @@ class DatabasesOnFile:
 
     def has_changed(self) -> bool:
         """Read the file again if it is another one than before; tell whether databases changed."""
-        stamp = _stamp(self._path)
+        stamp = file_stamp(self._path)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -207,12 +207,3 @@ class AskedDatabases:
         """
         name = occasion.database or self.default
         return self.datasources.open(name, occasion.actor, replace(occasion, database=name))
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """Return the time and size of the file, to see whether it has changed; None: unreadable."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size

@@ -31,7 +31,7 @@ from agent.flows.tool_loop.loop_flow import LoopFlow
 from agent.flows.without_model import WithoutModel
 from agent.flows.workflow_flow import WorkflowFlow
 from agent.progress import Write, shown_to_nobody
-from agent.question import Question, Recall, nothing_before
+from agent.question import Question, Recall, nothing_before, occasion_of
 from agent.runs.leases import lease_for
 from agent.runs.past_answers import PastAnswers
 from agent.runs.run_service import RunService
@@ -495,7 +495,7 @@ class _Adapters:
     def context_of(self, question: Question, write: Write) -> AskContext:
         """Return the services for one question."""
         recall = _recall(question, self.store, self.journal, self.extensions.filters, self._name_of)
-        return self.new_context(_occasion(question), recall, write)
+        return self.new_context(occasion_of(question), recall, write)
 
     def new_context(
         self, occasion: Occasion, recall: Recall = nothing_before, write: Write = shown_to_nobody
@@ -528,7 +528,7 @@ class _Adapters:
         assert self.model is not None
         assert self._thinking is not None
         context = self.context_of(question, write)
-        occasion = self._enriched(question, _occasion(question))
+        occasion = self._enriched(question, occasion_of(question))
         return ToolAgentContext(
             ToolSession(question, occasion, self.model, self._limits),
             self.tools,
@@ -544,7 +544,7 @@ class _Adapters:
 
     def etl_context_of(self, question: Question, write: Write) -> EtlContext:
         """Return the services for one request for a transformation."""
-        occasion = replace(_occasion(question), source="etl")
+        occasion = replace(occasion_of(question), source="etl")
         return EtlContext(
             question,
             self.open_database(occasion),
@@ -777,14 +777,3 @@ def _audit(settings: Settings) -> Audit:
         return NoAudit()
     given = Path(settings.audit_log).expanduser().resolve() if settings.audit_log else None
     return AuditLog(given or settings.data_path / "logs/audit.jsonl")
-
-
-def _occasion(question: Question) -> Occasion:
-    return Occasion(
-        "ask",
-        question.run_id,
-        question.actor,
-        question.conversation_id,
-        question.question,
-        database=question.database,
-    )

@@ -7,7 +7,7 @@ the actor may not ask are left out before anything is compared.
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -18,6 +18,7 @@ from common.inquiry import Inquiry
 from common.learning import Example, same_question
 from common.text import Text
 from common.values import Catalog
+from databases.datasources import NO_DATABASE
 from knowledge.tables.question_coverage import (
     QuestionCoverage,
     coverage_of,
@@ -27,7 +28,6 @@ from knowledge.tables.question_coverage import (
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import SchemaSearch
 
-_NONE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 _WHICH = Text("这个问题可以用多个数据库回答，请选择：{}", "Several databases fit: {}. Which one?")
 _MOST_TABLES = 8  # of one database that are compared
 _LIKELY = 0.35  # of the best score; what does not reach it is not looked at any closer
@@ -41,7 +41,6 @@ _MOST_CHOICES = 6
 _ZH_MARKS = ("库", "数据库", "系统")
 _EN_MARKS = ("database", "db", "system")
 
-Source = Literal["request", "only", "conversation", "name", "words", "model", "user", "default"]
 LatestDatabase = Callable[[Question], Awaitable[str | None]]
 """Gives the database of the conversation's latest turn; raises `StoreUnavailable`."""
 
@@ -56,17 +55,6 @@ class QuestionReader(Protocol):
 
     async def can_answer(self, inquiry: Inquiry) -> bool:
         """Tell whether the rules can write SQL for the question over the inquiry's catalogue."""
-
-
-class DatabasePicker(Protocol):
-    """Chooses among databases that fit alike."""
-
-    async def picked(self, question: str, databases: Mapping[str, str]) -> str | None:
-        """Return the name of the one that is meant; None when that can't be told.
-
-        Args:
-            databases: what each is about, by name.
-        """
 
 
 @dataclass(frozen=True)
@@ -99,7 +87,6 @@ class DatabaseChooser:
         ranking: finds the tables of a catalogue by words.
         examples: gives what has been learnt about questions like one.
         reading: tells where the rules can answer.
-        picker: a model that chooses among databases that fit alike; None: there is none.
     """
 
     def __init__(  # noqa: PLR0913 - what it compares databases by
@@ -109,14 +96,12 @@ class DatabaseChooser:
         ranking: Ranking,
         examples: ExamplesOf,
         reading: QuestionReader,
-        picker: DatabasePicker | None = None,
     ) -> None:
         self._asked = asked
         self._latest = latest
         self._ranking = ranking
         self._examples = examples
         self._reading = reading
-        self._picker = picker
         self._catalogs: dict[tuple[str, str], asyncio.Task[Catalog]] = {}
 
     async def chosen(self, question: Question) -> Question | DatabaseDoubt:
@@ -130,10 +115,10 @@ class DatabaseChooser:
         open_to = self._asked.open_to(question.actor)
         names = [one.name for one in open_to]
         if not names:
-            raise NotFound(_NONE)
+            raise NotFound(NO_DATABASE)
         if question.database is not None:
-            if question.database not in names:
-                raise NotFound(_NONE)
+            # It says which there are, where the actor may not ask this one.
+            self._asked.database(question.database, question.actor)
             return _about(question, question.database, question.database_choice or "request")
         if len(names) == 1:
             return _about(question, names[0], "only")
@@ -157,7 +142,8 @@ class DatabaseChooser:
         if len(named) == 1:
             return _about(question, named[0], "name")
         candidates = await self._candidates(question, databases)
-        taught = [one for one in candidates if await self._is_taught(question, one)]
+        are_taught = await asyncio.gather(*(self._is_taught(question, one) for one in candidates))
+        taught = [one for one, is_taught in zip(candidates, are_taught, strict=True) if is_taught]
         fitting: Sequence[_Candidate] = taught
         if len(taught) != 1:
             fitting = await self._fitting(question, candidates)
@@ -165,7 +151,7 @@ class DatabaseChooser:
             return _about(question, self._default_of(databases), "default")
         if len(fitting) == 1:
             return _about(question, fitting[0].database.name, "words")
-        return await self._doubted(question, fitting)
+        return _doubt(question, fitting)
 
     async def _fitting(
         self, question: Question, candidates: Sequence[_Candidate]
@@ -186,24 +172,6 @@ class DatabaseChooser:
         default = self._asked.default
         return default if default in names else names[0]
 
-    async def _doubted(
-        self, question: Question, candidates: Sequence[_Candidate]
-    ) -> Question | DatabaseDoubt:
-        """Let the model choose, else the user."""
-        lang = question.answer_lang
-        databases = [one.database for one in candidates[:_MOST_CHOICES]]
-        if self._picker is not None:
-            described = {one.database.name: _described(one) for one in candidates[:_MOST_CHOICES]}
-            picked = await self._picker.picked(question.question, described)
-            if picked in described:
-                return _about(question, picked, "model")
-        shown = [_shown(one, lang) for one in databases]
-        prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
-        options = question.details.get("options", {})
-        if not options.get("interactive", True):  # the run must not wait for anybody
-            raise InvalidRequest(prompt, field="database")
-        return DatabaseDoubt(tuple(one.name for one in databases), prompt)
-
     async def _candidates(
         self, question: Question, databases: Sequence[AskedDatabase]
     ) -> list[_Candidate]:
@@ -212,14 +180,12 @@ class DatabaseChooser:
         waited_for = [task for task, is_new in reading.values() if is_new or task.done()]
         if waited_for:
             await asyncio.wait(waited_for, timeout=_READING_S)
-        found = []
+        known = []
         for one in databases:
             task, _ = reading[one.name]
-            if not task.done() or task.cancelled() or task.exception() is not None:
-                continue
-            catalog = task.result()
-            found.append(_Candidate(one, catalog, await self._covered(question, one, catalog)))
-        return found
+            if task.done() and not task.cancelled() and task.exception() is None:
+                known.append((one, task.result()))
+        return await asyncio.gather(*(self._candidate(question, *each) for each in known))
 
     def _catalog(self, name: str, question: Question) -> tuple["asyncio.Task[Catalog]", bool]:
         """Return the reading of a catalogue, and whether it begins now.
@@ -244,13 +210,14 @@ class DatabaseChooser:
     async def _read(self, name: str, question: Question) -> Catalog:
         return await self._asked.database(name, question.actor).catalog()
 
-    async def _covered(
+    async def _candidate(
         self, question: Question, database: AskedDatabase, catalog: Catalog
-    ) -> QuestionCoverage:
+    ) -> _Candidate:
         search = SchemaSearch(await self._ranking(catalog))
         matches = await asyncio.to_thread(search.matches, question.question, _MOST_TABLES)
         named = [name for name in _names(database) if _occurs(name, question.question)]
-        return coverage_of(telling_words(question.question), matches, named)
+        coverage = coverage_of(telling_words(question.question), matches, named)
+        return _Candidate(database, catalog, coverage)
 
     async def _is_taught(self, question: Question, candidate: _Candidate) -> bool:
         """Tell whether an example of the database asks the same."""
@@ -264,6 +231,22 @@ class DatabaseChooser:
             return await self._reading.can_answer(inquiry)
         except CituError:
             return False
+
+
+def _doubt(question: Question, candidates: Sequence[_Candidate]) -> DatabaseDoubt:
+    """Return what the user is to be asked.
+
+    Raises:
+        InvalidRequest: the run must not wait for anybody.
+    """
+    lang = question.answer_lang
+    databases = [one.database for one in candidates[:_MOST_CHOICES]]
+    shown = [_shown(one, lang) for one in databases]
+    prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
+    options = question.details.get("options", {})
+    if not options.get("interactive", True):  # the run must not wait for anybody
+        raise InvalidRequest(prompt, field="database")
+    return DatabaseDoubt(tuple(one.name for one in databases), prompt)
 
 
 def _about(question: Question, database: str, source: str) -> Question:
@@ -322,14 +305,6 @@ def _is_named(database: AskedDatabase, question: str) -> bool:
         elif any(f"{name}{mark}" in question for mark in _ZH_MARKS):
             return True
     return False
-
-
-def _described(candidate: _Candidate) -> str:
-    """Return what a model is told of a database: its names, description and best known tables."""
-    database = candidate.database
-    description = database.description.en if database.description is not None else ""
-    tables = [table.name for table in candidate.catalog.tables[:40]]
-    return f"{', '.join(_names(database))}. {description} Tables: {', '.join(tables)}"
 
 
 def _shown(database: AskedDatabase, lang: Literal["zh", "en"]) -> str:

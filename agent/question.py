@@ -8,6 +8,7 @@ from typing import Any
 
 from common import timestamps
 from common.actor import NOBODY, Actor
+from common.audit import Occasion
 from common.text import Lang, Text, language_of
 from common.values import Turn
 
@@ -70,6 +71,18 @@ class Question:
     def answer_lang(self) -> Lang:
         """Return the language of everything the run says."""
         return self.lang or language_of(self.question)
+
+
+def occasion_of(question: Question) -> Occasion:
+    """Return the occasion of the statements that a question is answered by, for the audit log."""
+    return Occasion(
+        "ask",
+        question.run_id,
+        question.actor,
+        question.conversation_id,
+        question.question,
+        database=question.database,
+    )
 
 
 Recall = Callable[[], Awaitable[tuple[Turn, ...]]]

@@ -58,7 +58,7 @@ def _at_once(text: str) -> int:
 
 
 def run(folder: Path, options: argparse.Namespace) -> Iterator[str]:
-    """Yield measures or compares; yields the lines to be shown.
+    """Measure or compare; yield the lines to be shown.
 
     Args:
         folder: for what Citu keeps meanwhile.

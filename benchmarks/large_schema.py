@@ -17,14 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import psycopg2
-from psycopg2.extensions import make_dsn
-
-from benchmarks.synthetic_schema import statements, synthetic_catalog
+from benchmarks.synthetic_schema import database_of as synthetic_database
 from benchmarks.worker_process import most_memory_mb
-from databases.embedded.embedded_server import EmbeddedServer
 from tests.support.live import serving_afresh
 
 QUESTIONS = (
@@ -37,7 +32,6 @@ QUESTIONS = (
     "name",
 )
 _CLIENTS = 4
-_TABLES_AT_ONCE = 200  # in one transaction
 _NAME = "large_schema"
 
 
@@ -71,8 +65,11 @@ class LargeSchemaResults:
 
 
 def run(data_dir: Path, *, tables: int = 10_000, rounds: int = 5) -> LargeSchemaResults:
-    """Return measures a database of `tables` tables."""
-    with _database(data_dir, tables) as url, ThreadPoolExecutor(_CLIENTS) as clients:
+    """Measure a database of `tables` tables."""
+    with (
+        synthetic_database(data_dir, _NAME, tables) as url,
+        ThreadPoolExecutor(_CLIENTS) as clients,
+    ):
         started = time.perf_counter()
         with serving_afresh(
             data_dir / "large_schema.log", DATABASE_URL=url, DATA_DIR=str(data_dir)
@@ -124,27 +121,3 @@ def _watched(port: int) -> Iterator[list[float]]:
     finally:
         is_over.set()
         watcher.join()
-
-
-@contextmanager
-def _database(data_dir: Path, tables: int) -> Iterator[str]:
-    """A database with that many tables, removed afterwards."""
-    server = EmbeddedServer.acquire(data_dir)
-    try:
-        _execute(server.admin_url, f"DROP DATABASE IF EXISTS {_NAME}", f"CREATE DATABASE {_NAME}")
-        url = make_dsn(server.admin_url, dbname=_NAME)
-        made = list(statements(synthetic_catalog(tables)))
-        chunks = [made[at : at + _TABLES_AT_ONCE] for at in range(0, len(made), _TABLES_AT_ONCE)]
-        _execute(url, *(";".join(chunk) for chunk in chunks))
-        yield url
-        _execute(server.admin_url, f"DROP DATABASE {_NAME} WITH (FORCE)")
-    finally:
-        server.release()
-
-
-def _execute(url: str, *queries: str) -> None:
-    connection: Any = psycopg2.connect(url)
-    with closing(connection), connection.cursor() as cursor:
-        connection.autocommit = True
-        for query in queries:
-            cursor.execute(query)

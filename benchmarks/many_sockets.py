@@ -68,7 +68,7 @@ class SocketResults:
 
 
 def run(database_url: str, data_dir: Path, *, sockets: int = 400) -> SocketResults:
-    """Return measures `sockets` open sockets."""
+    """Measure `sockets` open sockets."""
     log = data_dir / "many_sockets.log"
     with serving_afresh(
         log,

@@ -102,7 +102,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def run(demo_url: str, data_dir: Path) -> Iterator[str]:
-    """Yield measures all databases; yields the report line by line.
+    """Measure all databases; yield the report line by line.
 
     Args:
         demo_url: the demo database.

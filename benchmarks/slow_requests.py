@@ -72,7 +72,7 @@ class SlowRequestResults:
 def run(
     database_url: str, data_dir: Path, *, clients: int = 300, seconds: float = 60.0
 ) -> SlowRequestResults:
-    """Return measures with `clients` slow clients for `seconds`."""
+    """Measure with `clients` slow clients for `seconds`."""
     folder = data_dir / "slow_requests"
     folder.mkdir()
     key, _ = KeyFile(folder / "api_keys.json").create("bench")

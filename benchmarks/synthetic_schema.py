@@ -6,8 +6,17 @@ combinations of a hundred words name the tables. One table in ten stores a few r
 """
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import make_dsn
 
 from common.values import Catalog, Column, ForeignKey, Table
+from databases.embedded.embedded_server import EmbeddedServer
+
+_TABLES_AT_ONCE = 200  # in one transaction
 
 _MODULES = (
     "crm 客户关系|hr 人事|finance 财务|sales 销售|stock 库存|plant 工厂|school 学校|clinic 诊所|"
@@ -132,3 +141,31 @@ def _rows(table: Table) -> str:
         f"('{{{','.join(_STATES)}}}'::text[])[n % 6 + 1],"
         f" ('{{{','.join(_CITIES)}}}'::text[])[n % 8 + 1] FROM generate_series(1, 24) AS n"
     )
+
+
+@contextmanager
+def database_of(data_dir: Path, name: str, tables: int, *more: str) -> Iterator[str]:
+    """Make a database of that many made-up tables, removed afterwards; gives its URL.
+
+    Args:
+        more: statements that are run after its tables are made.
+    """
+    server = EmbeddedServer.acquire(data_dir)
+    try:
+        _execute(server.admin_url, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name}")
+        url = make_dsn(server.admin_url, dbname=name)
+        made = list(statements(synthetic_catalog(tables))) if tables else []
+        chunks = [made[at : at + _TABLES_AT_ONCE] for at in range(0, len(made), _TABLES_AT_ONCE)]
+        _execute(url, *(";".join(chunk) for chunk in chunks), *more)
+        yield url
+        _execute(server.admin_url, f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        server.release()
+
+
+def _execute(url: str, *queries: str) -> None:
+    connection: Any = psycopg2.connect(url)
+    with closing(connection), connection.cursor() as cursor:
+        connection.autocommit = True
+        for query in queries:
+            cursor.execute(query)

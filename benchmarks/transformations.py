@@ -12,23 +12,18 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg2
-from psycopg2.extensions import make_dsn
-
-from benchmarks.synthetic_schema import statements, synthetic_catalog
+from benchmarks.synthetic_schema import database_of as synthetic_database
 from benchmarks.worker_process import cpu_ms
-from databases.embedded.embedded_server import EmbeddedServer
 from tests.support.live import serving_afresh
 
 _JOINED = 20
 _ROWS = 200
 _AT_ONCE = 20
-_TABLES_AT_ONCE = 200  # in one transaction
 _NAME = "transformations"
 _QUESTION = "orders: monthly sum of amount into monthly_amounts"
 _DEADLINE_S = 600
@@ -73,9 +68,9 @@ class Drafted:
 
 
 def run(data_dir: Path, *, rounds: int = 10, others: Sequence[int] = (0, 980)) -> Iterator[Drafted]:
-    """Measures a database of 20 tables, and one with so many others."""
+    """Measure a database of 20 tables, and one with so many others."""
     for number in others:
-        with _database(data_dir, number) as url:
+        with synthetic_database(data_dir, _NAME, number, *_star()) as url:
             yield _measured(data_dir, url, _JOINED + number, rounds)
 
 
@@ -179,27 +174,3 @@ def _star() -> Iterator[str]:
         f"FROM generate_series(1, {_ROWS}) AS n"
     )
     yield "ANALYZE"
-
-
-@contextmanager
-def _database(data_dir: Path, others: int) -> Iterator[str]:
-    """A database with the star and so many other tables, removed afterwards."""
-    server = EmbeddedServer.acquire(data_dir)
-    try:
-        _execute(server.admin_url, f"DROP DATABASE IF EXISTS {_NAME}", f"CREATE DATABASE {_NAME}")
-        url = make_dsn(server.admin_url, dbname=_NAME)
-        made = list(statements(synthetic_catalog(others))) if others else []
-        chunks = [made[at : at + _TABLES_AT_ONCE] for at in range(0, len(made), _TABLES_AT_ONCE)]
-        _execute(url, *(";".join(chunk) for chunk in chunks), *_star())
-        yield url
-        _execute(server.admin_url, f"DROP DATABASE {_NAME} WITH (FORCE)")
-    finally:
-        server.release()
-
-
-def _execute(url: str, *queries: str) -> None:
-    connection: Any = psycopg2.connect(url)
-    with closing(connection), connection.cursor() as cursor:
-        connection.autocommit = True
-        for query in queries:
-            cursor.execute(query)

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from common.meanings import BilingualNames
-from common.text import Text
-from common.yaml_tree import MAX_BYTES, Scalar, Tree, UnreadableYaml, YamlFields, plain, read_tree
+from common.text import Text, language_of
+from common.yaml_tree import MAX_BYTES, Tree, UnreadableYaml, YamlFields, YamlItems, read_tree
 from databases.options import DatabaseOptions
 from databases.source import is_address
 from guard import AccessRuleError
@@ -29,7 +29,6 @@ _GROUP = r"[\w.:-]{1,64}"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SHOWN = 20  # mistakes that one message lists
 _MOST_DATABASES = 200
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
 _Mistake = tuple[int, str]
 
@@ -238,9 +237,11 @@ class _Reading:
         """Return the node as JSON values, with the environment's values for variables."""
         if isinstance(node, YamlFields):
             return {key: self._with_variables(one) for key, one in node.nodes.items()}
-        if isinstance(node, Scalar) and isinstance(node.value, str):
+        if isinstance(node, YamlItems):
+            return [self._with_variables(one) for one in node.nodes]
+        if isinstance(node.value, str):
             return _VARIABLE.sub(lambda found: self._variable(found[1], node.line), node.value)
-        return plain(node)
+        return node.value
 
     def _variable(self, name: str, line: int) -> str:
         value = self._environ.get(name)
@@ -297,7 +298,7 @@ def _names(given: _ByLanguage | list[str] | None) -> BilingualNames:
         return BilingualNames()
     if isinstance(given, _ByLanguage):
         return BilingualNames(tuple(given.zh), tuple(given.en))
-    chinese = tuple(name for name in given if _HAN.search(name))
+    chinese = tuple(name for name in given if language_of(name) == "zh")
     return BilingualNames(chinese, tuple(name for name in given if name not in chinese))
 
 

@@ -32,6 +32,7 @@ from guard.facts import Key, Name
 from guard.functions import FunctionRule
 from guard.row_rules import OPEN, ActorRows
 
+NO_DATABASE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 DEFAULT = "default"
 """The database of questions that name none."""
 
@@ -319,7 +320,7 @@ def _reach(guard: Guard, facts: ServerFacts) -> Reach:
 def _unknown(name: str, names: Iterable[str]) -> Text:
     known = sorted(names)
     if not known:
-        return Text("没有您可以查询的数据库。", "There is no database that you may ask.")
+        return NO_DATABASE
     return Text(
         f"没有名为 {name} 的数据库，可用的数据库：{'、'.join(known)}。",
         f"There is no database named {name}; there are: {', '.join(known)}.",

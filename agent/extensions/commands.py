@@ -7,8 +7,7 @@ from typing import Any
 
 from agent.answers.shown_result import shown_result
 from agent.extensions.points import Provided
-from agent.question import Question
-from common.audit import Occasion
+from agent.question import Question, occasion_of
 from common.inquiry import Inquiry
 from common.learning import same_question
 from common.meanings import Report
@@ -132,15 +131,7 @@ class Commands:
     async def _run(self, report: Report, question: Question) -> Mapping[str, Any]:
         """Run the report as the user may, and answer with its rows."""
         lang = question.answer_lang
-        occasion = Occasion(
-            "ask",
-            question.run_id,
-            question.actor,
-            question.conversation_id,
-            question.question,
-            database=question.database,
-        )
-        database = self._provided.open_database(occasion)
+        database = self._provided.open_database(occasion_of(question))
         await database.explain(report.sql)
         result = await database.run(report.sql)
         catalog = await database.catalog()

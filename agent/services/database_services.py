@@ -13,10 +13,10 @@ from agent.services.sql_service import SqlService
 from common.actor import Actor
 from common.errors import CituError, InvalidRequest
 from common.text import Lang, Text
+from databases.datasources import NO_DATABASE
 from knowledge.tables.schema_service import SchemaService
 
 _LOOK_S = 5.0  # for one database of the list
-_NONE = Text("没有您可以查询的数据库。", "There is no database that you may ask.")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ServedDatabases:
         names = [one.name for one in self._asked.open_to(actor)]
         if name is None:
             if not names:
-                raise InvalidRequest(_NONE, field="database")
+                raise InvalidRequest(NO_DATABASE, field="database")
             default = self._asked.default
             return default if default in names else names[0]
         if name not in names:
@@ -102,7 +102,7 @@ class ServedDatabases:
 
 def _unknown(names: list[str]) -> Text:
     if not names:
-        return _NONE
+        return NO_DATABASE
     return Text(
         f"database 无效：可以查询的数据库是 {'、'.join(names)}。",
         f"database is not valid: it must be one of {', '.join(names)}.",

@@ -100,12 +100,10 @@ class ChartModel(ReplyModel):
 
 class ChosenDatabaseModel(ReplyModel):
     name: str
-    source: Literal[
-        "request", "only", "conversation", "name", "words", "model", "user", "default"
-    ] = Field(
+    source: Literal["request", "only", "conversation", "name", "words", "user", "default"] = Field(
         description="Why that one: the request named it, the caller may ask no other, the "
         "conversation was about it, the question calls it by its name, it knows the question's "
-        "words best, a model or the user chose it, or it is the default"
+        "words best, the user chose it, or it is the default"
     )
 
 

@@ -54,7 +54,7 @@ class SemanticLayer:
         self._path = path
         self._logs = logs
         self._guard = Guard(allowed_functions=allowed_functions)
-        self._stamp = _stamp(path)
+        self._stamp = file_stamp(path)
         self._file = read_file(path)
         # Mistakes of a file that can't be read any more; until it is mended, its last entries hold
         self._mistakes: tuple[Problem, ...] = ()
@@ -86,7 +86,7 @@ class SemanticLayer:
         return replace(bound.without(refused), statements=tuple(allowed))
 
     def _read_again(self) -> None:
-        stamp = _stamp(self._path)
+        stamp = file_stamp(self._path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -168,7 +168,7 @@ def _shape(table: Table) -> _Shape:
     return tuple((column.name, column.type) for column in table.columns)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def file_stamp(path: Path) -> tuple[int, int] | None:
     """Return the time and size of the file, to see whether it has changed; None when it can't be
     read.
     """
