@@ -147,8 +147,14 @@ def test_a_conversation_stays_with_its_database(asking: Asking) -> None:
     assert second["database"] == {"name": "clinic", "source": "conversation"}
     other = _asked(asking, "total price", conversation_id=conversation, database="shop")
     assert _rows(other) == [[30]]
-    back = _asked(asking, "how many are there", conversation_id=conversation, database="clinic")
-    assert back["database"]["name"] == "clinic"
+
+
+def test_a_follow_up_looks_back_at_its_own_database(asking: Asking) -> None:
+    first = _asked(asking, "how many patients are there")
+    conversation = {"conversation_id": first["conversation_id"]}
+    _asked(asking, "how many customers are there", database="shop", **conversation)
+    back = _asked(asking, "by name", database="clinic", **conversation)
+    assert sorted(_rows(back)) == [["Kim", 1], ["Lee", 1]]
 
 
 def test_what_one_may_not_ask_leaves_no_trace(asking: Asking) -> None:
