@@ -64,6 +64,12 @@ class Layout:
             return identifier_text(self.source(table.db, table.name).view)
         return identifier_text(self._models[table.name].relation)
 
+    def plain_place(self, model: DraftModel) -> str:
+        """Return a model's relation for a FROM; its columns go on by the model's name."""
+        relation = identifier_text(model.relation)
+        own = identifier_text(model.name)
+        return relation if relation == own else f"{relation} AS {own}"
+
     def dbt_name(self, table: exp.Table) -> str:
         """Return the call by which dbt names a source or a model."""
         if table.db:

@@ -10,7 +10,6 @@ from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.planning.sql_trees import (
     cast,
     column,
-    identifier,
     is_null,
     literal,
     not_null,
@@ -21,8 +20,10 @@ from etl.rendering.dbt_tests import is_generic
 from etl.rendering.layout import Layout
 from etl.rendering.plain_sql import File
 from etl.rendering.select_rendering import identifier_text, prove_query, render_select
-from etl.rendering.value_rows import values_query
+from etl.rendering.value_rows import row_selects, together, values_query
 
+Columns = Sequence[tuple[str, str]]
+"""Names with PostgreSQL's types."""
 _PROVEN_ROWS = 5
 _WARNING = "-- A warning: its rows are told, and break nothing.\n"
 
@@ -106,31 +107,45 @@ def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
 
 def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     """Return a query for the rows that are there and should not be, and the other way round."""
-    # Further rows are literals like the first ones, and too many for a proof.
-    few = replace(expected, rows=expected.rows[:_PROVEN_ROWS])
-    prove_query(_differences(few, model, layout))
-    return _differences(expected, model, layout)
-
-
-def _differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     types = {one.name: one.type for one in model.node.columns}
     columns = tuple((name, types.get(name, type_)) for name, type_ in expected.columns)
-    values = exp.Var(this=values_query(TypedRows("", expected.name, columns, expected.rows)))
-    # In a subquery, because UNION and EXCEPT bind alike.
-    alias = exp.TableAlias(this=identifier("etl_expected"))
-    listed = exp.Subquery(this=values, alias=alias)
-    wanted = selection([(name, column(name)) for name, _ in columns], listed)
-    built = selection([(name, column(name)) for name, _ in columns], table(model.name))
-    parts = [_only_in(built, wanted, "built"), _only_in(wanted, built, "expected")]
-    both = exp.union(parts[0], parts[1], distinct=False)
-    return render_select(both, layout.plain_name, jinja=False)
+    values = row_selects(replace(expected, columns=columns))
+    # Further rows are literals like the first ones, and too many for a proof.
+    prove_query(_differences(columns, values[:_PROVEN_ROWS], model, layout))
+    return _differences(columns, values, model, layout)
 
 
-def _only_in(one: exp.Query, other: exp.Query, side: str) -> exp.Select:
-    rest = exp.except_(one, other, distinct=False)
-    alias = exp.TableAlias(this=identifier("rest"))
-    outputs: Sequence[exp.Expr] = [
-        exp.Alias(this=exp.Literal.string(side), alias=identifier("etl_side")),
-        exp.Column(this=exp.Star(), table=identifier("rest")),
-    ]
-    return exp.Select().select(*outputs).from_(exp.Subquery(this=rest, alias=alias))
+def _differences(
+    columns: Columns, values: Sequence[str], model: DraftModel, layout: Layout
+) -> str:
+    names = ",\n    ".join(identifier_text(name) for name, _ in columns)
+    listed = _LISTED.format(names=names, values=together(values, indent=_INDENT))
+    built = _BUILT.format(names=names, relation=layout.plain_place(model))
+    sides = (("built", built, listed), ("expected", listed, built))
+    return "\nUNION ALL\n".join(
+        _ONLY_IN.format(side=side, one=one, other=other) for side, one, other in sides
+    )
+
+
+# Rows are many and their query has one shape, so that it is written without a tree.
+_INDENT = " " * 4
+_BUILT = """\
+  SELECT
+    {names}
+  FROM {relation}"""
+# In a subquery, because UNION and EXCEPT bind alike.
+_LISTED = """\
+  SELECT
+    {names}
+  FROM (
+    {values}
+  ) AS etl_expected"""
+_ONLY_IN = """\
+SELECT
+  '{side}' AS etl_side,
+  rest.*
+FROM (
+{one}
+  EXCEPT ALL
+{other}
+) AS rest"""
