@@ -356,11 +356,12 @@ class _Drafting:
         target = self._bound.target
         is_target = layer is None
         name = self._names.model(layer.lower(), *parts) if layer else target.model
+        read = {one.name for one in select.find_all(exp.Table) if not one.db}
         node = EtlNode(
             name=name,
             layer=layer or target.layer,
             materialization=materialization,
-            inputs=[model.name for model in self._models if _reads(select, model.name)],
+            inputs=[model.name for model in self._models if model.name in read],
             operations=list(dict.fromkeys(self._operations)),
             grain=list(grain),
             columns=[
@@ -450,10 +451,6 @@ def _stage(step: Step) -> str:
     if isinstance(step, WindowStep):
         return "result"
     return getattr(step, "stage", "")
-
-
-def _reads(select: exp.Query, name: str) -> bool:
-    return any(one.name == name and not one.db for one in select.find_all(exp.Table))
 
 
 def _without_repeats(order: Sorting) -> list[tuple[BoundColumn, bool]]:

@@ -1,6 +1,6 @@
 """A draft's tests as SQL files: each ends in one SELECT, and holds when that gives no row."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -52,28 +52,43 @@ def failing_rows(test: DraftTest) -> exp.Query | None:
         return None
     (name,) = test.columns
     rows = selection([(name, column(name))], table(test.node))
-    if test.kind == "not_null":
-        return rows.where(is_null(column(name)))
-    if test.kind == "unique":
-        count = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-        return rows.where(not_null(column(name))).group_by(column(name)).having(count)
-    if test.kind == "accepted_values":
-        listed = exp.In(
-            this=cast(column(name), "text"),
-            expressions=[literal(value) for value in test.values],
-        )
-        return rows.where(exp.Not(this=listed))
-    return _orphans(test, rows, name)
+    return _BREAKING[test.kind](test, rows, name)
+
+
+def _missing(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    return rows.where(is_null(column(name)), copy=False)
+
+
+def _repeated(_: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+    rows.where(not_null(column(name)), copy=False)
+    return rows.group_by(column(name), copy=False).having(several, copy=False)
+
+
+def _unlisted(test: DraftTest, rows: exp.Select, name: str) -> exp.Select:
+    values = [literal(value) for value in test.values]
+    listed = exp.In(this=cast(column(name), "text"), expressions=values)
+    return rows.where(exp.Not(this=listed), copy=False)
 
 
 def _orphans(test: DraftTest, rows: exp.Select, name: str) -> exp.Select | None:
     if test.parent is None:
         return None
     parent, parent_column = test.parent
-    one = exp.Select().select(exp.Literal.number(1)).from_(exp.alias_(table(parent), "parent"))
+    one = exp.Select().select(exp.Literal.number(1), copy=False)
+    one.from_(exp.alias_(table(parent), "parent", copy=False), copy=False)
     same = exp.EQ(this=column(parent_column, "parent"), expression=column(name, test.node))
-    has_parent = exp.Exists(this=one.where(same))
-    return rows.where(not_null(column(name))).where(exp.Not(this=has_parent))
+    has_parent = exp.Exists(this=one.where(same, copy=False))
+    rows.where(not_null(column(name)), copy=False)
+    return rows.where(exp.Not(this=has_parent), copy=False)
+
+
+_BREAKING: Mapping[str, Callable[[DraftTest, exp.Select, str], exp.Select | None]] = {
+    "not_null": _missing,
+    "unique": _repeated,
+    "accepted_values": _unlisted,
+    "relationships": _orphans,
+}
 
 
 # ------------------------------------------------------------------------------
@@ -115,9 +130,7 @@ def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
     return _differences(columns, values, model, layout)
 
 
-def _differences(
-    columns: Columns, values: Sequence[str], model: DraftModel, layout: Layout
-) -> str:
+def _differences(columns: Columns, values: Sequence[str], model: DraftModel, layout: Layout) -> str:
     names = ",\n    ".join(identifier_text(name) for name, _ in columns)
     listed = _LISTED.format(names=names, values=together(values, indent=_INDENT))
     built = _BUILT.format(names=names, relation=layout.plain_place(model))

@@ -48,8 +48,7 @@ def render_with_defaults(select: exp.Query, naming: Naming) -> str:
 
 
 def _written(tree: exp.Expr, naming: Naming, variable: VariableTree) -> str:
-    writer = _DraftWriter(tree, naming, variable)
-    text: str = writer.generate(tree, copy=False)
+    text: str = _DraftWriter(naming, variable).generate(tree, copy=False)
     return text
 
 
@@ -60,15 +59,13 @@ class _DraftWriter(PostgresGenerator):
     literals so that neither Jinja nor PostgreSQL misreads them.
     """
 
-    def __init__(self, tree: exp.Expr, naming: Naming, variable: VariableTree) -> None:
+    def __init__(self, naming: Naming, variable: VariableTree) -> None:
         super().__init__(pretty=True, comments=False, dialect="postgres")
         self._naming = naming
         self._variable = variable
-        self._queries = {query.alias for query in tree.find_all(exp.CTE)}
 
     def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
-        is_query = not expression.db and expression.name in self._queries
-        table = expression if is_query else _named(expression, self._naming)
+        table = expression if _is_of_with(expression) else _named(expression, self._naming)
         text: str = super().table_sql(table, sep)
         return text
 
@@ -91,6 +88,18 @@ class _DraftWriter(PostgresGenerator):
             return str(self.sql(self._variable(name, default)))
         text: str = super().anonymous_sql(expression)
         return text
+
+
+def _is_of_with(table: exp.Table) -> bool:
+    """Tell whether a table is a query of a WITH around it."""
+    if table.db:
+        return False
+    around = table.find_ancestor(exp.Query)
+    while around is not None:
+        if any(query.alias == table.name for query in around.ctes):
+            return True
+        around = around.find_ancestor(exp.Query)
+    return False
 
 
 def _named(table: exp.Table, naming: Naming) -> exp.Table:
