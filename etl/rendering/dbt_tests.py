@@ -25,7 +25,12 @@ def is_generic(test: DraftTest) -> bool:
 
 def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any]]:
     """Return the entries of a column's tests."""
-    return [_generic(test) for test in tests if is_generic(test) and test.columns == (column,)]
+    entries = []
+    for test in tests:
+        is_of_column = test.columns == (column,)
+        if is_of_column and is_generic(test):
+            entries.append(_generic(test))
+    return entries
 
 
 def _generic(test: DraftTest) -> dict[str, Any]:
@@ -54,24 +59,31 @@ def unit_tests(
     model: DraftModel, tests: Iterable[DraftTest], layout: Layout
 ) -> Iterator[dict[str, Any]]:
     """Yield the entries of a model's unit tests."""
-    has_odd_names = any('"' in column.name for column in model.node.columns)
-    if has_odd_names:
+    if _has_odd_names(model):
         return  # dbt puts such names into a unit test's SQL as they are
-    own = [test for test in tests if test.node == model.name]
-    for test in own:
-        case = test.case
-        if case is None or case.inputs is None:
-            continue
-        is_again = any(_is_own(rows, model) for rows in case.inputs)
-        entry: dict[str, Any] = {
-            "name": test.id,
-            "model": model.name,
-            "given": [_given(rows, model, layout) for rows in case.inputs],
-            "expect": _expected(case.expected),
-        }
-        if model.node.materialization == "incremental":
-            entry["overrides"] = {"macros": {"is_incremental": is_again}}
-        yield entry
+    for test in tests:
+        is_own = test.node == model.name
+        if is_own and test.case is not None and test.case.inputs is not None:
+            yield _unit_test(test.id, model, test.case.inputs, test.case.expected, layout)
+
+
+def _has_odd_names(model: DraftModel) -> bool:
+    return any('"' in column.name for column in model.node.columns)
+
+
+def _unit_test(
+    name: str, model: DraftModel, inputs: Iterable[TypedRows], expected: TypedRows, layout: Layout
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": name,
+        "model": model.name,
+        "given": [_given(rows, model, layout) for rows in inputs],
+        "expect": _expected(expected),
+    }
+    if model.node.materialization == "incremental":
+        is_again = any(_is_own(rows, model) for rows in inputs)
+        entry["overrides"] = {"macros": {"is_incremental": is_again}}
+    return entry
 
 
 def _is_own(rows: TypedRows, model: DraftModel) -> bool:
@@ -95,16 +107,20 @@ def _expected(rows: TypedRows) -> dict[str, Any]:
 
     It takes types from the information schema, which calls all arrays ARRAY.
     """
-    if all(kind_of_type(type_) != "other" for _, type_ in rows.columns):
-        return {"rows": _dicts([name for name, _ in rows.columns], rows.rows)}
-    return {"format": "sql", "rows": values_query(rows)}
+    kinds = {kind_of_type(type_) for _, type_ in rows.columns}
+    if "other" in kinds:
+        return {"format": "sql", "rows": values_query(rows)}
+    names = [name for name, _ in rows.columns]
+    return {"rows": _dicts(names, rows.rows)}
 
 
 def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
     listed = []
     for row in rows:
-        pairs = zip(names, row, strict=True)
-        listed.append({name: yaml_value(value) for name, value in pairs})
+        written = {}
+        for name, value in zip(names, row, strict=True):
+            written[name] = yaml_value(value)
+        listed.append(written)
     return listed
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from etl.planning.draft_model import Draft, DraftModel
+from etl.planning.draft_model import Draft, DraftModel, nodes_behind
 from etl.planning.draft_test import DraftTest, TypedRows, UnitCase
 from etl.planning.sql_trees import (
     cast,
@@ -32,16 +32,23 @@ def plain_test_files(draft: Draft, tests: tuple[DraftTest, ...], layout: Layout)
     """Yield the file of each test that is more than the build itself."""
     paths = layout.plain_tests(tests)
     for test in tests:
-        if test.kind == "late_rows":
-            continue  # plain SQL always builds everything anew
-        if test.case is not None:
-            yield paths[test.id], _unit_test(draft, test.case, test.node, layout)
-            continue
-        failures = failing_rows(test)
-        if failures is not None:
-            query = render_select(failures, layout.plain_name, jinja=False)
-            prove_query(query)
-            yield paths[test.id], f"{_WARNING if test.is_warning else ''}{query};\n"
+        text = _test_text(draft, test, layout)
+        if text is not None:
+            yield paths[test.id], text
+
+
+def _test_text(draft: Draft, test: DraftTest, layout: Layout) -> str | None:
+    if test.kind == "late_rows":
+        return None  # plain SQL always builds everything anew
+    if test.case is not None:
+        return _unit_test(draft, test.case, test.node, layout)
+    failures = failing_rows(test)
+    if failures is None:
+        return None
+    query = render_select(failures, layout.plain_name, jinja=False)
+    prove_query(query)
+    head = _WARNING if test.is_warning else ""
+    return f"{head}{query};\n"
 
 
 def failing_rows(test: DraftTest) -> exp.Query | None:
@@ -113,11 +120,8 @@ def _unit_test(draft: Draft, case: UnitCase, node: str, layout: Layout) -> str:
 
 def models_behind(draft: Draft, model: DraftModel) -> list[DraftModel]:
     """Return the model and those that it reads, in topological order."""
-    needed = {model.name}
-    for one in reversed(draft.models):
-        if one.name in needed:
-            needed.update(one.node.inputs)
-    return [one for one in draft.models if one.name in needed]
+    behind = nodes_behind([one.node for one in draft.models], model.name)
+    return [one for one in draft.models if one.name in behind]
 
 
 def differences(expected: TypedRows, model: DraftModel, layout: Layout) -> str:
