@@ -393,7 +393,10 @@ class _Drafting:
 
     def _inputs_of(self, select: exp.Query) -> list[str]:
         """Return the models that a SELECT reads, in the order in which they are built."""
-        read = {one.name for one in select.find_all(exp.Table) if not one.db}
+        read: set[str] = set()
+        for place in select.find_all(exp.Table):
+            if not place.db:
+                read.add(place.name)
         return [model.name for model in self._models if model.name in read]
 
     def _take_operations(self) -> list[int]:

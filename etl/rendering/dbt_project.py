@@ -63,9 +63,12 @@ def dbt_files(
     for model in draft.models:
         yield layout.dbt_model(model), model_text(model, layout)
     for folder, models in _by_folder(draft).items():
-        described = [_described(model, bound, tests, lang) for model in models]
+        described = []
+        units: list[dict[str, Any]] = []
+        for model in models:
+            described.append(_described(model, bound, tests, lang))
+            units.extend(unit_tests(model, tests, layout))
         content: dict[str, Any] = {"version": 2, "models": described}
-        units = [one for model in models for one in unit_tests(model, tests, layout)]
         if units:
             content["unit_tests"] = units
         yield f"models/{folder}/_{folder}.yml", yaml_text(content)

@@ -1,6 +1,6 @@
 """A draft's tests as dbt runs them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,6 +16,9 @@ from etl.rendering.value_rows import values_query
 
 GENERIC = ("not_null", "unique", "relationships", "accepted_values")
 """Kinds of tests that dbt has itself, on one column."""
+
+
+_AS_WARNING = "{{ config(severity='warn') }}\n\n"
 
 
 def is_generic(test: DraftTest) -> bool:
@@ -35,14 +38,21 @@ def generic_tests(tests: Iterable[DraftTest], column: str) -> list[dict[str, Any
 
 def _generic(test: DraftTest) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": test.id}
-    if test.kind == "accepted_values":
-        entry["arguments"] = {"values": [raw_text(value) for value in test.values]}
-    if test.kind == "relationships" and test.parent is not None:
-        model, column = test.parent
-        entry["arguments"] = {"to": f"ref('{model}')", "field": raw_text(column)}
+    arguments = _arguments(test)
+    if arguments is not None:
+        entry["arguments"] = arguments
     if test.is_warning:
         entry["config"] = {"severity": "warn"}
     return {test.kind: entry}
+
+
+def _arguments(test: DraftTest) -> dict[str, Any] | None:
+    if test.kind == "accepted_values":
+        return {"values": [raw_text(value) for value in test.values]}
+    if test.kind == "relationships" and test.parent is not None:
+        model, column = test.parent
+        return {"to": f"ref('{model}')", "field": raw_text(column)}
+    return None
 
 
 def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]:
@@ -51,8 +61,8 @@ def singular_tests(tests: Iterable[DraftTest], layout: Layout) -> Iterator[File]
         if test.failures is None or is_generic(test):
             continue
         query = render_select(test.failures, layout.dbt_name, jinja=True)
-        config = "{{ config(severity='warn') }}\n\n" if test.is_warning else ""
-        yield f"tests/{test.id}.sql", f"{config}{query}\n"
+        head = _AS_WARNING if test.is_warning else ""
+        yield f"tests/{test.id}.sql", f"{head}{query}\n"
 
 
 def unit_tests(
@@ -126,12 +136,22 @@ def _dicts(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str
 
 def yaml_value(value: Any) -> Any:
     """Return a value as YAML has it: decimals, days and moments as text."""
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ")
-    if isinstance(value, date):
-        return value.isoformat()
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return raw_text(str(value))
+    write = _WRITERS.get(type(value))
+    if write is None:
+        return raw_text(str(value))
+    return write(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_WRITERS: Mapping[type, Callable[[Any], Any]] = {
+    type(None): _as_it_is,
+    bool: _as_it_is,
+    int: _as_it_is,
+    float: _as_it_is,
+    Decimal: lambda value: format(value, "f"),
+    date: lambda value: value.isoformat(),
+    datetime: lambda value: value.isoformat(sep=" "),
+}

@@ -130,10 +130,12 @@ class _NamingInModel:
 def _source_tables(draft: Draft) -> dict[tuple[str, str], SourceTable]:
     read: dict[tuple[str, str], list[str]] = {}
     for model in draft.models:
-        for table in model.select.find_all(exp.Table):
-            if table.db:
-                columns = [one.name for one in model.select.find_all(exp.Column)]
-                read.setdefault((table.db, table.name), []).extend(columns)
+        stored = [one for one in model.select.find_all(exp.Table) if one.db]
+        if not stored:
+            continue
+        columns = [one.name for one in model.select.find_all(exp.Column)]
+        for table in stored:
+            read.setdefault((table.db, table.name), []).extend(columns)
     views = UniqueNames(model.relation for model in draft.models)
     groups: dict[str, str] = {}
     keys = UniqueNames()

@@ -34,12 +34,14 @@ _CARRIAGE_RETURN = "\r"
 
 def render_select(select: exp.Query, naming: Naming, *, jinja: bool) -> str:
     """Return a model's SELECT as text, its tables named by `naming`."""
-    return _written(select, naming, _jinja_variable if jinja else _setting)
+    variable = _jinja_variable if jinja else _setting
+    return _written(select, naming, variable)
 
 
 def render_condition(condition: exp.Expr, naming: Naming, *, jinja: bool) -> str:
     """Return a condition as text, its tables named by `naming`."""
-    return _written(condition, naming, _jinja_variable if jinja else _setting)
+    variable = _jinja_variable if jinja else _setting
+    return _written(condition, naming, variable)
 
 
 def render_with_defaults(select: exp.Query, naming: Naming) -> str:
@@ -132,11 +134,12 @@ def string_text(text: str) -> str:
 def _broken(text: str) -> exp.Expr:
     """Return a text as a sum of literals that hold no token of Jinja and no carriage return."""
     parts: list[exp.Expr] = []
-    for number, line in enumerate(text.split(_CARRIAGE_RETURN)):
-        if number:
-            parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
-        pieces = [piece for piece in broken_text(line) if piece]
-        parts.extend(exp.Literal.string(piece) for piece in pieces)
+    for line in text.split(_CARRIAGE_RETURN):
+        for piece in broken_text(line):
+            if piece:
+                parts.append(exp.Literal.string(piece))
+        parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(13)]))
+    parts.pop()  # behind the last line there is no carriage return
     total = parts[0]
     for part in parts[1:]:
         total = exp.DPipe(this=total, expression=part)
