@@ -19,6 +19,13 @@ Key = tuple[str, str]
 """(schema, name) of a relation."""
 
 
+def qualifier_of(name: Name) -> str | None:
+    """Return the part before the last: a relation's schema, a column's table; None without one."""
+    if len(name) > 1:
+        return name[-2]
+    return None
+
+
 @dataclass(frozen=True)
 class ServerColumn:
     """A column of a relation or composite type.
