@@ -316,10 +316,10 @@ class Expressions(ABC):
             value = self.value(left, place)
         for step in reversed(chain):
             other = step.get("rexpr", {})
-            look = self.value
             if isinstance(other, list):
-                look = self.anything
-            right = look(other, place)
+                right = self.anything(other, place)
+            else:
+                right = self.value(other, place)
             value = self._operate(step, value, right)
         return value
 

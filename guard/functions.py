@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from common.errors import ForbiddenObject, InvalidSql, StatementRejected
 from common.text import Text
 from guard import refusal_texts as texts
-from guard.facts import Key, Name, ServerFacts, qualifier_of
+from guard.facts import Key, Name, ServerFacts
 from guard.grammar import SYNTAX_SINCE
 from guard.refusal_texts import refused
 
@@ -106,7 +106,9 @@ class Qualified:
     @property
     def schema(self) -> str | None:
         """Return the schema it is qualified with."""
-        return qualifier_of(self.parts)
+        if len(self.parts) > 1:
+            return self.parts[-2]
+        return None
 
 
 @dataclass(frozen=True)
@@ -212,9 +214,8 @@ class FunctionRule:
         if reason:
             return _forbidden(call, reason)
         is_function = call.name in self.facts.builtins
-        is_cast = call.name in self.facts.types
-        is_listed = self._is_configured("pg_catalog", call)
-        if is_function or is_cast or is_listed:
+        is_known = is_function or call.name in self.facts.types
+        if is_known or self._is_configured("pg_catalog", call):
             return None
         if self.facts.is_complete:
             return _missing(call)

@@ -112,13 +112,15 @@ def may_grow(found: Findings, text: str) -> bool:
     if len(text) > LONG_CHARS:
         return True
     has_growing_syntax = found.gathers_rows or found.has_json_syntax
-    if has_growing_syntax or _calls_grow(found):
+    if has_growing_syntax:
         return True
-    types = last_names(found.types)
-    has_growing_names = not _GROWING_OPERATORS.isdisjoint(found.symbols)
-    has_padding = not PADDED_TYPES.isdisjoint(types)
-    has_huge_number = _HUGE_NUMBER.search(text) is not None
-    return has_growing_names or has_padding or has_huge_number
+    if _GROWING_OPERATORS & found.symbols:
+        return True
+    if PADDED_TYPES & last_names(found.types):
+        return True
+    if _calls_grow(found):
+        return True
+    return _HUGE_NUMBER.search(text) is not None
 
 
 def _calls_grow(found: Findings) -> bool:
@@ -421,7 +423,7 @@ class Bounds(Expressions):
         if name == "generate_series":
             times = series_rows(given)
             return _multiplied(Rows({}, is_open=is_stored), times)
-        first = next(iter(arguments), {})
+        first: Node = next(iter(arguments), {})
         is_of_array = name == "unnest" and "A_ArrayExpr" in first
         if is_of_array:
             elements = first["A_ArrayExpr"].get("elements", ())

@@ -82,8 +82,7 @@ class ObjectRule:
             if is_users:
                 return False
         has_system_name = name.startswith("pg_")
-        reads_system = any(map(is_system_schema, self.facts.search_path))
-        return has_system_name or reads_system
+        return has_system_name or any(map(is_system_schema, self.facts.search_path))
 
     def _is_extension(self, schema: str, name: str) -> bool:
         """Tell whether it is an extension's own table or view.

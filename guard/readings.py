@@ -96,11 +96,8 @@ class ReadingRule:
             yield refused(name, OTHER_READING)
         relations = {(relation.schema, relation.name) for relation in found.relations}
         for schema, name in sorted(relations, key=str):
-            is_schema_misread = schema is not None and self._schemas.is_misread(schema)
-            if is_schema_misread:
-                yield refused(str(schema), OTHER_READING)
-            if self._relations.is_misread(name):
-                yield refused(name, OTHER_READING)
+            yield from _misread(self._schemas, schema)
+            yield from _misread(self._relations, name)
 
     def _is_misread_cte(self, name: str) -> bool:
         """Tell whether the name of a CTE may be one of a table's, as the server reads it.
@@ -127,11 +124,20 @@ class ReadingRule:
         return ReadNames(names, _SYSTEM_SCHEMAS)
 
 
+def _misread(known: ReadNames, name: str | None) -> Iterator[ForbiddenObject]:
+    """Yield the refusal of a name, if there is one, that the server may read as another."""
+    if name is None:
+        return
+    if known.is_misread(name):
+        yield refused(name, OTHER_READING)
+
+
 def _may_be_cut(name: str) -> bool:
     """Tell whether the parser or some server may have cut a longer name to this one, or cuts it."""
-    ascii_bytes = sum(map(str.isascii, name))
-    other_bytes = (len(name) - ascii_bytes) * _MOST_CHAR_BYTES
-    return ascii_bytes + other_bytes >= _CUT_BYTES
+    ascii_chars = sum(map(str.isascii, name))
+    other_chars = len(name) - ascii_chars
+    most_bytes = ascii_chars + other_chars * _MOST_CHAR_BYTES
+    return most_bytes >= _CUT_BYTES
 
 
 def _is_cut(one: str, other: str) -> bool:

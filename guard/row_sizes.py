@@ -157,10 +157,11 @@ def union(parts: Sequence[Rows]) -> Rows:
     if not known:
         return Rows(None, is_open=is_open)
     names = parts[0].columns or known[0]
-    sizes_by_place = zip_longest(*[columns.values() for columns in known])
+    sizes_of_parts = [columns.values() for columns in known]
+    sizes_by_place = zip_longest(*sizes_of_parts)
     columns: dict[str, Size] = {}
     for name, sizes in zip(names, sizes_by_place, strict=False):
         present = filter(None, sizes)
         columns[name] = one_of(present)
-    count = sum(part.rows for part in parts)
-    return Rows(columns, count, is_open)
+    counts = [part.rows for part in parts]
+    return Rows(columns, sum(counts), is_open)

@@ -378,7 +378,7 @@ class FieldCheck:
     def _called(self, node: Node) -> Row | None:
         name = strings(node["funcname"])[-1]
         if name in POPULATING:
-            first = next(iter(node.get("args", ())), {})
+            first: Node = next(iter(node.get("args", ())), {})
             return self._value(first)
         columns = self.facts.row_results.get(name)
         if not columns:

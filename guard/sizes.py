@@ -139,10 +139,13 @@ def one_of(sizes: Iterable[Size]) -> Size:
         return found[0]
     if not found:
         return EMPTY
+    lows = [size.low for size in found]
+    highs = [size.high for size in found]
+    lengths = [size.length for size in found]
     return Size(
-        low=min(size.low for size in found),
-        high=max(size.high for size in found),
-        length=max(size.length for size in found),
+        min(lows),
+        max(highs),
+        max(lengths),
         is_stored=any(size.is_stored for size in found),
         is_gathered=any(size.is_gathered for size in found),
         is_number=all(size.is_number for size in found),

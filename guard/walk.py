@@ -233,8 +233,8 @@ class _Walk:
         """
         if not isinstance(node, dict):
             return
-        has_showing_clause = not _SHOWING_CLAUSES.isdisjoint(node)
-        if has_showing_clause or key in _SHOWING_NODES:
+        may_show = key in _SHOWING_NODES or not _SHOWING_CLAUSES.isdisjoint(node)
+        if may_show:
             shown = _shown_by(key, node)
             self.show(shown)
         is_shown = id(node) in self.shown
@@ -245,7 +245,8 @@ class _Walk:
             self.findings.used_columns.append(name)
         elif key in _VALUE_NODES:
             value = _catalog_value({key: node})
-            self.findings.mixed_values += filter(None, (value,))
+            if value is not None:
+                self.findings.mixed_values.append(value)
 
     def show(self, nodes: Iterable[Node | None]) -> None:
         """Remember that the values of these nodes are only shown."""
@@ -404,7 +405,9 @@ def strings(items: Iterable[Node]) -> Name:
 
 def column_parts(value: Node) -> Name:
     """Return the parts of a reference to a column; none for any other expression."""
-    return strings(value.get("ColumnRef", {}).get("fields", ()))
+    if "ColumnRef" not in value:
+        return ()
+    return strings(value["ColumnRef"]["fields"])
 
 
 def is_star(value: Node) -> bool:
@@ -514,9 +517,10 @@ def _named(node: Node, _: Scope, found: Findings) -> None:
     """Note whether something is called like the system column that tells a row's table, and
     whether all columns are selected.
     """
-    selected = column_parts(node.get("val", {}))
-    if selected[-1:] == ("*",):
-        found.stars.append(selected)
+    if "val" in node:
+        selected = column_parts(node["val"])
+        if selected[-1:] == ("*",):
+            found.stars.append(selected)
     names = {node.get("aliasname"), node.get("colname"), node.get("name")}
     names.update(strings(node.get("colnames", ())), strings(node.get("aliascolnames", ())))
     found.renames_tableoid |= "tableoid" in names
