@@ -101,7 +101,9 @@ class Closure:
         return not self._functions.is_configured((name[0], name[1]))
 
     def _is_vouched(self, edge: CodeEdge, reached: Mapping[CodeNode, str]) -> bool:
-        """Tell whether it is known already, or an aggregate that the operator allows as a whole."""
+        """Tell whether what runs the code is noted already, or is a function that the operator
+        allows: an aggregate is allowed as a whole.
+        """
         if edge.runner in reached:
             return True
         name = self._graph.names.get(edge.runner, ())
@@ -134,7 +136,7 @@ class Closure:
                 self.makers[maker].add((name[0], name[1]))
 
     def report(self) -> dict[str, list[str]]:
-        """For each function, some of the relations and columns that it closes."""
+        """Return some of the relations and columns that each function closes, by its name."""
         closed: defaultdict[str, list[str]] = defaultdict(list)
         for key, function in sorted(self.relations.items()):
             closed[function].append(".".join(key))

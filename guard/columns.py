@@ -257,8 +257,13 @@ def _add_join(block: Block, node: Node) -> None:
 
 
 def missing(relation: Relation, location: int) -> InvalidSql:
-    """PostgreSQL's message, made here: if PostgreSQL were asked, a view created meanwhile could
-    get through.
+    """Return PostgreSQL's own refusal of a relation that does not exist.
+
+    It is made here, because a view that is created meanwhile could get through if PostgreSQL were
+    asked.
+
+    Args:
+        location: byte offset in the text.
     """
     name = ".".join(relation.parts)
     said, zh = f'relation "{name}" does not exist', f"表或视图 {name} 不存在"

@@ -178,7 +178,7 @@ class ServerFacts:
 
     @cached_property
     def column_names(self) -> frozenset[str]:
-        """Every column's name, in whatever relation or composite type."""
+        """Return the names of all columns of relations and composite types."""
         names: set[str] = set()
         for columns in self.attributes.values():
             names.update(column.name for column in columns)

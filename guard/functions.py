@@ -339,8 +339,10 @@ def _forbidden(call: Call, reason: Text) -> ForbiddenObject:
 
 
 def _missing(call: Call) -> InvalidSql:
-    """PostgreSQL's message, made here: if PostgreSQL were asked, a function created meanwhile
-    could get through.
+    """Return PostgreSQL's own refusal of a function that does not exist.
+
+    It is made here, because a function that is created meanwhile could get through if PostgreSQL
+    were asked.
     """
     name = ".".join(call.parts)
     said, zh = f"function {name} does not exist", f"函数 {name} 不存在"

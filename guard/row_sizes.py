@@ -72,7 +72,7 @@ class Place:
         return self.rows
 
     def outward(self) -> "Iterator[Place]":
-        """This place, and those around it."""
+        """Yield this place and those around it, from the innermost on."""
         place: Place | None = self
         while place is not None:
             yield place
