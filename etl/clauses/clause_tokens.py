@@ -71,26 +71,35 @@ class Token:
                 found.append(link)
         return tuple(found)
 
+    def rival_quality(self, kind: str) -> float:
+        """Return the quality of the best thing of another kind that it may name, 0 for none."""
+        best = 0.0
+        for link in self.mark.links:
+            if link.kind != kind:
+                best = max(best, link.quality)
+        return best
+
     @property
     def table(self) -> TableKey | None:
         """Return the table that it names rather than a column or value, if it names one."""
         tables = self.links("table")
         if not tables or tables[0].quality < _LEAST_TABLE:
             return None
-        best = self.mark.links[0]
-        others = []
-        for link in self.mark.links:
-            if link.kind != "table":
-                others.append(link.quality)
-        if best.kind != "table" and tables[0].quality < max(others):
-            return None
-        return tables[0].table
+        is_first = self.mark.links[0].kind == "table"
+        if is_first or tables[0].quality >= self.rival_quality("table"):
+            return tables[0].table
+        return None
 
     @property
     def is_value(self) -> bool:
         """Tell whether it is a stored value rather than a table or column."""
         links = self.mark.links
         return bool(links) and links[0].kind == "value"
+
+    @property
+    def is_value_or_date(self) -> bool:
+        """Tell whether it is something that a column is compared with: a stored value, a date."""
+        return self.is_value or self.mark.date is not None
 
     @property
     def names(self) -> bool:
@@ -103,6 +112,41 @@ def says(tokens: Iterable[Token], *kinds: str) -> bool:
     return any(token.means(*kinds) for token in tokens)
 
 
+def place_of(tokens: Iterable[Token], *kinds: str) -> int | None:
+    """Return the place of the first word of one of these kinds; None where there is none."""
+    for place, token in enumerate(tokens):
+        if token.means(*kinds):
+            return place
+    return None
+
+
+def words_without(tokens: Iterable[Token], *kinds: str) -> list[Token]:
+    """Return the words that are of none of these kinds."""
+    kept = []
+    for token in tokens:
+        if not token.means(*kinds):
+            kept.append(token)
+    return kept
+
+
+def naming_words(tokens: Iterable[Token]) -> list[Token]:
+    """Return the words that name something of the database."""
+    found = []
+    for token in tokens:
+        if token.names:
+            found.append(token)
+    return found
+
+
+def table_words(tokens: Iterable[Token]) -> list[Token]:
+    """Return the words that name tables."""
+    found = []
+    for token in tokens:
+        if token.table is not None:
+            found.append(token)
+    return found
+
+
 def _identifiers(index: CatalogIndex) -> frozenset[str]:
     """Return the stored names that ordinary words could hide.
 
@@ -111,7 +155,8 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
     names: set[str] = set()
     for table in index.catalog.tables:
         names.add(table.name)
-        names.update(column.name for column in table.columns)
+        for column in table.columns:
+            names.add(column.name)
     found: set[str] = set()
     for name in names:
         if "_" in name:
@@ -139,11 +184,15 @@ def _with_marked_names(question: str, identifiers: Collection[str]) -> str:
     end = place = 0
     while place < len(words):
         count = _words_of_name(question, words[place : place + _MOST_WORDS], identifiers)
-        first, last = words[place], words[place + max(count, 1) - 1]
-        if count:
-            parts += [question[end : first.start()], f"`{question[first.start() : last.end()]}`"]
-            end = last.end()
-        place += max(count, 1)
+        if count == 0:
+            place += 1
+            continue
+        first, last = words[place], words[place + count - 1]
+        before = question[end : first.start()]
+        name = question[first.start() : last.end()]
+        parts += [before, f"`{name}`"]
+        end = last.end()
+        place += count
     return "".join([*parts, question[end:]])
 
 
@@ -155,21 +204,29 @@ def _words_of_name(
         written = question[words[0].start() : words[count - 1].end()]
         if written in identifiers or written.lower() in identifiers:
             return count
-    could_be_name = "_" in words[0][0].strip("_")
-    return int(could_be_name or _is_figure(question, words, identifiers))
+    has_underscore = "_" in words[0][0].strip("_")
+    if has_underscore or _is_figure(question, words, identifiers):
+        return 1
+    return 0
 
 
 def _is_figure(question: str, words: Sequence[re.Match[str]], identifiers: Collection[str]) -> bool:
     """Tell whether a word that computes is a stored column here: "average total by city"."""
     word = words[0][0].lower()
-    meant = clause_intents().get(word)
-    is_column = f"{_FIGURE}{word}" in identifiers
-    if not is_column or meant is None or meant.kind not in _COMPUTING:
+    if f"{_FIGURE}{word}" not in identifiers:
         return False
-    if len(words) == 1 or not question[words[0].end() : words[1].start()].isspace():
+    meant = clause_intents().get(word)
+    if meant is None or meant.kind not in _COMPUTING:
+        return False
+    if len(words) == 1:
+        return True
+    between = question[words[0].end() : words[1].start()]
+    if not between.isspace():
         return True
     after = clause_intents().get(words[1][0].lower())
-    return after is not None and after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
+    if after is None:
+        return False
+    return after.kind.removeprefix(CLAUSE) in _BEHIND_FIGURES
 
 
 def tokens_of(
@@ -192,7 +249,8 @@ def tokens_of(
     found: list[Token] = []
     for mark in marks_of(question, lexicon, clause_intents(is_follow_up=is_follow_up)):
         kind = mark.intent.kind if mark.intent else ""
-        start, end = atoms[mark.start].start, atoms[mark.end - 1].end
+        start = atoms[mark.start].start
+        end = atoms[mark.end - 1].end
         gap = text[found[-1].end : start] if found else ""
         found.append(Token(mark, kind, start, end, is_apart=" " in gap))
     return text, tuple(found)
