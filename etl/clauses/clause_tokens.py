@@ -59,9 +59,14 @@ class Token:
         """Tell whether it is a sign that ends a clause."""
         return self.text in _BREAKS
 
+    @property
+    def meaning(self) -> str:
+        """Return the kind of its word, of a clause's word without the prefix."""
+        return self.kind.removeprefix(CLAUSE)
+
     def means(self, *kinds: str) -> bool:
         """Tell whether its word is of one of these kinds; clauses' kinds have no prefix here."""
-        return self.kind.removeprefix(CLAUSE) in kinds
+        return self.meaning in kinds
 
     def links(self, kind: str) -> tuple[Link, ...]:
         """Return what it may name, of a kind, best first."""

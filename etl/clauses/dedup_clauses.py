@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from common.values import Table
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader
 from etl.clauses.clause_tokens import Token, place_of, words_without
 from etl.clauses.request_draft import Json
@@ -105,12 +105,7 @@ def _referring(table: Table, token: Token) -> list[NamedColumn]:
     keys = [key for key in table.foreign_keys if key.target == token.table]
     if len(keys) != 1:
         return []
-    found: list[NamedColumn] = []
-    for name in keys[0].columns:
-        column = table.column(name)
-        if column is not None:
-            found.append(NamedColumn(table, column))
-    return found
+    return named_columns(table, keys[0].columns)
 
 
 def words_before_keys(tokens: Sequence[Token]) -> Sequence[Token]:

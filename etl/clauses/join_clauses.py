@@ -6,7 +6,7 @@ from common.meanings import TableKey
 from common.values import Table
 from etl.binding.join_links import are_comparable
 from etl.clauses.clause_cutting import Clause
-from etl.clauses.clause_names import NamedColumn
+from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader, are_tied
 from etl.clauses.clause_tokens import Token, says
 from etl.clauses.request_draft import Json, RequestDraft, alternatives_in
@@ -176,9 +176,7 @@ class JoinClauses(ClauseReader):
             if link.table not in self._names.sources or link.quality < _LEAST_KEY:
                 continue
             table = self._names.of(link.table)
-            column = table.column(link.column or "")
-            if column is not None:
-                yield NamedColumn(table, column)
+            yield from named_columns(table, [link.column or ""])
 
 
 def _key_tokens(tokens: Sequence[Token]) -> list[Token]:
