@@ -8,11 +8,12 @@ from common.meanings import TableKey
 from common.text import Text
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, is_date
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import NO_TOKEN, Token, token_at
 from etl.clauses.request_draft import Json, alternatives_in, condition
 from etl.clauses.spoken_days import period_conditions, period_of
 from etl.schemas.requirement import Choice
 from knowledge.language.atoms import key_of
+from rules.schema.links import Link
 
 _SKIPPED = (
     *("noise", "of", "skipped", "keep", "exclude", "within", "table", "unit", "with", "list"),
@@ -123,18 +124,14 @@ class ConditionReader:
         return is_filler or token.table is not None
 
     def _is_behind_number(self) -> bool:
-        if self._at == 0:
-            return False
-        return self._tokens[self._at - 1].mark.number is not None
+        before = token_at(self._tokens, self._at - 1)
+        return before.mark.number is not None
 
     def _begins_figure(self) -> bool:
         """Tell whether a table stands before a word that counts its rows in the result."""
-        if not self._measures:
+        if not self._measures or self._token().table is None:
             return False
-        token, after = self._token(), self._token(1)
-        if token is None or token.table is None:
-            return False
-        return after is not None and after.means("count")
+        return self._token(1).means("count")
 
     # --------------------------------------------------------------------------
     # one condition
@@ -176,9 +173,9 @@ class ConditionReader:
 
     def _figure(self, token: Token) -> str | None:
         """Return the name of the aggregate's figure that stands here, and move behind it."""
-        after = self._token(1)
-        if not self._measures or after is None:
+        if not self._measures:
             return None
+        after = self._token(1)
         if token.means(*_FIGURES):  # "number of orders"
             token, after = after, token
         if not after.means(*_FIGURES):
@@ -210,12 +207,10 @@ class ConditionReader:
 
     def _figure_comparison(self, name: str) -> list[Json] | None:
         token, after = self._token(), self._token(1)
-        if token is None:
-            return None
         if token.mark.number is not None:
             return self._number_first(name)
         operator = _operator(token)
-        if operator is None or after is None or after.mark.number is None:
+        if operator is None or after.mark.number is None:
             return None
         self._at += 2
         return [condition(name, operator, _number(after))]
@@ -254,8 +249,6 @@ class ConditionReader:
         """Return what is said of the column, without the negation before it."""
         column = self._names.reference(named.table, named.column.name)
         token = self._token()
-        if token is None:
-            return self._flag(named, column)
         if token.meaning in _PLAIN_OPERATORS:
             self._at += 1
             return [{"column": column, "operator": _PLAIN_OPERATORS[token.meaning]}]
@@ -312,7 +305,7 @@ class ConditionReader:
         """Return the comparison with the operand that follows."""
         self._skip_noise()
         token = self._token()
-        if token is None:
+        if token is NO_TOKEN:
             self._uncovered.append(named.column.name)
             return None
         if token.mark.number is not None and not is_date(named.table, named.column):
@@ -351,19 +344,13 @@ class ConditionReader:
 
     def _further_value(self) -> _StoredValue | None:
         """Return the stored value behind the "and" or "or" that stands here."""
-        joint, after = self._token(), self._token(1)
-        if joint is None or after is None:
+        if not self._token().means("and", "or"):
             return None
-        if not joint.means("and", "or"):
-            return None
-        return self._value_link(after)
+        return self._value_link(self._token(1))
 
     def _value_of(self, named: NamedColumn) -> str | None:
         """Return the stored value that the next words name."""
-        token = self._token()
-        if token is None:
-            return None
-        for link in token.links("value"):
+        for link in self._token().links("value"):
             if (link.table, link.column) == (named.table.key, named.column.name):
                 self._at += 1
                 return link.value
@@ -389,20 +376,23 @@ class ConditionReader:
     def _text_run(self) -> str:
         """Return the text that stands here as an operand and move behind it."""
         token = self._token()
-        if token is not None and token.mark.literal is not None:
+        if token.mark.literal is not None:
             self._at += 1
             return token.mark.literal
         said = ""
-        while token is not None and not self._ends_text(token, said):
-            blank = " " if said and token.is_apart else ""
-            said += blank + token.text
+        while not self._ends_text(token, said):
+            if said and token.is_apart:
+                said += " "
+            said += token.text
             self._at += 1
             token = self._token()
         return said.strip()
 
     def _ends_text(self, token: Token, said: str) -> bool:
         """Tell whether the word is no part of the text that is said so far."""
-        if token.is_break or token.means("and", "or", "of"):
+        if token is NO_TOKEN or token.is_break:
+            return True
+        if token.means("and", "or", "of"):
             return True
         is_first = not said
         return not is_first and not self._is_text(token)
@@ -412,8 +402,7 @@ class ConditionReader:
 
     def _values(self) -> list[Json] | None:
         """Return the condition for stored values that stand without their column."""
-        token = self._token()
-        link = self._value_link(token) if token is not None else None
+        link = self._value_link(self._token())
         if link is None:
             return []
         place, values = link.place, [link.value]
@@ -432,8 +421,11 @@ class ConditionReader:
         links = token.links("value")
         if not links:
             return None
-        own = [link for link in links if link.table in self._names.sources]
-        best = own[0] if own else links[0]
+        own: list[Link] = []
+        for link in links:
+            if link.table in self._names.sources:
+                own.append(link)
+        best = [*own, *links][0]
         if best.column is None or best.value is None:
             return None
         if best.quality <= token.rival_quality("value"):
@@ -451,7 +443,7 @@ class ConditionReader:
         self._at += 1
         self._skip_noise("unit")
         after = self._token()
-        if after is None or not after.means("cmp"):
+        if not after.means("cmp"):
             return [condition(column, "=", _number(token))]
         operator = _operator(after)
         self._at += 1
@@ -462,15 +454,14 @@ class ConditionReader:
 
     def _is_range(self) -> bool:
         """Tell whether two numbers with "to" between them stand here."""
-        joint, end = self._token(1), self._token(2)
-        if joint is None or end is None:
+        if not self._token(1).means("to"):
             return False
-        return joint.means("to") and end.mark.number is not None
+        return self._token(2).mark.number is not None
 
     def _between(self, column: str) -> list[Json] | None:
         numbers: list[int | float | str] = []
-        while self._at < len(self._tokens) and len(numbers) < 2:
-            token = self._tokens[self._at]
+        while len(numbers) < 2:
+            token = self._token()
             if token.mark.number is not None:
                 numbers.append(_number(token))
             elif not token.means("and", "to", "unit", "noise"):
@@ -492,7 +483,9 @@ class ConditionReader:
     def _dated(self, named: NamedColumn | None, bound: str = "") -> list[Json] | None:
         """Return the conditions of the period that follows, on `named` or the only date."""
         bound = self._bound_here(bound)
-        token = self._token() or self._tokens[self._at - 1]
+        token = self._token()
+        if token is NO_TOKEN:
+            token = self._tokens[self._at - 1]
         period = period_of(token)
         if period is None:
             self._uncovered.append(token.text)
@@ -511,7 +504,7 @@ class ConditionReader:
     def _bound_here(self, known: str) -> str:
         """Return the bound that is said here and move behind it; the known one without any."""
         token = self._token()
-        if token is None or not token.means("range"):
+        if not token.means("range"):
             return known
         self._at += 1
         return token.arg
@@ -521,11 +514,9 @@ class ConditionReader:
         self._skip_noise()
         token = self._token()
         length = 1
-        if token is not None and token.means("by"):
+        if token.means("by"):
             token = self._token(1)
             length = 2
-        if token is None:
-            return None
         named = self._names.column(token, self._order, is_date)
         if named is not None:
             self._at += length
@@ -546,17 +537,14 @@ class ConditionReader:
     # --------------------------------------------------------------------------
     # moving on
 
-    def _token(self, ahead: int = 0) -> Token | None:
-        place = self._at + ahead
-        if place < len(self._tokens):
-            return self._tokens[place]
-        return None
+    def _token(self, ahead: int = 0) -> Token:
+        return token_at(self._tokens, self._at + ahead)
 
     def _skip_noise(self, *kinds: str) -> None:
         token = self._token()
-        while token is not None and token.means("noise", "skipped", "of", "from", *kinds):
+        while token.means("noise", "skipped", "of", "from", *kinds):
             is_operand = token.mark.is_unknown or token.mark.number is not None
-            is_last = self._token(1) is None
+            is_last = self._token(1) is NO_TOKEN
             if is_operand or is_last or token.links("value"):
                 return
             self._at += 1
@@ -566,7 +554,7 @@ class ConditionReader:
         """Move behind words that negate; tell whether they negate the whole."""
         is_negated = False
         token = self._token()
-        while token is not None and token.means("not", "noise", "of"):
+        while token.means("not", "noise", "of"):
             if token.mark.is_unknown or token.links("value"):
                 break
             is_negated = is_negated or token.means("not")
@@ -576,7 +564,9 @@ class ConditionReader:
 
     def _skip_operand(self) -> None:
         token = self._token()
-        while token is not None and not token.is_break and not token.means("and", "or"):
+        while token is not NO_TOKEN:
+            if token.is_break or token.means("and", "or"):
+                return
             self._at += 1
             token = self._token()
 

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etl.clauses.clause_tokens import (
+    NO_TOKEN,
     Token,
     naming_words,
     place_of,
     says,
     table_words,
+    token_at,
     words_without,
 )
 
 ClauseKind = Literal[
+    "beginning",
     "source",
     "join",
     "matched",
@@ -66,7 +69,9 @@ _BEFORE_GROUPS = (*_JOINS, "keep", "exclude", "from")
 _ENDS_COMPUTING = ("then", *_JOINS, *_OPENERS)
 _COMPARING = ("cmp", "null", "notnull", "like", "between")
 # Clauses that nothing goes on with: what follows on a target or on filled gaps is another thing.
-_COMPLETE: tuple[ClauseKind, ...] = ("sink", "spine")
+_COMPLETE: tuple[ClauseKind, ...] = ("beginning", "sink", "spine")
+# Stands before the first clause.
+_BEGINNING = Clause("beginning", ())
 # The first of these that a clause has says what it is.
 _KINDS: tuple[tuple[str, ClauseKind], ...] = (
     ("sink", "sink"),
@@ -95,16 +100,16 @@ def clauses_of(tokens: Sequence[Token], *, is_follow_up: bool = False) -> list[C
     orders". In a follow-up the first part may name groups alone: "also by city".
     """
     clauses: list[Clause] = []
+    previous = _BEGINNING
     for part in _parts(tokens):
-        previous = clauses[-1] if clauses else None
-        kind = _kind(part, previous)
-        if kind == "unread" and is_follow_up and says(part, *_GROUPS, "split", "also"):
+        kind = _kind(part, previous.kind)
+        if is_follow_up and kind == "unread" and says(part, *_GROUPS, "split", "also"):
             kind = "aggregate"
-        goes_on = kind == "unread" and previous is not None
-        if previous is not None and goes_on and previous.kind not in _COMPLETE:
+        if kind == "unread" and previous.kind not in _COMPLETE:
             clauses[-1] = previous.with_more(part)
         else:
             clauses.append(Clause(kind, part))
+        previous = clauses[-1]
     return clauses
 
 
@@ -208,20 +213,21 @@ class _Place:
         """Tell whether the word is an "only" behind what it is about: "for NOK only"."""
         if not self.token.means("keep") or not self.token.text.isascii():
             return False
-        return not self.behind or self.behind[0].is_break
+        after = token_at(self.tokens, self.index + 1)
+        return after is NO_TOKEN or after.is_break
 
     def _begins_source(self) -> bool:
         """Tell whether "from A joined with B" follows on figures."""
-        if not self.token.means("from") or not self.behind:
-            return False
-        if self.behind[0].table is None:
+        after = token_at(self.tokens, self.index + 1)
+        if not self.token.means("from") or after.table is None:
             return False
         return says(self.part, "aggregate", "bucket", *_FIGURES)
 
     def _begins_lookup(self) -> bool:
         """Tell whether "who never booked …" follows on figures about a table."""
-        is_pronoun = self.token.means("which", "having") and self.token.text.isascii()
-        if not is_pronoun or self.part[-1].table is None:
+        if not self.token.means("which", "having"):
+            return False
+        if not self.token.text.isascii() or self.part[-1].table is None:
             return False
         if not says(self.part, *_FIGURES):
             return False
@@ -270,15 +276,16 @@ def _without_edges(part: Sequence[Token]) -> Sequence[Token]:
     """Leave out words that only tie the part to its neighbours."""
     while part and part[0].means("and"):
         part = part[1:]
-    tying = ("and", "keep") if says(part, *_FIGURES) else ("and",)
+    tying = ["and"]
+    if says(part, *_FIGURES):
+        tying.append("keep")
     while part and part[-1].means(*tying):
         part = part[:-1]
     return part
 
 
-def _kind(part: Sequence[Token], previous: Clause | None) -> ClauseKind:
+def _kind(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part; "unread" for one that goes on with the clause before."""
-    before = previous.kind if previous is not None else None
     if before == "dedup" and says(part, "super"):
         return "newest"
     for word, kind in _KINDS:
@@ -291,13 +298,13 @@ def _kind(part: Sequence[Token], previous: Clause | None) -> ClauseKind:
     return _kind_without_verb(part, before)
 
 
-def _kind_without_verb(part: Sequence[Token], before: ClauseKind | None) -> ClauseKind:
+def _kind_without_verb(part: Sequence[Token], before: ClauseKind) -> ClauseKind:
     """Return the kind of a part that has no verb of its own, by its figures, groups and tables."""
     if says(part, "aggregate", *_FIGURES):
         return "aggregate"
-    if before not in (None, "aggregate") and says(part, "bucket", "by"):
+    if before not in ("beginning", "aggregate") and says(part, "bucket", "by"):
         return "aggregate"
-    if before is None and table_words(part):
+    if before == "beginning" and table_words(part):
         return "source"
     if _is_lookup(part):
         return "lookup"

@@ -10,7 +10,7 @@ from common.text import Text
 from common.values import Table
 from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_names import NamedColumn, Names, anything, is_date, is_number
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import Token, token_at
 from etl.clauses.clause_words import clause_intents
 from etl.clauses.request_draft import Json
 from knowledge.language.atoms import key_of
@@ -157,9 +157,7 @@ class FigureReader:
             return False
         if token.is_value_or_date:
             return True
-        after = self._next(index)
-        if after is None:
-            return False
+        after = token_at(self._tokens, index + 1)
         if token.means("not", "range"):
             return after.is_value_or_date
         if self._is_key or not after.is_value:
@@ -169,13 +167,8 @@ class FigureReader:
     def _is_period(self, index: int, token: Token) -> bool:
         if token.means("bucket"):
             return True
-        before = self._before(index)
-        return before is not None and before.means("by", "each", "and")
-
-    def _before(self, index: int) -> Token | None:
-        if index == 0:
-            return None
-        return self._tokens[index - 1]
+        before = token_at(self._tokens, index - 1)
+        return before.means("by", "each", "and")
 
     def _begin_period(self, unit: str) -> None:
         """Begin a period; a date named just before is what it cuts."""
@@ -222,38 +215,36 @@ class FigureReader:
             return _HIGHEST.get(token.arg)
         if token.kind not in FIGURE_FUNCTIONS:
             return None
-        after = self._next(index)
-        is_followed = after is not None and after.names
+        is_followed = token_at(self._tokens, index + 1).names
         if token.links("column") and not is_followed:
             return None
         return token.kind
 
     def _take_function(self, index: int, function: str) -> None:
         """Apply the function to the figure before it or to the next one."""
-        before = self._before(index)
+        before = token_at(self._tokens, index - 1)
         if self._is_behind_figure(before, self._tokens[index]):
             self._reading.measures[-1] = _with_function(self._reading.measures[-1], function)
             return
-        is_listed = before is not None and before.means("and")
-        if not is_listed:
+        if not before.means("and"):
             self._functions = []
         self._functions = [*self._functions, function]
         self._is_key = False
 
-    def _is_behind_figure(self, before: Token | None, token: Token) -> bool:
+    def _is_behind_figure(self, before: Token, token: Token) -> bool:
         """Tell whether a function stands behind the figure that it computes: 金额合计."""
         if token.text.isascii() or self._is_key:
             return False
-        if before is None or not before.names or before.table is not None:
+        if not before.names or before.table is not None:
             return False
         return bool(self._reading.measures)
 
     def _take_count(self, index: int) -> None:
         """Count the rows of the table or the values of the column that stands beside the word."""
-        before = self._before(index)
+        before = token_at(self._tokens, index - 1)
         token = self._tokens[index]
         is_chinese = not token.text.isascii()
-        if is_chinese and before is not None and self._is_counted(before):
+        if is_chinese and self._is_counted(before):
             self._count(before)
             return
         named = self._names.column_called(token.text)
@@ -348,10 +339,8 @@ class FigureReader:
 
     def _is_counted_behind(self, index: int) -> bool:
         """Tell whether the word behind counts what the name calls: 用户数."""
-        after = self._next(index)
-        if after is None or after.text.isascii():
-            return False
-        return after.means("count")
+        after = token_at(self._tokens, index + 1)
+        return after.means("count") and not after.text.isascii()
 
     def _take_column(self, token: Token) -> None:
         is_key = self._is_key
@@ -361,11 +350,6 @@ class FigureReader:
             self._take_key(token)
         else:
             self._take_measure(token)
-
-    def _next(self, index: int) -> Token | None:
-        if index + 1 < len(self._tokens):
-            return self._tokens[index + 1]
-        return None
 
     def _is_figure(self, token: Token) -> bool:
         """Tell whether the word is rather a figure's name: 销售额 of the table 销售."""
@@ -404,10 +388,9 @@ class FigureReader:
         name = named.column.name
         if name in taken:
             name = self._names.key_name(named.table, name)
-        self._add_new_key(column, name)
+        self._add_new_key({"column": column, "as": name})
 
-    def _add_new_key(self, column: str, name: str) -> None:
-        key = {"column": column, "as": name}
+    def _add_new_key(self, key: Json) -> None:
         if key not in self._reading.keys:
             self._reading.keys.append(key)
 
@@ -420,10 +403,8 @@ class FigureReader:
         self._names.add(table.key)
         if not self._is_key:
             return
-        shown = self._lexicon.schema.facts[table.key].display[:1]
-        for column in dict.fromkeys((*table.primary_key, *shown)):
-            reference = self._names.reference(table, column)
-            self._add_new_key(reference, self._names.key_name(table, column))
+        for key in self._names.row_keys(table):
+            self._add_new_key(key)
         if not table.primary_key:
             self._refuse(table)
 

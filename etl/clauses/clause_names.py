@@ -9,6 +9,7 @@ from common.values import Catalog, Column, Table
 from etl.binding.request_findings import NotBound, RequestFindings
 from etl.binding.result_names import name_with_table
 from etl.clauses.clause_tokens import Token
+from etl.clauses.request_draft import Json
 from etl.meaning.bound import BoundColumn, BoundCondition
 from etl.meaning.decisions import JoinedRows
 from etl.meaning.value_kinds import kind_of_type
@@ -90,7 +91,11 @@ def _is_written(said: str, column: Column) -> bool:
 
 
 def _of_quality(candidates: Sequence[tuple[float, NamedColumn]], least: float) -> list[NamedColumn]:
-    return [found for quality, found in candidates if quality >= least]
+    found: list[NamedColumn] = []
+    for quality, named in candidates:
+        if quality >= least:
+            found.append(named)
+    return found
 
 
 class Names:
@@ -144,9 +149,11 @@ class Names:
         """Say which date the request's periods cut, as the intent writes it."""
         name, _, called = reference.partition(".")
         table = self.called(name)
-        found = named_columns(table, [called]) if table is not None else []
-        if found:
-            self.date_in_use = found[0]
+        if table is None:
+            return
+        column = table.column(called)
+        if column is not None:
+            self.date_in_use = NamedColumn(table, column)
 
     def assume_joined(self, table: Table) -> None:
         """Note that a table is joined although no clause says so."""
@@ -174,7 +181,23 @@ class Names:
     def shown_columns(self, table: Table) -> list[NamedColumn]:
         """Return the column of texts by which people call the table's rows, if there is one."""
         shown = named_columns(table, self._lexicon.schema.facts[table.key].display[:1])
-        return [named for named in shown if kind_of_type(named.column.type) == "text"]
+        found: list[NamedColumn] = []
+        for named in shown:
+            if kind_of_type(named.column.type) == "text":
+                found.append(named)
+        return found
+
+    def row_keys(self, table: Table) -> list[Json]:
+        """Return the keys of an aggregate that tell a table's rows apart and what they are called.
+
+        These are the columns of its primary key and the text by which people call its rows.
+        """
+        shown = self._lexicon.schema.facts[table.key].display[:1]
+        keys: list[Json] = []
+        for column in dict.fromkeys((*table.primary_key, *shown)):
+            reference = self.reference(table, column)
+            keys.append({"column": reference, "as": self.key_name(table, column)})
+        return keys
 
     def measures_of(self, table: Table) -> list[NamedColumn]:
         """Return the columns of the table that hold figures."""
@@ -211,14 +234,16 @@ class Names:
 
     def table(self, token: Token, order: int) -> Table | None:
         """Return the table that the word names; None when it names none or has to be asked."""
-        links = [link for link in token.links("table") if link.quality >= _LEAST_COLUMN]
-        if not links:
-            return None
-        least = links[0].quality - _NEAR
+        best = 0.0
         tables: dict[TableKey, Table] = {}
-        for link in links:
-            if link.quality >= least:
+        for link in token.links("table"):
+            if link.quality < _LEAST_COLUMN:
+                continue
+            best = best or link.quality
+            if link.quality >= best - _NEAR:
                 tables[link.table] = self.of(link.table)
+        if not tables:
+            return None
         return self.one_of_tables(token.text, list(tables.values()), order)
 
     def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
@@ -272,7 +297,10 @@ class Names:
     ) -> list[NamedColumn]:
         """Return the columns whose very name the word is, without those that equal another."""
         exact = _of_quality(candidates, _EXACT)
-        written = [found for found in exact if _is_written(said, found.column)]
+        written: list[NamedColumn] = []
+        for named in exact:
+            if _is_written(said, named.column):
+                written.append(named)
         if len(written) == 1:
             return written
         return self._without_equal(written or exact)

@@ -12,7 +12,7 @@ from etl.binding.request_findings import RequestFindings
 from etl.clauses.clause_conditions import ConditionReader, ConditionReading
 from etl.clauses.clause_figures import FigureReader, FigureReading
 from etl.clauses.clause_names import NamedColumn, Names
-from etl.clauses.clause_tokens import Token
+from etl.clauses.clause_tokens import Token, table_words
 from etl.clauses.request_draft import Json, RequestDraft, alternatives_in
 from rules.schema.lexicon import Lexicon
 
@@ -98,9 +98,7 @@ class RequestReading:
     def tables_of(self, tokens: Sequence[Token]) -> list[Table]:
         """Return the tables that words name, each once."""
         tables: dict[TableKey, Table] = {}
-        for token in tokens:
-            if token.table is None:
-                continue
+        for token in table_words(tokens):
             table = self.names.table(token, self.order)
             if table is not None:
                 tables.setdefault(table.key, table)
@@ -130,8 +128,9 @@ class RequestReading:
             is_other = table.key != right.key
             if is_other and are_tied(table, right):
                 tied.append(table)
-        left = tied[0] if len(tied) == 1 else joined[0]
-        return self.names.name_of(left)
+        if len(tied) == 1:
+            return self.names.name_of(tied[0])
+        return self.names.name_of(joined[0])
 
     # --------------------------------------------------------------------------
     # figures and conditions
@@ -177,7 +176,9 @@ class RequestReading:
         for condition in conditions:
             for one in alternatives_in(condition):
                 name, dot, _ = one["column"].partition(".")
-                table = self.names.called(name) if dot else None
+                if not dot:
+                    continue
+                table = self.names.called(name)
                 if table is not None:
                     self.names.add(table.key)
 
@@ -192,6 +193,15 @@ class RequestReading:
             if measure["as"] not in names:
                 aggregate["measures"].append(measure)
         return aggregate
+
+    def asked_sum(self, words: str, columns: Sequence[NamedColumn]) -> Json | None:
+        """Return the sum of the column that is meant by words; None while it is asked."""
+        named = self.names.only("measure", words, columns, self.order)
+        if named is None:
+            return None
+        self.names.add(named.table.key)
+        column = self.names.reference(named.table, named.column.name)
+        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
 
     def only_date(self, word: str) -> NamedColumn | None:
         """Return the date of the base, else of any table; of several the user is asked."""
@@ -239,8 +249,9 @@ def are_tied(one: Table, other: Table) -> bool:
 
 def said(tokens: Sequence[Token]) -> str:
     """Return words as they were written."""
-    parts: list[str] = []
+    words = ""
     for token in tokens:
-        has_blank = bool(parts) and token.is_apart
-        parts.append(f" {token.text}" if has_blank else token.text)
-    return "".join(parts)
+        if words and token.is_apart:
+            words += " "
+        words += token.text
+    return words

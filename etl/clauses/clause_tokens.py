@@ -112,6 +112,17 @@ class Token:
         return bool(self.mark.links)
 
 
+NO_TOKEN = Token(Mark(0, 0, ""), "", 0, 0)
+"""Stands where there is no word any more: it means and names nothing."""
+
+
+def token_at(tokens: Sequence[Token], place: int) -> Token:
+    """Return the word at a place; `NO_TOKEN` before the first and behind the last one."""
+    if 0 <= place < len(tokens):
+        return tokens[place]
+    return NO_TOKEN
+
+
 def says(tokens: Iterable[Token], *kinds: str) -> bool:
     """Tell whether any of the words is of one of these kinds."""
     return any(token.means(*kinds) for token in tokens)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from common.values import Table
+from common.values import ForeignKey, Table
 from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader
@@ -102,7 +102,10 @@ class DedupClauses(ClauseReader):
 
 def _referring(table: Table, token: Token) -> list[NamedColumn]:
     """Return the columns of a table that refer to the one that a word names."""
-    keys = [key for key in table.foreign_keys if key.target == token.table]
+    keys: list[ForeignKey] = []
+    for key in table.foreign_keys:
+        if key.target == token.table:
+            keys.append(key)
     if len(keys) != 1:
         return []
     return named_columns(table, keys[0].columns)

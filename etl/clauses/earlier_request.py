@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from common.values import Catalog, Table
 from etl.binding.source_tables import tables_named
 from etl.clauses.clause_names import Names
-from etl.clauses.request_draft import Json, RequestDraft, containers_in, free_name
+from etl.clauses.request_draft import Json, RequestDraft, containers_in, free_name, values_in
 from etl.schemas.requirement import IntentSource, UserIntent
 
 _LOOKING_UP = ("semi", "anti")
@@ -28,7 +28,7 @@ def begin_from(earlier: UserIntent, catalog: Catalog, names: Names) -> RequestDr
         names.call(found[0], called)
         names.add(found[0].key)
         tables[called] = found[0]
-    computed = set(_computed_names(draft))
+    computed = {transform["as"] for transform in draft.of("transform")}
     for aggregate in draft.of("aggregate"):
         _qualify(aggregate, tables, computed)
     computed.update(_result_names(draft))
@@ -79,7 +79,7 @@ def _called(source: IntentSource) -> str:
 def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSource]:
     """Yield the base and the sources whose columns may be read, the base first."""
     read = set(_tables_read(draft))
-    unjoined = {*_looked_up(draft), *_rate_tables(draft)}
+    unjoined = set(_unjoined_tables(draft))
     for place, source in enumerate(_base_first(earlier.data_sources, draft)):
         called = _called(source)
         if called in unjoined:
@@ -89,15 +89,14 @@ def _read_sources(earlier: UserIntent, draft: RequestDraft) -> Iterator[IntentSo
             yield source
 
 
-def _looked_up(draft: RequestDraft) -> Iterator[str]:
+def _unjoined_tables(draft: RequestDraft) -> Iterator[str]:
+    """Yield the names of tables that are only looked up, or that hold rates."""
     for join in draft.of("join"):
         if join.get("how") in _LOOKING_UP:
             yield join["right"]
-
-
-def _computed_names(draft: RequestDraft) -> Iterator[str]:
-    for parameters in draft.of("transform"):
-        yield parameters["as"]
+    for transform in draft.of("transform"):
+        if transform.get("rate"):
+            yield transform["rate"]["table"]
 
 
 def _tables_read(draft: RequestDraft) -> Iterator[str]:
@@ -115,16 +114,9 @@ def _tables_named_in(parameters: Json) -> Iterator[str]:
     if "table" in parameters:
         return
     for container in containers_in(parameters):
-        values = container.values() if isinstance(container, dict) else container
-        for value in values:
+        for value in values_in(container):
             if isinstance(value, str):
                 yield value.partition(".")[0]
-
-
-def _rate_tables(draft: RequestDraft) -> Iterator[str]:
-    for parameters in draft.of("transform"):
-        if parameters.get("rate"):
-            yield parameters["rate"]["table"]
 
 
 def _base_first(sources: Sequence[IntentSource], draft: RequestDraft) -> list[IntentSource]:

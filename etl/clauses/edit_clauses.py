@@ -156,7 +156,7 @@ class EditClauses(ClauseReader):
         replaced = {one.kind for one in old}.intersection(FIGURE_FUNCTIONS)
         measures = self._computed()
         if replaced:
-            measures = [one for one in measures if one["function"] in replaced]
+            measures = _with_any(measures, "function", replaced)
         measure = self._one_of("measure", measures, token.text)
         if measure is None:
             return bool(measures)
@@ -165,7 +165,11 @@ class EditClauses(ClauseReader):
 
     def _computed(self) -> list[Json]:
         """Return the figures that are more than a number of rows."""
-        return [one for one in self._draft.measures if one["function"] != "count"]
+        found: list[Json] = []
+        for measure in self._draft.measures:
+            if measure["function"] != "count":
+                found.append(measure)
+        return found
 
     def _replace_column(self, token: Token, old: Sequence[Token]) -> bool:
         named = self._names.column(token, self._reading.order)
@@ -182,7 +186,7 @@ class EditClauses(ClauseReader):
     def _are_keys(self, old: Sequence[Token]) -> bool:
         """Tell whether words name groups."""
         wanted = self._references(old)
-        return any(key.get("column") in wanted for key in self._draft.keys)
+        return bool(_with_any(self._draft.keys, "column", wanted))
 
     def _reference(self, token: Token) -> str | None:
         named = self._names.column(token, self._reading.order)
@@ -197,9 +201,11 @@ class EditClauses(ClauseReader):
         if period is not None and period.get("column") is None:
             period["column"] = new
             return True
-        used = [one for one in self._dates_in_use() if one != new]
+        used = self._dates_in_use()
+        if new in used:
+            used.remove(new)
         wanted = self._references(old)
-        replaced = [one for one in used if one in wanted]
+        replaced = [column for column in used if column in wanted]
         chosen = self._one_reference("column", replaced or used, said)
         if chosen is not None:
             self._write_over(chosen, new)
@@ -261,8 +267,7 @@ class EditClauses(ClauseReader):
     def _among(self, found: Sequence[Json], old: Sequence[Token]) -> list[Json]:
         """Return those of keys or figures that words name; all where no word names one."""
         wanted = self._references(old)
-        named = [one for one in found if one.get("column") in wanted]
-        return named or list(found)
+        return _with_any(found, "column", wanted) or list(found)
 
     def _references(self, tokens: Sequence[Token]) -> list[str | None]:
         """Return the columns that words name, as the intent writes them."""
@@ -308,7 +313,10 @@ class EditClauses(ClauseReader):
         if not says(clause.tokens, "exclude"):
             return False
         tokens = words_without(clause.tokens, "exclude")
-        functions = [function for kind, function in _WINDOWS.items() if says(tokens, kind)]
+        functions: list[str] = []
+        for kind, function in _WINDOWS.items():
+            if says(tokens, kind):
+                functions.append(function)
         if functions:
             return self._drop_windows(functions)
         if says(tokens, "restriction"):
@@ -318,10 +326,7 @@ class EditClauses(ClauseReader):
         return self._drop_columns(tokens)
 
     def _drop_windows(self, functions: Sequence[str]) -> bool:
-        removed: list[Json] = []
-        for window in self._draft.of("window"):
-            if window["function"] in functions:
-                removed.append(window)
+        removed = _with_any(self._draft.of("window"), "function", functions)
         self._remove_windows(removed)
         return bool(removed)
 
@@ -342,10 +347,7 @@ class EditClauses(ClauseReader):
     def _remove_windows(self, removed: Sequence[Json]) -> None:
         """Take away windows, and the conditions on what they compute."""
         names = {window["as"] for window in removed}
-        gone: list[Json] = []
-        for window in self._draft.of("window"):
-            if window["as"] in names:
-                gone.append(window)
+        gone = _with_any(self._draft.of("window"), "as", names)
         for parameters in self._draft.of("filter"):
             if _reads(parameters, names):
                 gone.append(parameters)
@@ -354,13 +356,10 @@ class EditClauses(ClauseReader):
     def _drop_conditions(self) -> bool:
         """Take away the conditions, and what is looked up; ranks that are kept are none."""
         ranks = {window["as"] for window in self._draft.of("window")}
-        gone: list[Json] = []
+        gone = _with_any(self._draft.of("join"), "how", _LOOKING_UP)
         for parameters in self._draft.of("filter"):
             if not _reads(parameters, ranks):
                 gone.append(parameters)
-        for join in self._draft.of("join"):
-            if join.get("how") in _LOOKING_UP:
-                gone.append(join)
         self._draft.remove(gone)
         return bool(gone)
 
@@ -378,7 +377,8 @@ class EditClauses(ClauseReader):
 
     def _remove(self, gone: Sequence[Json]) -> None:
         for known in (self._draft.keys, self._draft.measures):
-            known[:] = [one for one in known if one not in gone]
+            kept = [one for one in known if one not in gone]
+            known[:] = kept
         self._take_away(gone)
         if gone and not self._result_names():
             self._reading.findings.refuse("unsupported", _NOTHING_LEFT)
@@ -408,10 +408,23 @@ def _first_with(found: Iterable[Json], part: str, value: str | None) -> Json | N
     return None
 
 
+def _with_any(found: Iterable[Json], part: str, values: Collection[str | None]) -> list[Json]:
+    """Return the operations, keys or figures of which this part is one of the values."""
+    kept: list[Json] = []
+    for one in found:
+        if one.get(part) in values:
+            kept.append(one)
+    return kept
+
+
 def _unknown_among(found: Iterable[Json], known: Collection[Json]) -> list[Json]:
     """Return the groups or figures that are not known yet, whatever they are called."""
-    tellings = [_telling_parts(one) for one in known]
-    return [one for one in found if _telling_parts(one) not in tellings]
+    known_parts = list(map(_telling_parts, known))
+    unknown: list[Json] = []
+    for one in found:
+        if _telling_parts(one) not in known_parts:
+            unknown.append(one)
+    return unknown
 
 
 def _telling_parts(one: Json) -> Json:

@@ -22,14 +22,18 @@ class JoinClauses(ClauseReader):
         """Join the tables that the clause names, by the columns that it gives."""
         keys = _key_tokens(clause.tokens)
         how = "inner" if says(clause.tokens, "inner") else "left"
-        read = [token for token in keys if token.arg == "="]
+        read: list[Token] = []
+        for token in keys:
+            if token.arg == "=":
+                read.append(token)
         joined = self._reading.joined_keys()
         for table in self._reading.tables_of(clause.tokens):
             self._names.add(table.key)
             if table.key not in joined:
                 read += self._join(table, keys, how)
-        unread = [token for token in clause.tokens if token not in read]
-        self._reading.cover(unread)
+        for token in clause.tokens:
+            if token not in read:
+                self._reading.cover([token])
 
     def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
         """Join a table; return the words of the columns by which it is joined."""
@@ -211,16 +215,24 @@ def _key_words(keys: Sequence[Token]) -> Iterator[Sequence[Token]]:
 def _partners(table: Table, column: str, other: Table) -> Iterator[tuple[int, str]]:
     """Yield the columns of `other` that the column may be joined with, each with its rank."""
     for key in table.foreign_keys:
-        if key.target == other.key and column in key.columns:
-            yield 0, key.target_columns[key.columns.index(column)]
+        if key.target == other.key:
+            yield from _paired_with(column, key.columns, key.target_columns)
     for key in other.foreign_keys:
-        if key.target == table.key and column in key.target_columns:
-            yield 0, key.columns[key.target_columns.index(column)]
+        if key.target == table.key:
+            yield from _paired_with(column, key.target_columns, key.columns)
     if other.column(column) is not None:
         yield 1, column
     own_key = _key_for(table, column, other)
     if own_key is not None:
         yield 2, own_key
+
+
+def _paired_with(
+    column: str, columns: Sequence[str], others: Sequence[str]
+) -> Iterator[tuple[int, str]]:
+    """Yield the column of a declared key that stands opposite the column, with the first rank."""
+    if column in columns:
+        yield 0, others[columns.index(column)]
 
 
 def _key_for(table: Table, column: str, other: Table) -> str | None:

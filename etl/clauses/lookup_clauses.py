@@ -65,17 +65,32 @@ class _Lookup:
     @property
     def verbs(self) -> list[Token]:
         """Return the words that say how rows are tied, without naming a table."""
-        return [one for one in self.objects if one.means("verb") and one.table is None]
+        found: list[Token] = []
+        for token in self.objects:
+            if token.means("verb") and token.table is None:
+                found.append(token)
+        return found
 
     @property
     def unknown(self) -> list[Token]:
         """Return the words that the database does not know."""
-        return [one for one in self.objects if _is_unknown(one)]
+        found: list[Token] = []
+        for token in self.objects:
+            if _is_unknown(token):
+                found.append(token)
+        return found
 
     @property
     def compares(self) -> bool:
         """Tell whether stored values or days say which rows are looked up."""
         return any(one.is_value_or_date for one in self.objects)
+
+    @property
+    def says_which(self) -> bool:
+        """Tell whether a verb, a value or what a row is called says which rows are looked up."""
+        if self.thing is not None or self.compares:
+            return True
+        return bool(self.verbs)
 
     @property
     def conditions(self) -> list[Token]:
@@ -136,7 +151,8 @@ class LookupClauses(ClauseReader):
         for table in self._reading.joined():
             named = self._tables_of(lookup, table)
             lookup.tables = [one for one in named if one.key not in joined]
-            if lookup.tables and self._is_meant(lookup, table):
+            is_possible = bool(lookup.tables) and self._is_meant(lookup, table)
+            if is_possible:
                 possible.append(table)
         if not possible:
             return None
@@ -156,9 +172,10 @@ class LookupClauses(ClauseReader):
         """Return the table of a word, of a value of another table, or of a verb that is telling."""
         if token.table is not None:
             return token.table
-        is_of_other = token.is_value and not self._is_own(token)
         is_telling = token.means("verb") and token.mark.quality >= _LEAST_TELLING
-        if is_of_other or is_telling:
+        if is_telling:
+            return token.mark.links[0].table
+        if token.is_value and not self._is_own(token):
             return token.mark.links[0].table
         return None
 
@@ -187,10 +204,16 @@ class LookupClauses(ClauseReader):
         """Return the tables of which a row of the base may have several."""
         found: list[Table] = []
         for table in self._reading.catalog.tables:
-            ways = self._ways(base, table)
-            if any(_is_repeating(way) and not leads_over_parent(way) for way in ways):
+            if self._has_several(base, table):
                 found.append(table)
         return found
+
+    def _has_several(self, base: Table, table: Table) -> bool:
+        """Tell whether a row of the base may have several of the other table by itself."""
+        for way in self._ways(base, table):
+            if _is_repeating(way) and not leads_over_parent(way):
+                return True
+        return False
 
     def _is_own(self, token: Token) -> bool:
         """Tell whether a table of the request stores the value."""
@@ -204,12 +227,11 @@ class LookupClauses(ClauseReader):
         ways: list[Way] = []
         for table in lookup.tables:
             ways += self._ways(base, table)
-        if lookup.is_negated:
-            repeats = any(map(_is_repeating, ways))
-            return repeats or not ways or not lookup.compares
-        if not any(map(_is_repeating, ways)):
+        if any(map(_is_repeating, ways)):
+            return lookup.is_negated or lookup.says_which
+        if not lookup.is_negated:
             return False
-        return lookup.compares or lookup.thing is not None or bool(lookup.verbs)
+        return not ways or not lookup.compares
 
     def _is_one_way(self, lookup: _Lookup, base: Table) -> bool:
         """Tell whether some way leads over all tables that the words name."""
@@ -263,7 +285,9 @@ class LookupClauses(ClauseReader):
         self, base: Table, far: Table, named: Sequence[Table]
     ) -> list[TableKey]:
         """Return the named tables, and those on ways to the farthest, whose dates may be meant."""
-        keys = dict.fromkeys(table.key for table in named)
+        keys: dict[TableKey, None] = {}
+        for table in named:
+            keys[table.key] = None
         for way in self._ways(base, far):
             for link in way:
                 keys[link.right] = None
@@ -287,8 +311,9 @@ class LookupClauses(ClauseReader):
             called = condition(names.reference(table, column), "=", lookup.thing.text)
             by_table[names.name_of(table)] = [called]
         for one in reading.conditions:
-            columns = [alternative["column"] for alternative in alternatives_in(one)]
-            owners = {column.partition(".")[0] for column in columns}
+            owners = set()
+            for alternative in alternatives_in(one):
+                owners.add(alternative["column"].partition(".")[0])
             if len(owners) == 1:
                 by_table.setdefault(owners.pop(), []).append(one)
             else:

@@ -9,7 +9,7 @@ from etl.clauses.clause_cutting import Clause
 from etl.clauses.clause_figures import FigureReading
 from etl.clauses.clause_names import NamedColumn, named_columns
 from etl.clauses.clause_reading import ClauseReader, are_tied, said
-from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words
+from etl.clauses.clause_tokens import Token, naming_words, place_of, says, table_words, token_at
 from etl.clauses.request_draft import Json, condition
 from etl.meaning.decisions import TargetRows
 
@@ -114,12 +114,7 @@ class RankingClauses(ClauseReader):
                 columns += self._names.measures_of(table)
         if not columns:
             return None
-        named = self._names.only("measure", said(parts.things), columns, self._reading.order)
-        if named is None:
-            return None
-        self._names.add(named.table.key)
-        column = self._names.reference(named.table, named.column.name)
-        return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
+        return self._reading.asked_sum(said(parts.things), columns)
 
     def _groups(self, tokens: Sequence[Token], thing: Table | None) -> list[_Group]:
         groups: list[_Group] = []
@@ -197,15 +192,12 @@ class RankingClauses(ClauseReader):
         self._rank(parts, partition, str(ranked["as"]))
 
     def _keys_of_rows(self, thing: Table, taken: Sequence[Json]) -> list[Json]:
-        """Return the keys that tell a table's rows apart, and what these are called."""
-        shown = self._reading.lexicon.schema.facts[thing.key].display[:1]
+        """Return the keys that tell a table's rows apart, but those that are taken."""
         known = {key["column"] for key in taken}
         keys: list[Json] = []
-        for column in dict.fromkeys((*thing.primary_key, *shown)):
-            reference = self._names.reference(thing, column)
-            if reference not in known:
-                name = self._names.key_name(thing, column)
-                keys.append({"column": reference, "as": name})
+        for key in self._names.row_keys(thing):
+            if key["column"] not in known:
+                keys.append(key)
         return keys
 
     def _name_in_result(self, named: NamedColumn) -> str | None:
@@ -275,9 +267,7 @@ def top_parts(tokens: Sequence[Token]) -> TopParts:
     """Return the parts of a clause that ranks."""
     place = place_of(tokens, "top") or 0
     before, word, behind = tokens[:place], tokens[place], tokens[place + 2 :]
-    number = None
-    if place + 1 < len(tokens):
-        number = tokens[place + 1].mark.number
+    number = token_at(tokens, place + 1).mark.number
     count = int(number.value) if number is not None else None
     direction = "asc" if word.arg == "-" else "desc"
     bare = TopParts(count, direction, (), (), ())

@@ -75,7 +75,11 @@ class RequestDraft:
     @property
     def plain_keys(self) -> list[Json]:
         """Return the keys that are columns as they are stored, and no periods."""
-        return [key for key in self.keys if key.get("unit") is None]
+        found: list[Json] = []
+        for key in self.keys:
+            if key.get("unit") is None:
+                found.append(key)
+        return found
 
     @property
     def period(self) -> Json | None:
@@ -137,7 +141,10 @@ class RequestDraft:
         for sink in self.of("sink"):
             for part in ("columns", "unique_key"):
                 listed = sink.get(part) or ()
-                kept = [name for name in listed if name not in names]
+                kept: list[str] = []
+                for name in listed:
+                    if name not in names:
+                        kept.append(name)
                 sink[part] = kept or None
 
     def rename_result(self, names: Mapping[str, str]) -> None:
@@ -179,9 +186,15 @@ def containers_in(value: object) -> Iterator[Any]:
     if not isinstance(value, dict | list):
         return
     yield value
-    inner_values = value.values() if isinstance(value, dict) else value
-    for inner in inner_values:
+    for inner in values_in(value):
         yield from containers_in(inner)
+
+
+def values_in(container: Json | list[Any]) -> Collection[Any]:
+    """Return the values of an object or list."""
+    if isinstance(container, dict):
+        return container.values()
+    return container
 
 
 def replace_texts(parameters: Json, texts: Mapping[str, str], keys: Collection[str] = ()) -> None:
