@@ -1,4 +1,4 @@
-"""What is known of the tables that a request is about, from the catalogue that the caller sees."""
+"""Describes the tables that a request is about, from the catalogue that the caller sees."""
 
 from collections.abc import Sequence
 

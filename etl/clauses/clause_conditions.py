@@ -142,14 +142,14 @@ class ConditionReader:
             self._found.append(_Found(conditions, joint))
 
     def _turned(self, conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
-        """Return what holds when not all of the conditions do; None where it can't be written."""
+        """Return the negation of conditions; None, and a word is uncovered, without such a form."""
         turned = _none_of(conditions, keeps_null=keeps_null)
         if turned is None:
             self._uncovered.append(str(conditions[0]["value"]))
         return turned
 
     def _condition(self, token: Token) -> list[Json] | None:
-        """Return the condition that begins here and move behind it; None where there is none."""
+        """Return the conditions that begin here and move behind them; None where there are none."""
         if self._value_link(token) is not None:
             return self._values()
         figure = self._figure(token)
@@ -159,7 +159,7 @@ class ConditionReader:
         if named is not None:
             self._at += 1
             return self._about(named)
-        if token.links("column"):  # it has to be asked first
+        if token.links("column"):  # the user is asked which one is meant
             self._at += 1
             self._skip_operand()
             return None
@@ -216,7 +216,7 @@ class ConditionReader:
         return [condition(name, operator, _number(after))]
 
     def _unknown_value(self) -> list[Json] | None:
-        """Return the condition for a word that is no stored value: which one is meant is asked."""
+        """Return the condition for a word that is no stored value: the user is asked for one."""
         said = self._text_run()
         coded = self._names.coded_columns()
         if not coded:
@@ -324,7 +324,7 @@ class ConditionReader:
         return [condition(column, "in", values)]
 
     def _listed_values(self, named: NamedColumn) -> list[str] | None:
-        """Return the values that are listed here; None where one has to be asked or is missing."""
+        """Return the values that are listed here; None where there is none or the user is asked."""
         values: list[str] = []
         value = self._value_of(named)
         while value is not None:
@@ -523,7 +523,7 @@ class ConditionReader:
         return named
 
     def _only_date(self, said: str) -> NamedColumn | None:
-        """Return the date of the request, which is asked where it has several."""
+        """Return the request's date column; of several the user is asked."""
         dates = self._names.dates()
         if self._names.date_in_use is not None:
             return self._names.only("date_column", said, dates, self._order)
@@ -551,7 +551,7 @@ class ConditionReader:
             token = self._token()
 
     def _skip_negations(self) -> bool:
-        """Move behind words that negate; tell whether they negate the whole."""
+        """Move behind the words before an operand; tell whether a "not" is among them."""
         is_negated = False
         token = self._token()
         while token.means("not", "noise", "of"):
@@ -590,11 +590,11 @@ class ConditionReader:
         return joined
 
     def _kept(self, alternatives: list[list[Json]], *, excludes: bool) -> list[Json]:
-        """Return the conditions of rows that stay; `alternatives` are those of what is said."""
+        """Return the conditions of rows that stay, where the alternatives say which stay or go."""
         if not excludes:
             return self._any(alternatives)
         kept: list[Json] = []
-        for conditions in alternatives:  # each alternative goes
+        for conditions in alternatives:  # rows with any alternative go
             kept += self._turned(conditions, keeps_null=True) or ()
         return kept
 
@@ -640,7 +640,7 @@ def _opposites(one: Json) -> list[Json] | None:
 
 
 def _none_of(conditions: list[Json], *, keeps_null: bool) -> list[Json] | None:
-    """Return what the rows fulfil that stay when those with all of `conditions` go.
+    """Return conditions of the rows that do not fulfil all of these; None without such a form.
 
     Args:
         keeps_null: whether rows without a value stay, as an exclusion wants it: it names what goes.

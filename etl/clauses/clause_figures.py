@@ -78,7 +78,7 @@ class FigureReader:
         self._functions: list[str] = []  # of the figure that comes next
         self._is_distinct = False
         self._is_key = False  # whether names are keys here, not figures
-        self._cut: str | None = None  # the period whose date column comes next
+        self._cut: str | None = None  # a period whose date column may come next
         self._date: NamedColumn | None = None  # a date that a period may follow
 
     def read(self) -> FigureReading:
@@ -94,7 +94,7 @@ class FigureReader:
         return self._reading
 
     def _close_count(self) -> None:
-        """Count the base's rows for "number of rows"; a count of nothing is named."""
+        """Count the base's rows for "number of rows"; note a count without anything to count."""
         if "count" not in self._functions:
             return
         self._functions = []
@@ -171,7 +171,7 @@ class FigureReader:
         return before.means("by", "each", "and")
 
     def _begin_period(self, unit: str) -> None:
-        """Begin a period; a date named just before is what it cuts."""
+        """Begin a period: that of a date named just before, else of one that may be named next."""
         if self._date is not None:
             named, self._date = self._date, None
             self._add_period(unit, named)
@@ -210,7 +210,7 @@ class FigureReader:
     # functions
 
     def _function_of(self, index: int, token: Token) -> str | None:
-        """Return the function that the word computes; None for a name of the figure itself."""
+        """Return the function that the word computes; None where it is a column's name."""
         if token.means("super"):
             return _HIGHEST.get(token.arg)
         if token.kind not in FIGURE_FUNCTIONS:
@@ -255,7 +255,7 @@ class FigureReader:
         self._is_key = False
 
     def _is_counted(self, before: Token) -> bool:
-        """Tell whether the name before has not been taken as a figure of its own."""
+        """Tell whether a count behind this name counts what it names, and not a figure."""
         if not before.names or before.is_value:
             return False
         return before.table is not None or not self._reading.measures

@@ -103,7 +103,8 @@ class Names:
 
     Attributes:
         asked: words of which the user is asked what they name.
-        date_in_use: the date that the request's periods cut; a day without a date is one of it.
+        date_in_use: the date column whose periods the request groups by; days for which no column
+            is said are compared with it.
     """
 
     def __init__(self, catalog: Catalog, lexicon: Lexicon, findings: RequestFindings) -> None:
@@ -134,11 +135,11 @@ class Names:
         return others
 
     def call(self, table: Table, name: str) -> None:
-        """Say what the intent calls a table."""
+        """Set the name by which the intent calls a table."""
         self._called[table.key] = name
 
     def called(self, name: str) -> Table | None:
-        """Return the table of the request that the intent calls so."""
+        """Return the table that the intent calls so, one of the request before any other."""
         own = [self.of(key) for key in self._sources]
         for table in (*own, *self._catalog.tables):
             if self.name_of(table) == name:
@@ -146,7 +147,7 @@ class Names:
         return None
 
     def use_date(self, reference: str) -> None:
-        """Say which date the request's periods cut, as the intent writes it."""
+        """Set the date column, as the intent writes it, whose periods the request groups by."""
         name, _, called = reference.partition(".")
         table = self.called(name)
         if table is None:
@@ -165,7 +166,7 @@ class Names:
         self._findings.assume(f"joined_{name}", text, 1, decides=JoinedRows(without=name))
 
     def key_name(self, table: Table, column: str) -> str:
-        """Return what a column of a table's rows is called in a result, with the table's name."""
+        """Return the name of a table's column in a result: with the table's name before it."""
         return name_with_table(self.name_of(table), column)
 
     def of(self, key: TableKey) -> Table:
@@ -208,7 +209,7 @@ class Names:
         return found
 
     def label(self, table: Table, column: Column | None = None) -> str:
-        """Return how people read the name, with the stored one."""
+        """Return the stored name of a table or column, with its comment."""
         stored, comment = table.name, table.comment
         if column is not None:
             stored, comment = f"{table.name}.{column.name}", column.comment
@@ -221,7 +222,7 @@ class Names:
         return f"{self.name_of(table)}.{column}"
 
     def name_of(self, table: Table) -> str:
-        """Return what the intent calls the table: of several with its name, one with its schema."""
+        """Return the table's name in the intent, with the schema before it where several have it."""
         if table.key in self._called:
             return self._called[table.key]
         is_alone = len(self._catalog.by_name[table.name]) == 1
@@ -233,7 +234,7 @@ class Names:
     # tables
 
     def table(self, token: Token, order: int) -> Table | None:
-        """Return the table that the word names; None when it names none or has to be asked."""
+        """Return the table that the word names; None where it names none or the user is asked."""
         best = 0.0
         tables: dict[TableKey, Table] = {}
         for link in token.links("table"):
@@ -247,7 +248,7 @@ class Names:
         return self.one_of_tables(token.text, list(tables.values()), order)
 
     def one_of_tables(self, said: str, tables: Sequence[Table], order: int) -> Table | None:
-        """Return the only one of the tables, or the one that was chosen."""
+        """Return the only one of the tables, or the one that was chosen; None while it is asked."""
         if len(tables) == 1:
             return tables[0]
         offered = {}
@@ -278,7 +279,7 @@ class Names:
         kind: AmbiguityKind = "column",
         among: Collection[TableKey] | None = None,
     ) -> NamedColumn | None:
-        """Return the column that the word names; None when it names none or has to be asked.
+        """Return the column that the word names; None where it names none or the user is asked.
 
         An exact name decides, or the only candidate, which is then an assumption. Of several the
         user is asked. Columns of the request's tables come before all others.
@@ -295,7 +296,7 @@ class Names:
     def _exact(
         self, said: str, candidates: Sequence[tuple[float, NamedColumn]]
     ) -> list[NamedColumn]:
-        """Return the columns whose very name the word is, without those that equal another."""
+        """Return the columns that the word names exactly, without those that equal another."""
         exact = _of_quality(candidates, _EXACT)
         written: list[NamedColumn] = []
         for named in exact:
@@ -306,7 +307,7 @@ class Names:
         return self._without_equal(written or exact)
 
     def _without_equal(self, found: Sequence[NamedColumn]) -> list[NamedColumn]:
-        """Leave out columns that always equal another: keys that a table before refers to."""
+        """Leave out keys that a column of an earlier table refers to: the two are always equal."""
         kept: list[NamedColumn] = []
         for one in found:
             if not any(self._refers(other, one) for other in found):
@@ -330,7 +331,7 @@ class Names:
     def only(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
-        """Return the only one of the columns, as an assumption; of several ask."""
+        """Return the only one of the columns, noted as an assumption, or the one that is chosen."""
         if len(columns) == 1:
             self._assume_meant(said, columns[0], order)
             return columns[0]
@@ -339,7 +340,7 @@ class Names:
     def choose(
         self, kind: AmbiguityKind, said: str, columns: Sequence[NamedColumn], order: int
     ) -> NamedColumn | None:
-        """Ask which of the columns is meant; return the answer if there is one already."""
+        """Return the column that was chosen of these; None while the user is asked."""
         offered = {}
         for one in columns:
             offered[self.reference(one.table, one.column.name)] = one
@@ -354,7 +355,7 @@ class Names:
     def ask(
         self, kind: AmbiguityKind, said: str, prompt: Text, choices: Sequence[Choice], order: int
     ) -> str | None:
-        """Return the value that was chosen for the word; None when it is asked first."""
+        """Return the value that was chosen for the word; None while the user is asked."""
         values = ", ".join(choice.value for choice in choices)
         try:
             return self._findings.choose(kind, f"{said}: {values}", prompt, choices, order)

@@ -1,4 +1,4 @@
-"""What the readers of clauses share: the request so far, its names, and words that are left."""
+"""A request while its clauses are read, and what the readers of all kinds of clauses share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,20 +46,20 @@ class RequestReading:
 
     @property
     def order(self) -> int:
-        """Return the order of the operation that is read."""
+        """Return the order that an operation has which is added now."""
         return self.draft.next_order
 
     # --------------------------------------------------------------------------
     # words
 
-    def cover(self, tokens: Sequence[Token]) -> None:
-        """Name the words that say something and that nothing has read."""
+    def refuse_unread(self, tokens: Sequence[Token]) -> None:
+        """Refuse the request for each of these words that says something and that nothing reads."""
         for token in tokens:
             if _says_something(token):
-                self.uncovered(token.text)
+                self.refuse_word(token.text)
 
-    def uncovered(self, word: str, suggestions: Sequence[str] = ()) -> None:
-        """Refuse the request because of a word without a place."""
+    def refuse_word(self, word: str, suggestions: Sequence[str] = ()) -> None:
+        """Refuse the request because of a word that nothing can be done with."""
         text = Text(
             f"“{word}”在这里没有对应的表、字段或操作，没有被采用。",
             f"“{word}” is no table, column or step that is known here: nothing was done with it.",
@@ -67,10 +67,10 @@ class RequestReading:
         near = suggestions or self._near(word)
         self.findings.refuse("unknown_name", text, near)
 
-    def left_over(self, tokens: Sequence[Token]) -> None:
-        """Name a whole clause that gives nothing, unless a word of it is named or asked about."""
+    def refuse_clause(self, tokens: Sequence[Token]) -> None:
+        """Refuse a clause that gives nothing, unless something is refused or asked already."""
         if self.findings.is_clear:
-            self.uncovered(said(tokens))
+            self.refuse_word(said(tokens))
 
     def _near(self, word: str) -> list[str]:
         """Return names of tables and columns that are spelled like the word."""
@@ -140,7 +140,7 @@ class RequestReading:
         reader = FigureReader(tokens, self.names, self.lexicon, self.findings, self.order)
         reading = reader.read()
         for word in reading.uncovered:
-            self.uncovered(word)
+            self.refuse_word(word)
         if not reading.conditions:
             return reading
         among = self.conditions(reading.conditions)  # "amount of paid orders in 2024"
@@ -157,7 +157,7 @@ class RequestReading:
         measures: Sequence[Json] = (),
         excludes: bool = False,
     ) -> ConditionReading:
-        """Return the conditions that words say; words that none of them covers are named.
+        """Return the conditions that words say; words that are no part of one are refused.
 
         Args:
             names: of the tables that the words are about, without it those of the request.
@@ -168,7 +168,7 @@ class RequestReading:
         reader = ConditionReader(tokens, about, self.findings, self.order, measures)
         reading = reader.read(excludes=excludes)
         for word in reading.uncovered:
-            self.uncovered(word)
+            self.refuse_word(word)
         return reading
 
     def add_tables_of(self, conditions: Sequence[Json]) -> None:
@@ -195,7 +195,7 @@ class RequestReading:
         return aggregate
 
     def asked_sum(self, words: str, columns: Sequence[NamedColumn]) -> Json | None:
-        """Return the sum of the column that is meant by words; None while it is asked."""
+        """Return the sum of the column that words mean; None while the user is asked which one."""
         named = self.names.only("measure", words, columns, self.order)
         if named is None:
             return None
@@ -204,10 +204,10 @@ class RequestReading:
         return {"function": "sum", "column": column, "as": f"{named.column.name}_sum"}
 
     def only_date(self, word: str) -> NamedColumn | None:
-        """Return the date of the base, else of any table; of several the user is asked."""
+        """Return the only date of the base, else of any table; None while the user is asked."""
         dates = self.names.dates()
         if not dates:
-            self.uncovered(word)
+            self.refuse_word(word)
             return None
         own = []
         for named in dates:
@@ -230,7 +230,7 @@ class ClauseReader:
 
 
 def _says_something(token: Token) -> bool:
-    """Tell whether a request isn't understood if the word is passed over."""
+    """Tell whether a request is misunderstood if the word is passed over."""
     mark = token.mark
     if mark.is_unknown and not mark.is_skippable:
         return True

@@ -15,7 +15,7 @@ from rules.schema.links import Link
 from rules.words.talk import without_courtesy
 
 _FIGURE = "figure:"
-# A word that computes is a column's name before words of these kinds, or at an end.
+# "total" is a column's name, and computes nothing, before words of these kinds or at an end.
 _COMPUTING = ("sum", "count", "avg", "max", "min", "median")
 _BEHIND_FIGURES = ("by", "each", "and", "cmp", "between", "null", "notnull", "sink", "or", "bucket")
 _BREAKS = frozenset(",;.。；，")
@@ -185,7 +185,7 @@ def _identifiers(index: CatalogIndex) -> frozenset[str]:
 
 
 def _is_written(name: str) -> bool:
-    """Tell whether a name is told from a word by its capitals or blanks."""
+    """Tell whether capitals or blanks tell a stored name from an ordinary word."""
     return " " in name or name != name.lower()
 
 

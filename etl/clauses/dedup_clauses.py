@@ -32,13 +32,13 @@ class DedupClauses(ClauseReader):
         keys: list[NamedColumn] = []
         for token in parts.keys:
             if not token.names:
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
                 continue
             keys += self._keys_of(token, table)
             if table is None and keys:
                 table = keys[0].table
         if table is None or not keys:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         self._names.add(table.key)
         parameters = {
@@ -50,7 +50,7 @@ class DedupClauses(ClauseReader):
         self._draft.add("dedup", parameters)
 
     def take_newest(self, clause: Clause) -> None:
-        """Say which row of the dedup before stays."""
+        """Set the order of the dedup before, whose first row stays."""
         for parameters in self._draft.of("dedup"):
             parameters["order_by"] = self._sorting(clause.tokens)
 
@@ -61,11 +61,11 @@ class DedupClauses(ClauseReader):
             if token.table is not None:
                 table = self._names.table(token, self._reading.order)
             elif not token.means("dedup"):
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
         return table
 
     def _keys_of(self, token: Token, table: Table | None) -> list[NamedColumn]:
-        """Return the columns that a word of the keys names: of a table, those that refer to it."""
+        """Return the columns that a word of the keys names: for a table, those that refer to it."""
         among = None
         if table is not None:
             among = [table.key]
@@ -76,11 +76,11 @@ class DedupClauses(ClauseReader):
         if named is not None:
             return [named]
         if token.text not in self._names.asked:
-            self._reading.uncovered(token.text)
+            self._reading.refuse_word(token.text)
         return []
 
     def _sorting(self, tokens: Sequence[Token]) -> list[Json]:
-        """Return the order whose first row stays; nothing when a date has to be asked first."""
+        """Return the order whose first row stays; empty where none is said or the user is asked."""
         place = place_of(tokens, "super")
         if place is None:
             return []

@@ -18,7 +18,7 @@ _PLACES = {
     _ADD: Text("在原有基础上增加", "beside what there is"),
     _REPLACE: Text("替换原有的", "instead of what there is"),
 }
-# What tells groups and figures from others of their kind.
+# The parts by which groups and figures differ from others; their names do not count.
 _TELLING = ("column", "unit", "function", "expression")
 _TYING = ("instead", "instead_of", "replacing", "each", "by", "and")
 _LOOKING_UP = ("semi", "anti")
@@ -45,13 +45,13 @@ class EditClauses(ClauseReader):
     # what is added
 
     def take_figures(self, clause: Clause, *, is_added: bool) -> None:
-        """Add groups and figures; where it isn't said that they are added, ask."""
+        """Add groups and figures, or replace those before: the user is asked unless it is said."""
         found = self._reading.figures(clause.tokens)
         if self._draft.aggregate is None:
             self._reading.add_figures(found)
             return
         if not found.keys and not found.measures:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         keys = _unknown_among(found.keys, self._draft.keys)
         measures = _unknown_among(found.measures, self._draft.measures)
@@ -61,7 +61,7 @@ class EditClauses(ClauseReader):
             self._place(self._draft.measures, measures, "measure", is_added=is_added)
 
     def _place_keys(self, keys: list[Json], *, is_added: bool) -> None:
-        """Add groups; what runs along the periods runs within each of the new ones."""
+        """Add groups; windows that go along the periods then go along those of each group."""
         self._place(self._draft.keys, keys, "grain", is_added=is_added)
         period = self._draft.period
         if period is None:
@@ -137,9 +137,9 @@ class EditClauses(ClauseReader):
             elif token.names and not token.is_value:
                 is_changed |= self._replace_column(token, sides.old)
             elif not token.means(*_TYING):
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
         if not is_changed:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
 
     def _replace_unit(self, token: Token) -> bool:
         period = self._draft.period
@@ -278,7 +278,7 @@ class EditClauses(ClauseReader):
         return {one["as"] for one in self._draft.columns}
 
     def _rename(self, measure: Json, changed: Json) -> None:
-        """Change a figure; a name that said what it was says what it is."""
+        """Change a figure and call it after what it computes now."""
         before = str(measure["as"])
         measure.clear()
         measure.update(changed)
@@ -288,7 +288,7 @@ class EditClauses(ClauseReader):
             self._draft.rename_result({before: measure["as"]})
 
     def _one_of(self, kind: AmbiguityKind, found: Sequence[Json], said: str) -> Json | None:
-        """Return the one that is replaced, which is asked where there are several."""
+        """Return the one that is replaced; None where there is none or the user is asked."""
         by_name = {str(one["as"]): one for one in found}
         chosen = self._one_reference(kind, list(by_name), said)
         return by_name.get(chosen or "")
@@ -354,7 +354,7 @@ class EditClauses(ClauseReader):
         self._draft.remove(gone)
 
     def _drop_conditions(self) -> bool:
-        """Take away the conditions, and what is looked up; ranks that are kept are none."""
+        """Take away the conditions on rows, and the lookups; limits of ranks stay."""
         ranks = {window["as"] for window in self._draft.of("window")}
         gone = _with_any(self._draft.of("join"), "how", _LOOKING_UP)
         for parameters in self._draft.of("filter"):
@@ -428,7 +428,7 @@ def _unknown_among(found: Iterable[Json], known: Collection[Json]) -> list[Json]
 
 
 def _telling_parts(one: Json) -> Json:
-    """Return what tells a group or figure from others."""
+    """Return the parts by which a group or figure differs from others."""
     return {part: one[part] for part in _TELLING if part in one}
 
 
@@ -465,7 +465,7 @@ def _columns_in(parameters: Json) -> list[str]:
 
 
 def _sides_of(tokens: Sequence[Token]) -> _Sides:
-    """Return what comes and what goes: "use X instead of Y", 把 Y 换成 X, "replace Y with X"."""
+    """Return the words of the new X and the old Y: "use X instead of Y", 把 Y 换成 X."""
     for place, token in enumerate(tokens):
         before, behind = tokens[:place], tokens[place + 1 :]
         if token.means("instead_of"):

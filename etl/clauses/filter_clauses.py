@@ -32,7 +32,7 @@ class FilterClauses(ClauseReader):
             return
         suggestion = self._ranking_meant(clause.tokens)
         if suggestion is not None:
-            self._reading.uncovered(said(clause.tokens), [suggestion])
+            self._reading.refuse_word(said(clause.tokens), [suggestion])
             return
         found = self._reading.conditions(
             clause.tokens,
@@ -43,7 +43,7 @@ class FilterClauses(ClauseReader):
         if found.conditions:
             self._add(found.conditions)
         elif not found.uncovered:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
 
     def _names_other_table(self, tokens: Sequence[Token]) -> bool:
         """Tell whether words name a table and nothing that could be compared."""

@@ -33,7 +33,7 @@ class JoinClauses(ClauseReader):
                 read += self._join(table, keys, how)
         for token in clause.tokens:
             if token not in read:
-                self._reading.cover([token])
+                self._reading.refuse_unread([token])
 
     def _join(self, table: Table, keys: Sequence[Token], how: str) -> list[Token]:
         """Join a table; return the words of the columns by which it is joined."""
@@ -70,7 +70,7 @@ class JoinClauses(ClauseReader):
                 self._join(table, (), "inner")
 
     def join_others(self) -> None:
-        """Join the tables that only a column of the request named, before all else.
+        """Join the tables of which only columns are named, before all other operations.
 
         What these are tied to is joined before them, as are tables on which conditions stand.
         """
@@ -163,7 +163,7 @@ class JoinClauses(ClauseReader):
         return found[min(found)]
 
     def _tables_opposite(self, table: Table, right: Table) -> list[Table]:
-        """Return the tables on the other side of a join of `right` that reads a table's column."""
+        """Return the tables that a column of a table may be joined with where `right` is joined."""
         lefts: dict[TableKey, Table] = {}
         for joined in self._reading.joined():
             if joined.key != right.key:

@@ -1,4 +1,4 @@
-"""Reads who has something elsewhere, or never had: semi and anti joins, also through link tables.
+"""Reads clauses that select rows by those of other tables: semi and anti joins.
 
 "members who never booked Stretch" and 没买过红茶的会员 select members by rows of other tables of
 which a member may have several. Nothing of these tables comes into the result.
@@ -21,7 +21,7 @@ from etl.meaning.decisions import DroppedRows
 _NEGATIONS = ("not", "lacking", "exclude")
 # Words that tie rows wherever they stand; "exclude" does before a table only.
 _TYING = ("not", "lacking", "verb", "having")
-# What says that the words compare, group or compute, and don't tell who has something.
+# Words of clauses that compare, group or compute, and therefore look nothing up.
 _OTHERWISE = (
     *("cmp", "null", "notnull", "like", "between", "bucket", "by", "each", "aggregate", "fill"),
     *("sum", "avg", "max", "min", "median", "count", "distinct", "top", "running", "previous"),
@@ -107,14 +107,14 @@ class LookupClauses(ClauseReader):
     """Adds semi and anti joins."""
 
     def subject_of(self, tokens: Sequence[Token]) -> Token | None:
-        """Return the word for the table whose rows are selected; None where nothing is."""
+        """Return the word for the table whose rows are selected; None where no lookup is said."""
         lookup = _lookup_in(tokens)
         if lookup is not None:
             return lookup.subject
         return None
 
     def is_lookup(self, tokens: Sequence[Token]) -> bool:
-        """Tell whether words may say who has something elsewhere."""
+        """Tell whether words may select rows by those of other tables."""
         return _lookup_in(tokens) is not None
 
     def take(self, tokens: Sequence[Token]) -> bool:
@@ -180,7 +180,7 @@ class LookupClauses(ClauseReader):
         return None
 
     def _find_thing(self, lookup: _Lookup, base: Table) -> bool:
-        """Find what unknown words call a row of: "product X"; tell whether that is clear."""
+        """Find the table whose rows unknown words name: "product X"; tell whether it is clear."""
         unknown = lookup.unknown
         if not unknown:
             return True
@@ -220,7 +220,7 @@ class LookupClauses(ClauseReader):
         return any(link.table in self._names.sources for link in token.links("value"))
 
     def _is_meant(self, lookup: _Lookup, base: Table) -> bool:
-        """Tell whether rows are selected by others, of which each may have several.
+        """Tell whether the words select rows by those of other tables, and are no plain condition.
 
         A value of a row that the base refers to is a condition like any other.
         """
@@ -295,7 +295,7 @@ class LookupClauses(ClauseReader):
         return list(keys)
 
     def _free_name(self, table: Table) -> str:
-        """Return what the table is called as one that is only looked up."""
+        """Return a name for a table that is looked up, other than those of the request's tables."""
         taken = set(self._reading.lookups)
         for key in self._names.sources:
             taken.add(self._names.name_of(self._names.of(key)))
@@ -317,11 +317,11 @@ class LookupClauses(ClauseReader):
             if len(owners) == 1:
                 by_table.setdefault(owners.pop(), []).append(one)
             else:
-                self._reading.uncovered(said(tokens))
+                self._reading.refuse_word(said(tokens))
         return by_table
 
     def _assume(self, lookup: _Lookup, base: Table, far: Table) -> None:
-        """Note what a verb is taken for, and that nothing is added or repeated."""
+        """Note as an assumption which rows are kept, and what a verb is taken for."""
         meant = Text("", "")
         if lookup.verbs:
             verb = said(lookup.verbs)

@@ -49,7 +49,7 @@ class RankingClauses(ClauseReader):
         measures = reading.measures or aggregate["measures"]
         sorting = self._sorting_key(aggregate)
         if sorting is None or not measures:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         others = [key["as"] for key in aggregate["group_by"] if key["as"] != sorting]
         make = _running if clause.kind == "running" else _previous
@@ -75,7 +75,7 @@ class RankingClauses(ClauseReader):
         thing = self._thing(parts.things)
         measure = self._ranked_measure(parts)
         if parts.count is None or measure is None:
-            self._reading.left_over(clause.tokens)
+            self._reading.refuse_clause(clause.tokens)
             return
         groups = self._groups(parts.groups, thing)
         is_known = self._known_measure(measure) is not None
@@ -104,7 +104,7 @@ class RankingClauses(ClauseReader):
         return known[0] if len(known) == 1 else None
 
     def _asked_measure(self, parts: TopParts) -> Json | None:
-        """Ask by which figure the rows rank that are to be the first."""
+        """Return the figure to rank by where none is said; of several the user is asked."""
         base = self._reading.base
         if not parts.things or base is None:
             return None
@@ -128,13 +128,13 @@ class RankingClauses(ClauseReader):
         if token.table is not None:
             return self._group_of_table(token, thing)
         if not token.names:
-            self._reading.cover([token])
+            self._reading.refuse_unread([token])
             return None
         named = self._names.column(token, self._reading.order)
         if named is not None:
             return _Group((named,))
         if token.text not in self._names.asked:
-            self._reading.uncovered(token.text)
+            self._reading.refuse_word(token.text)
         return None
 
     def _group_of_table(self, token: Token, thing: Table | None) -> _Group | None:
@@ -148,7 +148,7 @@ class RankingClauses(ClauseReader):
                 if key.target == table.key:
                     return _Group(tuple(named_columns(ranked, key.columns)))
         if not table.primary_key:
-            self._reading.uncovered(token.text)
+            self._reading.refuse_word(token.text)
             return None
         return _Group(tuple(named_columns(table, table.primary_key)))
 
@@ -161,7 +161,7 @@ class RankingClauses(ClauseReader):
         return None
 
     def _is_summed(self, thing: Table | None, measure: Json) -> bool:
-        """Tell whether the figure belongs to other rows than the ranked things."""
+        """Tell whether a thing has several values of the figure, which are summed."""
         if thing is None:
             return False
         if "column" not in measure:
@@ -185,7 +185,7 @@ class RankingClauses(ClauseReader):
         for named in columns:
             called = self._name_in_result(named)
             if called is None:
-                self._reading.uncovered(named.column.comment or named.column.name)
+                self._reading.refuse_word(named.column.comment or named.column.name)
                 return
             partition.append(called)
         ranked = self._known_measure(measure) or measure
@@ -201,7 +201,10 @@ class RankingClauses(ClauseReader):
         return keys
 
     def _name_in_result(self, named: NamedColumn) -> str | None:
-        """Return what the aggregate calls the column; one of a row that is a key is added to it."""
+        """Return the column's name in the result; None where a group has several values of it.
+
+        A column of a table that is grouped by its primary key is added to the keys.
+        """
         keys = self._draft.keys
         column = self._names.reference(named.table, named.column.name)
         columns = {key.get("column"): str(key["as"]) for key in keys}
@@ -260,7 +263,7 @@ def _previous(name: str, others: Sequence[str], sorting: str) -> Json:
 
 
 # ------------------------------------------------------------------------------
-# where its parts stand
+# the words of a ranking
 
 
 def top_parts(tokens: Sequence[Token]) -> TopParts:

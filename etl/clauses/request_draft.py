@@ -10,7 +10,7 @@ from etl.schemas.requirement import Action, IntentOperation
 Json = dict[str, Any]
 Operation = tuple[Action, Json]
 
-# The first of these ends the operations on rows.
+# Operations on rows come before the first of these.
 _ON_GROUPS = ("aggregate", "window")
 # Where operations on the result name its columns, beside lists of names.
 _NAMING_KEYS = ("column", "as")
@@ -31,7 +31,7 @@ class RequestDraft:
 
     @property
     def contents(self) -> tuple[str | None, list[Operation]]:
-        """Return all that the draft says: its target and its operations."""
+        """Return the target and the operations."""
         return self.target, self.operations
 
     @property
@@ -131,13 +131,13 @@ class RequestDraft:
         return made
 
     def show(self, name: str) -> None:
-        """Let the target have a column of the result, where its columns are listed."""
+        """Add a column of the result to those of the target, where these are listed."""
         for sink in self.of("sink"):
             if sink.get("columns"):
                 sink["columns"].append(name)
 
     def hide(self, names: Collection[str]) -> None:
-        """Let the target do without columns that are no more."""
+        """Take columns of the result away from those that the target lists."""
         for sink in self.of("sink"):
             for part in ("columns", "unique_key"):
                 listed = sink.get(part) or ()

@@ -193,7 +193,7 @@ class _SentenceReader:
             self._names.add(table.key)
 
     def _note_date(self) -> None:
-        """Remember which date is cut, which a day without a date then is one of."""
+        """Set the date column of the period, with which days without a column are compared."""
         period = self._draft.period
         if period is None:
             return
@@ -221,16 +221,16 @@ class _SentenceReader:
             self._is_built = True
             self._filters.take(clause)
         else:
-            self._reading.cover(clause.tokens)
+            self._reading.refuse_unread(clause.tokens)
 
     def _name_unknown_tables(self, clause: Clause) -> None:
-        """Name what is called a table and is none: 工资表, where no table is called so."""
+        """Refuse what is called a table and is none: 工资表, where no table is called so."""
         if clause.kind == "sink":
             return
         for token, after in pairwise(clause.tokens):
             is_called_table = after.means("table") and not after.is_apart
             if is_called_table and token.table is None:
-                self._reading.uncovered(f"{token.text}{after.text}")
+                self._reading.refuse_word(f"{token.text}{after.text}")
 
     def _take_figures(self, clause: Clause) -> None:
         if self._earlier is not None:
@@ -241,9 +241,9 @@ class _SentenceReader:
     def _take_spine(self, clause: Clause) -> None:
         aggregate = self._draft.aggregate
         if aggregate is None or self._draft.period is None:
-            self._reading.uncovered(said(clause.tokens))
+            self._reading.refuse_word(said(clause.tokens))
             return
-        self._reading.cover(words_without(clause.tokens, "fill", "empty", "bucket"))
+        self._reading.refuse_unread(words_without(clause.tokens, "fill", "empty", "bucket"))
         aggregate["spine"] = True
         for measure in aggregate["measures"]:
             measure["empty"] = "zero"

@@ -38,7 +38,7 @@ class SinkClauses(ClauseReader):
                 self._named[name] = None
 
     def decide(self) -> None:
-        """Set the target; nothing is set when it is asked first."""
+        """Set the target, unless the user is asked for it."""
         if not self._named:
             return
         names = list(self._named)
@@ -68,7 +68,7 @@ class SinkClauses(ClauseReader):
         return self._reading.findings.choose("target", f"names {listed}", prompt, choices)
 
     def _meant(self, name: str) -> str:
-        """Return the name, or that of a stored table that people call so, as it was chosen."""
+        """Return the target's name; where a stored table is called so, the one that was chosen."""
         stored = _called(name, self._reading.catalog)
         if not stored:
             return name

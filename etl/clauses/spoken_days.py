@@ -6,7 +6,7 @@ from rules.linking.moments import Moment, Period
 
 _DAYS_OF = {"day": 1, "week": 7}
 _MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
-# Of a period that is one end of an open one: how days compare with its start or its end.
+# How days compare with a start or end of a period that bounds an open one.
 _OPEN_ENDS = {
     "since": (">=", "start"),
     "now": (">=", "start"),
