@@ -222,7 +222,7 @@ class Names:
         return f"{self.name_of(table)}.{column}"
 
     def name_of(self, table: Table) -> str:
-        """Return the table's name in the intent, with the schema before it where several have it."""
+        """Return what the intent calls the table, with the schema where several have its name."""
         if table.key in self._called:
             return self._called[table.key]
         is_alone = len(self._catalog.by_name[table.name]) == 1
