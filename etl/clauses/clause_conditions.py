@@ -525,7 +525,7 @@ class ConditionReader:
     def _only_date(self, said: str) -> NamedColumn | None:
         """Return the request's date column; of several the user is asked."""
         dates = self._names.dates()
-        if self._names.date_in_use is not None:
+        if self._names.date_in_use is not None:  # which the user may not have said: it is noted
             return self._names.only("date_column", said, dates, self._order)
         if not dates:
             self._uncovered.append(said)

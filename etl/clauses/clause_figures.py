@@ -293,9 +293,10 @@ class FigureReader:
 
     def _counted_reference(self, table: Table, *, is_distinct: bool) -> str | None:
         """Return the column whose values count a table's rows; None without a primary key."""
-        referring = self._referring(table) if is_distinct else None
-        if referring is not None:
-            return referring
+        if is_distinct:
+            referring = self._referring(table)
+            if referring is not None:
+                return referring
         self._names.add(table.key)
         if not table.primary_key:
             return None
@@ -330,11 +331,14 @@ class FigureReader:
     def _take_name(self, index: int, token: Token) -> None:
         if self._functions == ["count"]:
             self._count(token)
-        elif token.table is not None and self._is_counted_behind(index):
             return
-        elif token.table is not None and not self._is_figure(token):
-            self._take_table(token)
-        elif self._is_key or not self._take_metric(token):
+        if token.table is not None:
+            if self._is_counted_behind(index):
+                return  # the word behind counts it
+            if not self._is_figure(token):
+                self._take_table(token)
+                return
+        if self._is_key or not self._take_metric(token):
             self._take_column(token)
 
     def _is_counted_behind(self, index: int) -> bool:

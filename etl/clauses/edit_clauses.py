@@ -115,11 +115,10 @@ class EditClauses(ClauseReader):
         """Return a name that no other column of the result has."""
         taken = self._result_names()
         name = str(one["as"])
-        if name not in taken:
-            return name
         table, _, column = str(one.get("column", "")).partition(".")
-        longer = f"{table}_{column}" if column else name
-        return free_name(longer, taken)
+        if column and name in taken:
+            name = f"{table}_{column}"
+        return free_name(name, taken)
 
     # --------------------------------------------------------------------------
     # what is replaced
