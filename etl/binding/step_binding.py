@@ -24,11 +24,11 @@ from etl.meaning.bound import (
 )
 from etl.meaning.decisions import DroppedRows
 from etl.meaning.value_kinds import NUMBERS, kind_of_type
-from etl.meaning.windows import Direction
 from etl.schemas.parameters import (
     AggregateParameters,
     DedupParameters,
     FilterParameters,
+    SortDirection,
     SortingItem,
     TransformParameters,
     WindowParameters,
@@ -239,7 +239,7 @@ class StepBinding:
 
     def _sorting(
         self, parameters: WindowParameters, partition: Sequence[str], order: int
-    ) -> tuple[tuple[str, Direction], ...]:
+    ) -> tuple[tuple[str, SortDirection], ...]:
         """Return the sorting; where ties would leave rows open, with the columns of the grain."""
         sorting = []
         for item in parameters.order_by:
@@ -247,14 +247,14 @@ class StepBinding:
         is_tied = parameters.function in _TIED_WINDOWS or parameters.rows is not None
         if is_tied:
             known = {*partition, *(name for name, _ in sorting)}
-            ties: list[tuple[str, Direction]] = []
+            ties: list[tuple[str, SortDirection]] = []
             for name in self._grain():
                 if name not in known:
                     ties.append((name, "asc"))
             sorting.extend(ties)
         return tuple(sorting)
 
-    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, Direction]:
+    def _sorted_by(self, item: SortingItem, order: int) -> tuple[str, SortDirection]:
         return self._scope.result_name(item.column, order), item.direction
 
     def _grain(self) -> Sequence[str]:

@@ -16,7 +16,7 @@ after the aggregate, or over combinations without one) work on the result.
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqlglot import exp
 
@@ -184,6 +184,7 @@ class RateStep:
     rate_currency: str
     rate_day: str
     rate: str
+    stage: ClassVar[Stage] = "rows"
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,7 @@ class WindowStep:
     sorting: tuple[tuple[str, SortDirection], ...]
     offset: int = 1
     rows: int | None = None
+    stage: ClassVar[Stage] = "result"
 
 
 @dataclass(frozen=True)
