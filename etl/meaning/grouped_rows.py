@@ -78,19 +78,32 @@ def _figure_of(measure: BoundMeasure, values: Sequence[Any]) -> Any:
 
 def _missing_periods(step: AggregateStep, rows: Sequence[Row]) -> Iterator[Row]:
     """Yield a row for each period without one, for each combination of the other keys."""
-    spine = next(key for key in step.keys if key.unit)
-    others = [key.name for key in step.keys if key is not spine]
-    names = [*others, spine.name]
+    spine = _spine_of(step)
+    names = [key.name for key in step.keys]
     present = {row_identity(row, names) for row in rows}
-    first_of_others: dict[Hashable, Row] = {}
-    for row in rows:
-        first_of_others.setdefault(row_identity(row, others), row)
     of_nothing = {measure.name: _figure_of(measure, ()) for measure in step.measures}
-    for period, row in product(_periods(spine, rows), first_of_others.values()):
-        key = {name: row[name] for name in others}
-        key[spine.name] = period
+    for period, others in product(_periods(spine, rows), _other_keys(step, spine, rows)):
+        key = {**others, spine.name: period}
         if row_identity(key, names) not in present:
             yield key | of_nothing
+
+
+def _spine_of(step: AggregateStep) -> BoundKey:
+    """Return the one key that has periods."""
+    for key in step.keys:
+        if key.unit is not None:
+            return key
+    raise ValueError("a spine needs a key with a unit")
+
+
+def _other_keys(step: AggregateStep, spine: BoundKey, rows: Sequence[Row]) -> list[Row]:
+    """Return the combinations of the keys beside the spine's that occur, each once."""
+    names = [key.name for key in step.keys if key is not spine]
+    found: dict[Hashable, Row] = {}
+    for row in rows:
+        values = {name: row[name] for name in names}
+        found.setdefault(row_identity(values, names), values)
+    return list(found.values())
 
 
 def _periods(spine: BoundKey, rows: Sequence[Row]) -> list[date]:
