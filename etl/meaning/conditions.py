@@ -1,4 +1,4 @@
-"""Whether a row fulfils the conditions of an intent."""
+"""Conditions of an intent: which rows fulfil them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -68,7 +68,9 @@ class DecisionCounts:
         self._zone = intent.time_zone
         self._decisions = decisions
         self._measure = _adding_measure(intent)
-        self._addend = _addend_of(self._measure)
+        self._addend: _Addend | None = None
+        if self._measure is not None:
+            self._addend = _addend_of(self._measure)
         self.figures: dict[str, DecidedFigures] = {}
 
     # --------------------------------------------------------------------------
@@ -88,16 +90,13 @@ class DecisionCounts:
             source: whose rows it leaves out.
             held: the sources that are joined by then.
         """
-        addend = self._addend
-        if addend is not None and not addend.sources().issubset(held):
-            addend = None
+        addend = self._addend_of_joined(held)
         for id_, decision in self._decisions.items():
             if _is_of_condition(decision, step):
                 found = self._fitting(decision.ways, before)
                 self._enter(id_, found, source, addend)
             elif decision == DroppedRows(step.order, source):
-                kept = {one.rows[source] for one in after}
-                found = [one for one in before if one.rows[source] not in kept]
+                found = _dropped(source, before, after)
                 self._enter(id_, found, source, addend)
 
     def joined(self, combinations: Sequence[Combination]) -> None:
@@ -112,9 +111,7 @@ class DecisionCounts:
         """Count the rows that come to a filter of the result."""
         for id_, decision in self._decisions.items():
             if _is_of_condition(decision, step):
-                ways = decision.ways
-                found = [row for row in rows if self._fits(ways, values_of_result(row))]
-                self._enter_result(id_, found)
+                self._enter_result(id_, self._fitting_rows(decision.ways, rows))
 
     def finished(self, rows: Sequence[Row]) -> None:
         """Count the rows of the target."""
@@ -135,9 +132,9 @@ class DecisionCounts:
         if source is None:
             self.figures[id_] = DecidedFigures(0)
             return
-        found = self._fitting(decision.ways, combinations)
         if decision.without is not None:
-            found = [one for one in found if decision.without not in one.rows]
+            combinations = _without(decision.without, combinations)
+        found = self._fitting(decision.ways, combinations)
         addend = self._addend
         if decision.amount is not None:
             addend = _Addend(source, decision.amount)
@@ -147,10 +144,11 @@ class DecisionCounts:
         self, decision: JoinedRows, combinations: Sequence[Combination]
     ) -> str | None:
         """Return the source whose rows count; None where no operation uses it."""
-        if any(decision.source in one.rows for one in combinations):
-            return decision.source
-        names = [source.name for source in self._intent.sources]
-        if decision.source and decision.source not in names:
+        for combination in combinations:
+            if decision.source in combination.rows:
+                return decision.source
+        names = ["", *(source.name for source in self._intent.sources)]
+        if decision.source not in names:
             return None
         return self._intent.base.name
 
@@ -176,7 +174,18 @@ class DecisionCounts:
         return None
 
     def _fitting(self, ways: Ways, combinations: Sequence[Combination]) -> list[Combination]:
-        return [one for one in combinations if self._fits(ways, one.value)]
+        found = []
+        for combination in combinations:
+            if self._fits(ways, combination.value):
+                found.append(combination)
+        return found
+
+    def _fitting_rows(self, ways: Ways, rows: Sequence[Row]) -> list[Row]:
+        found = []
+        for row in rows:
+            if self._fits(ways, values_of_result(row)):
+                found.append(row)
+        return found
 
     def _fits(self, ways: Ways, values: Values) -> bool:
         try:
@@ -205,11 +214,18 @@ class DecisionCounts:
     def _enter(
         self, id_: str, found: Sequence[Combination], source: str, addend: _Addend | None
     ) -> None:
-        rows = {one.rows[source] for one in found if source in one.rows}
+        rows = first_of_each_row(source, (), found, self._zone)
         amount = None
         if addend is not None:
             amount = self._amount(found, addend)
         self.figures[id_] = DecidedFigures(len(rows), amount)
+
+    def _addend_of_joined(self, held: Collection[str]) -> _Addend | None:
+        """Return what is added up; None while it reads a source that is not joined yet."""
+        addend = self._addend
+        if addend is None or not addend.sources().issubset(held):
+            return None
+        return addend
 
     def _amount(self, found: Sequence[Combination], addend: _Addend) -> int | float | None:
         """Add up what the rows of the addend's source have, each row once."""
@@ -230,15 +246,35 @@ class DecisionCounts:
 
 def _adding_measure(intent: BoundIntent) -> BoundMeasure | None:
     """Return the measure whose values are added up for rows."""
-    measures = intent.aggregate.measures if intent.aggregate is not None else ()
-    adding = [measure for measure in measures if measure.function in _ADDING]
-    return min(adding, key=lambda measure: _ADDING.index(measure.function), default=None)
-
-
-def _addend_of(measure: BoundMeasure | None) -> _Addend | None:
-    if measure is None or measure.value is None:
+    aggregate = intent.aggregate
+    if aggregate is None:
         return None
-    if measure.function not in _ADDING:
+    for function in _ADDING:
+        for measure in aggregate.measures:
+            if measure.function == function:
+                return measure
+    return None
+
+
+def _dropped(
+    source: str, before: Sequence[Combination], after: Sequence[Combination]
+) -> list[Combination]:
+    """Return the combinations whose row of a source none of those left has."""
+    kept = {combination.rows[source] for combination in after}
+    dropped = []
+    for combination in before:
+        if combination.rows[source] not in kept:
+            dropped.append(combination)
+    return dropped
+
+
+def _without(source: str, combinations: Sequence[Combination]) -> list[Combination]:
+    """Return the combinations that hold no row of a source."""
+    return [one for one in combinations if source not in one.rows]
+
+
+def _addend_of(measure: BoundMeasure) -> _Addend | None:
+    if measure.value is None or measure.function not in _ADDING:
         return None
     return _Addend(measure.source, measure.value, measure.tests)
 

@@ -174,18 +174,14 @@ class _Evaluation:
 
     # operators that decide about NULL themselves
 
-    def _and(self, node: exp.Expr) -> bool | None:
-        return self._decided(node, by=False)
-
-    def _or(self, node: exp.Expr) -> bool | None:
-        return self._decided(node, by=True)
-
     def _decided(self, node: exp.Expr, *, by: bool) -> bool | None:
         """Return `by` where one of both sides is it, else None where one is NULL."""
         sides = (self.value(node.this), self.value(node.expression))
         if by in sides:
             return by
-        return None if has_null(sides) else not by
+        if has_null(sides):
+            return None
+        return not by
 
     def _is(self, node: exp.Expr) -> bool:
         holds = self.value(node.this) is literal_value(node.expression)
@@ -198,9 +194,6 @@ class _Evaluation:
             return left is right
         return same_value(left, right, self._time_zone)
 
-    def _is_other(self, node: exp.Expr) -> bool:
-        return not self._is_same(node)
-
     def _are_equal(self, left: Any, right: Any) -> bool:
         """Compare values of which NULL equals nothing."""
         if left is None or right is None:
@@ -212,16 +205,21 @@ class _Evaluation:
         if value is None:
             return None
         listed = [self.value(one) for one in node.expressions]
-        if any(self._are_equal(value, one) for one in listed):
-            return True
-        return None if has_null(listed) else False
+        for one in listed:
+            if self._are_equal(value, one):
+                return True
+        if has_null(listed):
+            return None
+        return False
 
     def _case(self, node: exp.Expr) -> Any:
         for branch in node.args["ifs"]:
             if self._takes(node, branch):
                 return self.value(branch.args["true"])
         default = node.args.get("default")
-        return None if default is None else self.value(default)
+        if default is None:
+            return None
+        return self.value(default)
 
     def _takes(self, case: exp.Expr, branch: exp.Expr) -> bool:
         if case.this is None:
@@ -237,26 +235,32 @@ class _Evaluation:
 
     def _nullif(self, node: exp.Expr) -> Any:
         left, right = self.value(node.this), self.value(node.expression)
-        return None if self._are_equal(left, right) else left
-
-    def _known(self, nodes: Iterable[exp.Expr]) -> list[Any]:
-        return known_values(self.value(node) for node in nodes)
+        if self._are_equal(left, right):
+            return None
+        return left
 
     def _greatest(self, node: exp.Expr) -> Any:
-        return max(self._known((node.this, *node.expressions)), default=None)
+        known = self._known((node.this, *node.expressions))
+        return max(known, default=None)
 
     def _least(self, node: exp.Expr) -> Any:
-        return min(self._known((node.this, *node.expressions)), default=None)
+        known = self._known((node.this, *node.expressions))
+        return min(known, default=None)
 
     def _concat(self, node: exp.Expr) -> str:
-        return "".join(as_text(value) for value in self._known(node.expressions))
+        known = self._known(node.expressions)
+        return "".join(map(as_text, known))
+
+    def _known(self, nodes: Iterable[exp.Expr]) -> list[Any]:
+        values = map(self.value, nodes)
+        return known_values(values)
 
     _LAZY: Mapping[type[exp.Expr], Callable[["_Evaluation", exp.Expr], Any]] = {
-        exp.And: _and,
-        exp.Or: _or,
+        exp.And: lambda evaluation, node: evaluation._decided(node, by=False),
+        exp.Or: lambda evaluation, node: evaluation._decided(node, by=True),
         exp.Is: _is,
         exp.NullSafeEQ: _is_same,
-        exp.NullSafeNEQ: _is_other,
+        exp.NullSafeNEQ: lambda evaluation, node: not evaluation._is_same(node),
         exp.In: _in,
         exp.Case: _case,
         exp.Coalesce: _coalesce,
@@ -369,13 +373,11 @@ def _trimmed(value: str, operands: Mapping[str, Any], node: exp.Expr) -> str:
     return value.strip(characters)
 
 
-def _left(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
-    return value[: operands["expression"]]
-
-
 def _right(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
     count = operands["expression"]
-    return value[-count:] if count else ""
+    if count == 0:
+        return ""
+    return value[-count:]
 
 
 def _substring(value: str, operands: Mapping[str, Any], _: exp.Expr) -> str:
@@ -419,7 +421,7 @@ _FUNCTIONS: Mapping[type[exp.Expr], Callable[[Any, Mapping[str, Any], exp.Expr],
     exp.Ceil: lambda value, _operands, _node: ceiling(Decimal(value)),
     exp.Floor: lambda value, _operands, _node: floor(Decimal(value)),
     exp.Trim: _trimmed,
-    exp.Left: _left,
+    exp.Left: lambda value, operands, _node: value[: operands["expression"]],
     exp.Right: _right,
     exp.Substring: _substring,
     exp.Replace: lambda value, operands, _node: value.replace(
@@ -439,7 +441,9 @@ def literal_value(node: exp.Expr) -> Any:
         return node.this
     if node.is_string:
         return node.name
-    return int(node.name) if node.is_int else Decimal(node.name)
+    if node.is_int:
+        return int(node.name)
+    return Decimal(node.name)
 
 
 # ------------------------------------------------------------------------------
@@ -453,7 +457,9 @@ def as_text(value: Any) -> str:
 
 def _moment_text(moment: datetime) -> str:
     text = moment.isoformat(" ")
-    return text.rstrip("0") if "." in text else text
+    if moment.microsecond == 0:
+        return text
+    return text.rstrip("0")
 
 
 def _float_text(number: float) -> str:
@@ -476,9 +482,9 @@ def _to_decimal(value: Any, to: exp.DataType, _: str) -> Decimal:
     number = Decimal(shortest)
     if not to.expressions:
         return number
-    _precision, *scale = [int(parameter.name) for parameter in to.expressions]
-    digits = scale[0] if scale else 0
-    return rounded(number, digits)
+    has_scale = len(to.expressions) > 1
+    scale = int(to.expressions[1].name) if has_scale else 0
+    return rounded(number, scale)
 
 
 def _to_integer(value: Any, _to: exp.DataType, _: str) -> int:

@@ -23,8 +23,10 @@ def _compared_rows(one: Mapping[str, Any], other: Mapping[str, Any], sorting: So
     """Return less than 0 where the first row comes first, 0 where they are peers, else more."""
     for column, direction in sorting:
         difference = _compared(one[column], other[column])
+        if direction == "desc":
+            difference = -difference
         if difference:
-            return difference if direction == "asc" else -difference
+            return difference
     return 0
 
 
@@ -52,11 +54,8 @@ class _Partition:
     """The rows of a partition in the step's order; a place is an index into them."""
 
     def __init__(self, step: WindowStep, rows: Sequence[Row]) -> None:
-        self._step = step
+        self.step = step
         self.rows = sorted(rows, key=sort_key(step.sorting))
-
-    def row_number(self, place: int) -> int:
-        return place + 1
 
     def rank(self, place: int) -> int:
         first_peer = place
@@ -71,17 +70,12 @@ class _Partition:
                 rank += 1
         return rank
 
-    def lag(self, place: int) -> Any:
-        return self._value_at(place - self._step.offset)
-
-    def lead(self, place: int) -> Any:
-        return self._value_at(place + self._step.offset)
-
-    def sum(self, place: int) -> Any:
-        return figure("sum", self._framed_values(place))
-
-    def avg(self, place: int) -> Any:
-        return figure("avg", self._framed_values(place))
+    def shifted(self, place: int, rows: int) -> Any:
+        """Return the value some rows after a place; NULL where the partition has no such row."""
+        wanted = place + rows
+        if wanted not in range(len(self.rows)):
+            return None
+        return self._values[wanted]
 
     def share(self, place: int) -> Any:
         value = self._values[place]
@@ -89,10 +83,10 @@ class _Partition:
             return None
         return divide(value, figure("sum", self._values))
 
-    def _framed_values(self, place: int) -> Sequence[Any]:
+    def framed_values(self, place: int) -> Sequence[Any]:
         """Return the values up to a place: of the last rows, or of all and the place's peers."""
-        if self._step.rows is not None:
-            first = max(0, place - self._step.rows + 1)
+        if self.step.rows is not None:
+            first = max(0, place - self.step.rows + 1)
             return self._values[first : place + 1]
         end = place + 1
         while end < len(self.rows) and self._are_peers(place, end):
@@ -100,29 +94,23 @@ class _Partition:
         return self._values[:end]
 
     def _are_peers(self, place: int, other: int) -> bool:
-        return _compared_rows(self.rows[place], self.rows[other], self._step.sorting) == 0
-
-    def _value_at(self, place: int) -> Any:
-        """Return the value at a place, NULL where the partition has no such place."""
-        if 0 <= place < len(self.rows):
-            return self._values[place]
-        return None
+        return _compared_rows(self.rows[place], self.rows[other], self.step.sorting) == 0
 
     @cached_property
     def _values(self) -> list[Any]:
-        column = self._step.column
+        column = self.step.column
         if column is None:
-            raise TypeError(f"{self._step.function} needs a column")
+            raise TypeError(f"{self.step.function} needs a column")
         return [row[column] for row in self.rows]
 
 
 _FUNCTIONS: Mapping[WindowFunction, Callable[[_Partition, int], Any]] = {
-    "row_number": _Partition.row_number,
+    "row_number": lambda _, place: place + 1,
     "rank": _Partition.rank,
     "dense_rank": _Partition.dense_rank,
-    "lag": _Partition.lag,
-    "lead": _Partition.lead,
-    "sum": _Partition.sum,
-    "avg": _Partition.avg,
+    "lag": lambda partition, place: partition.shifted(place, -partition.step.offset),
+    "lead": lambda partition, place: partition.shifted(place, partition.step.offset),
+    "sum": lambda partition, place: figure("sum", partition.framed_values(place)),
+    "avg": lambda partition, place: figure("avg", partition.framed_values(place)),
     "share": _Partition.share,
 }
