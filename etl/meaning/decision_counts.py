@@ -199,8 +199,13 @@ class DecisionCounts:
         if rank is None:
             return []
         names = (*rank.partition, rank.name)
-        taken = Counter(row_identity(row, names) for row in rows)
-        return [row for row in rows if taken[row_identity(row, names)] > 1]
+        places = [row_identity(row, names) for row in rows]
+        taken = Counter(places)
+        tied = []
+        for row, place in zip(rows, places, strict=True):
+            if taken[place] > 1:
+                tied.append(row)
+        return tied
 
     def _last_rank(self) -> WindowStep | None:
         for step in reversed(self._intent.steps):
@@ -240,7 +245,8 @@ class DecisionCounts:
         amount = None
         measure = self._measure
         if measure is not None and measure.function == "sum":
-            amount = figure("sum", [row[measure.name] for row in rows]) or 0
+            values = [row[measure.name] for row in rows]
+            amount = figure("sum", values) or 0
         self.figures[id_] = DecidedFigures(len(rows), amount)
 
 
@@ -270,7 +276,11 @@ def _dropped(
 
 def _without(source: str, combinations: Sequence[Combination]) -> list[Combination]:
     """Return the combinations that hold no row of a source."""
-    return [one for one in combinations if source not in one.rows]
+    found = []
+    for combination in combinations:
+        if source not in combination.rows:
+            found.append(combination)
+    return found
 
 
 def _addend_of(measure: BoundMeasure) -> _Addend | None:

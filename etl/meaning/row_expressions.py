@@ -380,10 +380,15 @@ def _common_number(types: Sequence[str], kinds: "set[ValueKind]") -> str:
 
 def _common_day(types: Sequence[str], kinds: "set[ValueKind]") -> str:
     """Return the type that days and moments have together; texts beside them stand for days."""
-    days = {type_ for type_ in types if kind_of_type(type_) in DAYS}
-    if len(days) == 1:
-        return days.pop()
-    return "timestamp with time zone" if "timestamptz" in kinds else _MOMENT
+    others = set()
+    for type_ in types:
+        if kind_of_type(type_) in DAYS:
+            others.add(type_)
+    if len(others) == 1:
+        return others.pop()
+    if "timestamptz" in kinds:
+        return "timestamp with time zone"
+    return _MOMENT
 
 
 def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]") -> str:

@@ -86,7 +86,11 @@ class _RightRows:
             return ()
         if self._by_key is not None and _is_hashed_alike(key):
             return self._by_key.get(key, ())
-        return [row for other, row in self._keyed if self._is_same(key, other)]
+        matches = []
+        for other, row in self._keyed:
+            if self._is_same(key, other):
+                matches.append(row)
+        return matches
 
     def _is_same(self, key: _Key, other: _Key) -> bool:
         pairs = zip(key, other, strict=True)
