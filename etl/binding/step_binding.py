@@ -10,7 +10,6 @@ from etl.binding.join_binding import PlannedJoin
 from etl.binding.measure_binding import measure_type
 from etl.binding.result_binding import ResultBinding
 from etl.binding.scope import ResultName
-from etl.binding.step_columns import columns_of_tests
 from etl.binding.target_binding import primary_key_names
 from etl.binding.transform_binding import TransformBinding
 from etl.meaning.bound import (
@@ -23,6 +22,7 @@ from etl.meaning.bound import (
     WindowStep,
 )
 from etl.meaning.decisions import DroppedRows
+from etl.meaning.read_columns import columns_of_tests
 from etl.meaning.value_kinds import NUMBERS, kind_of_type
 from etl.schemas.parameters import (
     AggregateParameters,

@@ -1,6 +1,6 @@
-"""Which columns a bound step reads."""
+"""The columns that bound steps read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from etl.binding.scope import bound_columns
 from etl.meaning.bound import (
@@ -9,16 +9,9 @@ from etl.meaning.bound import (
     FilterStep,
     MapStep,
     RateStep,
-    RowTest,
     Step,
 )
-from etl.meaning.read_columns import columns_of_test
-
-
-def columns_of_tests(tests: Iterable[RowTest]) -> Iterator[BoundColumn]:
-    """Yield the columns that conditions read."""
-    for test in tests:
-        yield from columns_of_test(test)
+from etl.meaning.read_columns import columns_of_tests
 
 
 def columns_of_step(step: Step) -> Iterator[BoundColumn]:
