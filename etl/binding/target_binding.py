@@ -18,13 +18,13 @@ from etl.binding.intent_checks import (
 from etl.binding.result_binding import repeated_keys
 from etl.binding.scope import IntentScope
 from etl.meaning.bound import (
-    AggregateStep,
     BoundColumn,
     BoundKey,
     BoundTarget,
     Step,
     Watermark,
     WindowStep,
+    aggregate_of,
 )
 from etl.meaning.decisions import NoRows, TargetRows
 from etl.schemas.parameters import SinkParameters
@@ -180,7 +180,7 @@ class TargetBinding:
 
     def _computed(self) -> tuple[str, ...]:
         """Return the functions of the target's figures, each once."""
-        aggregate = _aggregate_of(self._steps)
+        aggregate = aggregate_of(self._steps)
         if aggregate is None:
             return ("rows",)
         functions = [measure.function for measure in aggregate.measures]
@@ -195,7 +195,7 @@ class TargetBinding:
 
     def _keys(self) -> tuple[BoundKey, ...]:
         """Return the keys of the aggregate, if there is one."""
-        aggregate = _aggregate_of(self._steps)
+        aggregate = aggregate_of(self._steps)
         if aggregate is None:
             return ()
         return aggregate.keys
@@ -214,7 +214,7 @@ class TargetBinding:
         """Return the columns of the result, but those that joins make equal to another."""
         result = self._scope.result or {}
         # What an aggregate groups by tells its rows apart, also where a join went by it.
-        if _aggregate_of(self._steps) is not None:
+        if aggregate_of(self._steps) is not None:
             return tuple(result)
         repeated = repeated_keys(self._steps)
         return tuple(name for name, one in result.items() if one.column not in repeated)
@@ -251,7 +251,7 @@ class TargetBinding:
 
     def _grain(self) -> tuple[str, ...]:
         """Return the columns of the result that tell its rows apart."""
-        if _aggregate_of(self._steps) is not None:
+        if aggregate_of(self._steps) is not None:
             return tuple(key.name for key in self._keys())
         return primary_key_names(self._scope, self._base)
 
@@ -304,15 +304,8 @@ def _without_layer(name: str, layer: Layer) -> str:
     return name.lower().removeprefix(f"{layer.lower()}_")
 
 
-def _aggregate_of(steps: Sequence[Step]) -> AggregateStep | None:
-    for step in steps:
-        if isinstance(step, AggregateStep):
-            return step
-    return None
-
-
 def _layer_of(steps: Sequence[Step]) -> Layer:
-    if _aggregate_of(steps) is None:
+    if aggregate_of(steps) is None:
         return "DWD"
     has_window = any(isinstance(step, WindowStep) for step in steps)
     return "ADS" if has_window else "DWS"

@@ -13,6 +13,7 @@ is a row of the result, with the columns of `outputs`. Group steps (filters, tra
 after the aggregate, or over combinations without one) work on the result.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -358,7 +359,12 @@ class BoundIntent:
     @property
     def aggregate(self) -> AggregateStep | None:
         """Return the step that groups, if there is one."""
-        for step in self.steps:
-            if isinstance(step, AggregateStep):
-                return step
-        return None
+        return aggregate_of(self.steps)
+
+
+def aggregate_of(steps: Iterable[Step]) -> AggregateStep | None:
+    """Return the one of these steps that groups, if there is one."""
+    for step in steps:
+        if isinstance(step, AggregateStep):
+            return step
+    return None
