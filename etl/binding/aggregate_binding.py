@@ -111,11 +111,12 @@ class AggregateBinding:
         type_ = self._scope.type_of(column)
         kind = kind_of_type(type_)
         is_comparable = bare_type(type_) not in _NEVER_EQUAL
-        zh, en = (
+        require(
+            is_comparable,
+            f"{field}.column",
             f"类型 {type_} 的列不能用于分组。",
             f"values of the type {type_} can't be grouped by.",
         )
-        require(is_comparable, f"{field}.column", zh, en)
         if grouping.unit is not None:
             zh = f"unit 只用于日期与时间列，而不是 {type_}。"
             en = f"it is for dates and times, not for {type_}."

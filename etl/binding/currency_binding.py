@@ -29,28 +29,23 @@ class RateTable:
 
 
 def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
-    kept = []
-    for table in tables:
-        for found in _as_rates(table):
-            kept.append(found)
-    return tuple(kept)
+    found = map(_as_rates, tables)
+    return tuple(rates for rates in found if rates is not None)
 
 
-def _as_rates(table: Table) -> Iterator[RateTable]:
-    rates = []
+def _as_rates(table: Table) -> RateTable | None:
+    """Return a table as one of rates, if one column of each kind that it needs is there."""
+    rates, currencies, days = [], [], []
     for column in table.columns:
         if is_rate(column):
             rates.append(column.name)
-    currencies = []
-    for column in table.columns:
         if is_currency(column):
             currencies.append(column.name)
-    days = []
-    for column in table.columns:
         if kind_of_type(column.type) in DAYS:
             days.append(column.name)
-    if len(rates) == len(currencies) == len(days) == 1:
-        yield RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
+    if not len(rates) == len(currencies) == len(days) == 1:
+        return None
+    return RateTable(table.schema, table.name, currencies[0], days[0], rates[0])
 
 
 RATE_TABLES = IndexPart(lambda index: _rate_tables(index.catalog.tables), ignores_row_counts=True)
@@ -150,10 +145,5 @@ class CurrencyQuestions:
         known = stored.allowed or stored.values
         if rated is None or not rated.values or not known:
             return ()
-        missing = []
-        for value in known:
-            if value not in rated.values:
-                missing.append(value)
-        if len(missing) == 1:
-            return missing
-        return ()
+        missing = [value for value in known if value not in rated.values]
+        return missing if len(missing) == 1 else ()

@@ -194,17 +194,14 @@ class _IntentBinding:
 
     def _named_rates(self) -> set[str]:
         """Return the names of sources from which rates are taken."""
-        texts = []
-        for operation in self._operations:
-            if (
-                isinstance(operation.parameters, TransformParameters)
-                and operation.parameters.rate is not None
-            ):
-                texts.append(operation.parameters.rate.table)
         found: set[str] = set()
-        for text in texts:
-            if text in self._scope.names:
-                found.add(self._scope.names[text])
+        for operation in self._operations:
+            parameters = operation.parameters
+            if not isinstance(parameters, TransformParameters) or parameters.rate is None:
+                continue
+            table = parameters.rate.table
+            if table in self._scope.names:
+                found.add(self._scope.names[table])
         return found
 
     def _show_only(self, names: Collection[str]) -> None:
@@ -223,11 +220,10 @@ class _IntentBinding:
                 source = self._scope.source_named(operation.parameters.left, operation.order)
                 return source.name
         visible = self._scope.visible or list(self._scope.sources)
-        used = []
         for name in visible:
             if self._is_used(name, ()):
-                used.append(name)
-        return (used or visible)[0]
+                return name
+        return visible[0]
 
     # joins
 
@@ -258,25 +254,21 @@ class _IntentBinding:
 
     def _is_used(self, name: str, joined: Sequence[str]) -> bool:
         """Tell whether an operation names a source, or a column that none of the joined has."""
-        spellings = []
-        for text, meant in self._scope.names.items():
-            if meant == name:
-                spellings.append(text)
-        own = self._column_names(name).difference(*map(self._column_names, joined))
+        spellings = [text for text, meant in self._scope.names.items() if meant == name]
+        columns = self._column_names(name).difference(*map(self._column_names, joined))
+        using = {*spellings, *columns}
+        prefixes = [f"{spelling}." for spelling in spellings]
         for operation in self._intent.operations:
             for text in _texts_in(operation.parameters):
-                is_named = any(text == one or f"{one}." in text for one in spellings)
-                if is_named or text in own:
+                if text in using or any(prefix in text for prefix in prefixes):
                     return True
         return False
 
     def _column_names(self, source: str) -> set[str]:
         """Return the names by which columns of a source may be called."""
-        columns = self._scope.sources[source].table.columns
         found: set[str] = set()
-        for column in columns:
-            for name in (column.name, *said_names(column)):
-                found.add(name)
+        for column in self._scope.sources[source].table.columns:
+            found.update((column.name, *said_names(column)))
         return found
 
     # steps

@@ -29,12 +29,13 @@ def with_declared_joins(intent: UserIntent, catalog: Catalog) -> UserIntent:
     """
     operations = []
     for operation in intent.operations:
-        is_kept = operation.action != "join" or _has_declared_columns(operation, intent, catalog)
-        operations.append(operation if is_kept else _without_columns(operation))
+        if operation.action == "join" and not _is_declared(operation, intent, catalog):
+            operation = _without_columns(operation)
+        operations.append(operation)
     return intent.model_copy(update={"operations": operations})
 
 
-def _has_declared_columns(join: IntentOperation, intent: UserIntent, catalog: Catalog) -> bool:
+def _is_declared(join: IntentOperation, intent: UserIntent, catalog: Catalog) -> bool:
     """Tell whether the columns of a join, if it has some, are those of a declared one."""
     given = join.parameters
     pairs = given.get("on")
@@ -83,10 +84,10 @@ def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:
 
     What is asked without consequence is not asked.
     """
-    values = [choice.value for choice in ambiguity.choices]
+    values = {choice.value for choice in ambiguity.choices}
+    are_different = len(values) == len(ambiguity.choices)
     is_choice = _LEAST_CHOICES <= len(values) <= _MOST_CHOICES
-    are_different = len(set(values)) == len(values)
-    if not is_choice or not are_different:
+    if not are_different or not is_choice:
         return False
     for operation in intent.operations:
         if _is_about(ambiguity, operation) and _holds_any(operation.parameters, values):
@@ -110,22 +111,24 @@ def _is_about(ambiguity: Ambiguity, operation: IntentOperation) -> bool:
     return ambiguity.operation in (None, operation.order)
 
 
-def _holds_any(value: Any, texts: Sequence[str]) -> bool:
+def _holds_any(value: Any, texts: set[str]) -> bool:
     """Tell whether one of the texts stands in a value, or in what it holds."""
     if isinstance(value, dict):
         return _holds_any(list(value.values()), texts)
     if isinstance(value, list):
         return any(_holds_any(one, texts) for one in value)
-    return value in texts
+    return isinstance(value, str) and value in texts
 
 
 def _replaced(value: Any, others: set[str], answer: str) -> Any:
+    """Return a value with the answer for each of the others that stands in it."""
     if isinstance(value, dict):
         return {name: _replaced(one, others, answer) for name, one in value.items()}
     if isinstance(value, list):
         return [_replaced(one, others, answer) for one in value]
-    is_other = isinstance(value, str) and value in others
-    return answer if is_other else value
+    if isinstance(value, str) and value in others:
+        return answer
+    return value
 
 
 def means_the_same(one: BoundIntent, other: BoundIntent) -> bool:
