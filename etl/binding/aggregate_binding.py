@@ -58,7 +58,7 @@ class AggregateBinding:
         keys = self._keys(measures)
         is_whole = len(measures) == len(self._parameters.measures)
         is_whole = is_whole and len(keys) == len(self._parameters.group_by)
-        # What is asked of the others is asked in the same round
+        # The others are gone through as well: all questions are asked in one round
         measures = self._counted_once(measures, keys)
         if not self._state.tree.is_open:
             keys, measures = self._in_one_currency(keys, measures)
@@ -173,9 +173,12 @@ class AggregateBinding:
 
     def _possible_dates(self, owners: Sequence[str]) -> list[BoundColumn]:
         """Return the dates of these sources, else of all that are joined."""
+        dates = self._dates(owners)
+        if dates:
+            return dates
         gone = self._state.tree.gone
-        others = [name for name in self._scope.visible if name not in gone]
-        return self._dates(owners) or self._dates(others)
+        joined = [name for name in self._scope.visible if name not in gone]
+        return self._dates(joined)
 
     def _said_date(
         self, of_metrics: Sequence[BoundColumn], owners: Sequence[str]

@@ -73,7 +73,7 @@ class ConditionBinding:
             try:
                 tests.extend(self._tests_of_one(condition, here, table))
             except NotBound:
-                is_whole = False  # what the others ask is asked in the same round
+                is_whole = False  # the others go on: all questions are asked in one round
         if not is_whole:
             raise NotBound
         return tuple(tests)
@@ -169,9 +169,11 @@ class ConditionBinding:
     ) -> Value:
         type_ = self.scope.type_of(column)
         bound = bind_value(value, type_, field, self.today)
-        if isinstance(bound, datetime) and kind_of_type(type_) != "timestamptz":
+        has_zone = kind_of_type(type_) == "timestamptz"
+        if isinstance(bound, datetime) and not has_zone:
             return local_time(bound, self.time_zone)
-        if isinstance(bound, str) and column.source and condition.operator in _EQUALITIES:
+        is_whole_value = condition.operator in _EQUALITIES
+        if isinstance(bound, str) and column.source and is_whole_value:
             return self._stored_value(column, bound)
         return bound
 

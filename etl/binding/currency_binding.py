@@ -53,7 +53,7 @@ RATE_TABLES = IndexPart(lambda index: _rate_tables(index.catalog.tables), ignore
 
 @dataclass(frozen=True)
 class Conversion:
-    """How amounts can be converted: to the one stored currency that has no rate of its own."""
+    """A conversion of amounts: to the one stored currency that has no rate of its own."""
 
     rates: RateTable
     to: str
@@ -142,8 +142,12 @@ class CurrencyQuestions:
         """Return the one currency that is stored and has no rate, if there is just one."""
         table = self._catalog.by_key[rates.schema, rates.name]
         rated = table.column(rates.currency)
-        known = stored.allowed or stored.values
-        if rated is None or not rated.values or not known:
+        if rated is None or not rated.values:
             return ()
-        missing = [value for value in known if value not in rated.values]
-        return missing if len(missing) == 1 else ()
+        missing = []
+        for value in stored.allowed or stored.values:
+            if value not in rated.values:
+                missing.append(value)
+        if len(missing) == 1:
+            return missing
+        return ()

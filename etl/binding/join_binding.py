@@ -251,7 +251,11 @@ class JoinPlanner:
         found = self._links.between(left.key, right.key)
         if left.key != right.key:
             return found
-        return [link for link in found if link.is_referencing]
+        referring = []
+        for link in found:
+            if link.is_referencing:
+                referring.append(link)
+        return referring
 
     def _through_others(self, left: Table, right: Table, how: JoinHow) -> list[Way]:
         """Return the ways over other tables: the shortest, for a lookup all of them.

@@ -14,7 +14,7 @@ from knowledge.tables.implied_references import Implied, implied_references
 MOST_HOPS = 3
 _MOST_WAYS = 50
 _MOST_EDGE = 2_000
-_MOST_LINKS = 200  # of one table that ways lead through; a hub says nothing
+_MOST_LINKS = 200  # of a table that ways lead through: a hub would join everything with everything
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,24 @@ class JoinLinks:
 
     def __init__(self, catalog: Catalog) -> None:
         self._links: dict[TableKey, list[JoinLink]] = defaultdict(list)
+        self._between: dict[tuple[TableKey, TableKey], list[JoinLink]] = defaultdict(list)
         for table in catalog.tables:
             for link in _declared(table):
                 if link.right in catalog.by_key:
-                    self._links[link.left].append(link)
-                    self._links[link.right].append(link.reversed)
+                    self._add(link)
+                    self._add(link.reversed)
+
+    def _add(self, link: JoinLink) -> None:
+        self._links[link.left].append(link)
+        self._between[link.left, link.right].append(link)
 
     def between(self, left: TableKey, right: TableKey) -> list[JoinLink]:
         """Return the joins from one table to the other; one that is preferred hides the others."""
-        found = [link for link in self._onward(left) if link.right == right]
-        preferred = [link for link in found if link.is_semantic]
+        found = self._between.get((left, right), [])
+        preferred = []
+        for link in found:
+            if link.is_semantic:
+                preferred.append(link)
         return preferred or found
 
     def ways(self, left: TableKey, right: TableKey) -> list[Way]:
@@ -206,7 +214,7 @@ def _key_for(column: str, target: Table) -> str | None:
 
 
 def _of_one_name(left: Table, right: Table) -> Iterator[JoinLink]:
-    # What both declare to refer to another table is a way over that table
+    # Columns that both declare as references to a third table join them over that table
     declared = _referring_columns(left) & _referring_columns(right)
     for column in left.columns:
         name = column.name

@@ -30,6 +30,13 @@ from etl.schemas.parameters import MeasureFunction, MeasureItem
 _NUMERIC_FUNCTIONS = ("sum", "avg", "median")
 _COUNTS = ("count", "count_distinct")
 _ALL_ROWS = "*"
+_SUM_TYPES = {
+    "smallint": "bigint",
+    "integer": "bigint",
+    "real": "real",
+    "double precision": "double precision",
+}
+"""Types of sums that are not numeric."""
 REPEAT = "repeat"
 # What a metric of the semantic file may be: one of these over an expression
 _METRIC_FUNCTIONS: Mapping[type[exp.Expr], MeasureFunction] = {
@@ -48,13 +55,10 @@ def measure_type(function: MeasureFunction, type_: str) -> str:
         return "bigint"
     if function in ("min", "max"):
         return type_
-    if kind_of_type(type_) == "float":
-        if function == "sum":
-            return type_
-        return "double precision"
-    if function == "sum" and type_ in ("smallint", "integer"):
-        return "bigint"
-    return "numeric"
+    if function == "sum":
+        return _SUM_TYPES.get(type_, "numeric")
+    is_float = kind_of_type(type_) == "float"
+    return "double precision" if is_float else "numeric"
 
 
 @dataclass(frozen=True)
@@ -285,11 +289,12 @@ class MeasureBinding:
         """Return columns of sources each of whose rows has one row of the measure and one group."""
         needed = key_sources | {measure.source}
         found: list[BoundColumn] = []
-        for name in self._scope.sources:
-            is_finer = name != measure.source and needed <= self._tree.single(name)
-            if name not in self._tree.gone and is_finer:
-                table = self._scope.sources[name].table
-                found.extend(BoundColumn(name, one) for one in _countable(table, measure))
+        for name, source in self._scope.sources.items():
+            if name == measure.source or name in self._tree.gone:
+                continue
+            if needed <= self._tree.single(name):
+                for column in _countable(source.table, measure):
+                    found.append(BoundColumn(name, column))
         return found
 
     def _of_finer(self, typed: TypedMeasure, column: BoundColumn, field: str) -> TypedMeasure:

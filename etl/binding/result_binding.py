@@ -40,10 +40,7 @@ class ResultBinding:
         Raises:
             NotBound: the grain was not chosen yet, or can't be had.
         """
-        rights = []
-        for step in steps:
-            if isinstance(step, JoinSourceStep) and _repeats(step):
-                rights.append(step.right)
+        rights = _repeating(steps)
         if not rights or self._tree.is_open:
             return list(steps)
         base = self._tree.base
@@ -149,8 +146,15 @@ def repeated_keys(steps: Sequence[Step]) -> frozenset[BoundColumn]:
     return frozenset(found)
 
 
-def _repeats(step: JoinSourceStep) -> bool:
-    return step.is_multiple and step.how == "left"
+def _repeating(steps: Sequence[Step]) -> list[str]:
+    """Return the sources of which a left join adds several rows to one."""
+    rights = []
+    for step in steps:
+        if not isinstance(step, JoinSourceStep):
+            continue
+        if step.is_multiple and step.how == "left":
+            rights.append(step.right)
+    return rights
 
 
 def _chain(chosen: str, steps: Sequence[Step]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which tables and columns the names of an intent mean, while its operations are gone through."""
+"""The tables and columns that the names of an intent mean at one point of its operations."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -147,10 +147,12 @@ class IntentScope:
     def _called(self, text: str, among: Iterable[str]) -> Iterator[BoundColumn]:
         """Yield the columns of that very name; without one, those that are said to be called so."""
         tables = {name: self.sources[name].table for name in among}
-        exact = [name for name, table in tables.items() if table.column(text) is not None]
-        for name in exact:
-            yield BoundColumn(name, text)
-        if exact:
+        is_exact = False
+        for name, table in tables.items():
+            if table.column(text) is not None:
+                is_exact = True
+                yield BoundColumn(name, text)
+        if is_exact:
             return
         for name, table in tables.items():
             for column in table.columns:

@@ -162,7 +162,7 @@ class StepBinding:
         self._findings.assume("dedup_order", text, order, decides=DroppedRows(order, source))
 
     def _check_base_once(self, source: str, order: int) -> None:
-        """Refuse a dedup after joins but that of a base whose rows nothing repeats."""
+        """Refuse a dedup after joins, unless it is of the base and no join repeats its rows."""
         repeats = any(
             isinstance(step, JoinSourceStep) and step.is_multiple for step in self._state.steps
         )

@@ -217,11 +217,17 @@ class TargetBinding:
         if aggregate_of(self._steps) is not None:
             return tuple(result)
         repeated = repeated_keys(self._steps)
-        return tuple(name for name, one in result.items() if one.column not in repeated)
+        kept = []
+        for name, one in result.items():
+            if one.column not in repeated:
+                kept.append(name)
+        return tuple(kept)
 
     def _result_names(self, texts: Sequence[str]) -> tuple[str, ...]:
-        order = self._order or 0
-        return tuple(self._scope.result_name(text, order) for text in texts)
+        names = []
+        for text in texts:
+            names.append(self._scope.result_name(text, self._order or 0))
+        return tuple(names)
 
     def _assume_keys_left_out(self, kept: Sequence[str]) -> None:
         """Note where the target lacks a column of its grain, so that rows look alike."""

@@ -272,7 +272,10 @@ class DedupStep:
 
 @dataclass(frozen=True)
 class Watermark:
-    """Periods from the last one in the target minus `lookback_days` are computed again."""
+    """The date by which an increment finds late rows.
+
+    Periods from the last one in the target minus `lookback_days` are computed again.
+    """
 
     column: BoundColumn
     lookback_days: int

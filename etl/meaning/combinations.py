@@ -26,7 +26,7 @@ class SourceRow:
 
 @dataclass
 class Combination:
-    """At most one row of each source.
+    """Rows that joins bring together: at most one of each source.
 
     Attributes:
         made: what steps at the stage `rows` computed.

@@ -44,7 +44,7 @@ def _holds(test: RowTest, values: Values, time_zone: str) -> bool:
 
 
 def expression_lookup(values: Values) -> Lookup:
-    """Return `values` for the columns of an expression."""
+    """Return `values` as the lookup of an expression's columns."""
     return lambda column: values(BoundColumn(column.table, column.name))
 
 

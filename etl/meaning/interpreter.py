@@ -1,4 +1,4 @@
-"""Which rows an intent means: the oracle that built models are compared with.
+"""The interpreter of bound intents: the rows that it gives are what built models must give.
 
 It follows `etl.meaning.bound` sentence by sentence and is slow on purpose: nothing in it is shared
 with the SQL that is drafted.
@@ -45,7 +45,7 @@ Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an intent means for given rows.
+    """The meaning of an intent for given rows.
 
     Attributes:
         columns: of the target, in its order.
@@ -63,7 +63,7 @@ class Meaning:
 def evaluate(
     intent: BoundIntent, tables: Tables, decisions: Mapping[str, Decision] | None = None
 ) -> Meaning:
-    """Return what the intent means for these rows.
+    """Return the meaning of an intent for the rows of its sources.
 
     Args:
         intent: bound.
