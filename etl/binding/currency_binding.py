@@ -29,8 +29,12 @@ class RateTable:
 
 
 def _rate_tables(tables: Iterable[Table]) -> tuple[RateTable, ...]:
-    found = map(_as_rates, tables)
-    return tuple(rates for rates in found if rates is not None)
+    found = []
+    for table in tables:
+        rates = _as_rates(table)
+        if rates is not None:
+            found.append(rates)
+    return tuple(found)
 
 
 def _as_rates(table: Table) -> RateTable | None:

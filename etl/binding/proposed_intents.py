@@ -85,9 +85,9 @@ def is_decidable(ambiguity: Ambiguity, intent: UserIntent) -> bool:
     What is asked without consequence is not asked.
     """
     values = {choice.value for choice in ambiguity.choices}
-    are_different = len(values) == len(ambiguity.choices)
-    is_choice = _LEAST_CHOICES <= len(values) <= _MOST_CHOICES
-    if not are_different or not is_choice:
+    if len(values) < len(ambiguity.choices):
+        return False
+    if not _LEAST_CHOICES <= len(values) <= _MOST_CHOICES:
         return False
     for operation in intent.operations:
         if _is_about(ambiguity, operation) and _holds_any(operation.parameters, values):
@@ -117,7 +117,9 @@ def _holds_any(value: Any, texts: set[str]) -> bool:
         return _holds_any(list(value.values()), texts)
     if isinstance(value, list):
         return any(_holds_any(one, texts) for one in value)
-    return isinstance(value, str) and value in texts
+    if not isinstance(value, str):
+        return False
+    return value in texts
 
 
 def _replaced(value: Any, others: set[str], answer: str) -> Any:

@@ -295,13 +295,14 @@ class TargetBinding:
 
     def _watermark_column(self, text: str) -> BoundColumn:
         """Return the source's column that a watermark names, itself or by a key of the grain."""
-        by_name = {key.name: key.column for key in self._keys()}
-        if text in by_name:
-            return by_name[text]
+        for key in self._keys():
+            if key.name == text:
+                return key.column
         result = self._scope.result or {}
-        stored = result[text].column if text in result else None
-        if stored is not None:
-            return stored
+        if text in result:
+            stored = result[text].column
+            if stored is not None:
+                return stored
         return self._scope.column(text, self._order or 0)
 
 
