@@ -111,7 +111,8 @@ class DecisionCounts:
         """Count the rows that come to a filter of the result."""
         for id_, decision in self._decisions.items():
             if _is_of_condition(decision, step):
-                self._enter_result(id_, self._fitting_rows(decision.ways, rows))
+                found = self._fitting_rows(decision.ways, rows)
+                self._enter_result(id_, found)
 
     def finished(self, rows: Sequence[Row]) -> None:
         """Count the rows of the target."""
@@ -143,7 +144,7 @@ class DecisionCounts:
     def _counted_source(
         self, decision: JoinedRows, combinations: Sequence[Combination]
     ) -> str | None:
-        """Return the source whose rows count; None where no operation uses it."""
+        """Return the source whose rows count; None where it is not among the intent's."""
         for combination in combinations:
             if decision.source in combination.rows:
                 return decision.source

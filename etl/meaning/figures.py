@@ -14,7 +14,9 @@ def figure(function: MeasureFunction, values: Iterable[Any]) -> Any:
     known = known_values(values)
     if function in _COUNTS:
         return _COUNTS[function](known)
-    return _FIGURES[function](known) if known else None
+    if not known:
+        return None
+    return _FIGURES[function](known)
 
 
 def hashable(value: Any) -> Hashable:
@@ -50,7 +52,9 @@ def _median(values: Sequence[Any]) -> Any:
     if len(ordered) % 2 == 0:
         return divide(add(ordered[middle - 1], ordered[middle]), 2)
     value = ordered[middle]
-    return Decimal(value) if isinstance(value, int) else value
+    if isinstance(value, int):
+        return Decimal(value)
+    return value
 
 
 _COUNTS: Mapping[MeasureFunction, Callable[[Sequence[Any]], int]] = {

@@ -28,11 +28,10 @@ def grouped_rows(
     """Return the row of each group, then those of the periods that a spine fills."""
     rows = []
     for group in _groups(step, combinations, time_zone):
-        measured = {
-            measure.name: _measured(measure, group.combinations, time_zone)
-            for measure in step.measures
-        }
-        rows.append(group.key | measured)
+        row = dict(group.key)
+        for measure in step.measures:
+            row[measure.name] = _measured(measure, group.combinations, time_zone)
+        rows.append(row)
     if not step.has_spine:
         return rows
     return [*rows, *_missing_periods(step, rows)]

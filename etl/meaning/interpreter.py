@@ -270,15 +270,24 @@ class _Interpreter:
         aggregate = self._intent.aggregate
         if aggregate is None:
             return [self._output(one) for one in combinations]
-        result = grouped_rows(aggregate, combinations, self._zone)
-        names = [key.name for key in aggregate.keys]
-        null_keys = sum(has_null(row[name] for name in names) for row in result)
-        base = self._intent.base.name
-        self._enter(aggregate, base, combinations, result, null_keys=null_keys)
-        return result
+        return self._grouped(aggregate, combinations)
 
     def _output(self, combination: Combination) -> Row:
-        return {output.name: combination.value(output.column) for output in self._intent.outputs}
+        row: Row = {}
+        for output in self._intent.outputs:
+            row[output.name] = combination.value(output.column)
+        return row
+
+    def _grouped(self, step: AggregateStep, combinations: list[Combination]) -> list[Row]:
+        result = grouped_rows(step, combinations, self._zone)
+        names = [key.name for key in step.keys]
+        null_keys = 0
+        for row in result:
+            if has_null(row[name] for name in names):
+                null_keys += 1
+        base = self._intent.base.name
+        self._enter(step, base, combinations, result, null_keys=null_keys)
+        return result
 
     def _work_on_result(self, step: Step, result: list[Row]) -> list[Row]:
         if isinstance(step, FilterStep):

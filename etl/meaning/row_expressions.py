@@ -67,8 +67,11 @@ def parse_expression(text: str) -> exp.Expression:
     Raises:
         ExpressionRefused
     """
-    if len(text) > MOST_CHARS:
-        raise _refused(f"超过 {MOST_CHARS} 个字符", f"is longer than {MOST_CHARS} characters")
+    _require(
+        len(text) <= MOST_CHARS,
+        f"超过 {MOST_CHARS} 个字符",
+        f"is longer than {MOST_CHARS} characters",
+    )
     try:
         statements = sqlglot.parse(f"SELECT {text}", read=DIALECT)
     except (SqlglotError, RecursionError) as error:
@@ -96,54 +99,54 @@ def check_expression(expression: exp.Expression) -> None:
     """
     for number, node in enumerate(expression.walk()):
         node.pop_comments()
-        if number == MOST_NODES:
-            raise _refused("太长", "is too long")
-        if not isinstance(node, _ALLOWED):
-            raise _not_allowed(node)
+        _require(number < MOST_NODES, "太长", "is too long")
+        _require_allowed(isinstance(node, _ALLOWED), node)
         for kind, check in _CHECKS.items():
             if isinstance(node, kind):
                 check(node)
 
 
 def _check_column(column: exp.Column) -> None:
-    if not isinstance(column.this, exp.Identifier) or column.args.get("db"):
-        raise _refused(
-            f"列名 {column.sql(DIALECT)} 应写成 表.列",
-            f"names a column {column.sql(DIALECT)}; columns are written as table.column",
-        )
+    is_named = isinstance(column.this, exp.Identifier)
+    if is_named and not column.args.get("db"):
+        return
+    shown = column.sql(DIALECT)
+    raise _refused(
+        f"列名 {shown} 应写成 表.列",
+        f"names a column {shown}; columns are written as table.column",
+    )
 
 
 def _check_cast(cast: exp.Cast) -> None:
-    if type(cast) is not exp.Cast or cast.to.this not in _CASTS:
-        raise _refused(
-            f"不能转换为类型 {cast.to.sql(DIALECT)}",
-            f"can't cast to the type {cast.to.sql(DIALECT)}",
-        )
+    is_plain_cast = type(cast) is exp.Cast
+    if is_plain_cast and cast.to.this in _CASTS:
+        return
+    shown = cast.to.sql(DIALECT)
+    raise _refused(f"不能转换为类型 {shown}", f"can't cast to the type {shown}")
 
 
 def _check_truncation(truncation: exp.TimestampTrunc) -> None:
     _check_unit(truncation.args["unit"], TRUNCATED)
-    if truncation.args.get("zone"):
-        raise _not_allowed(truncation)
+    _require_allowed(not truncation.args.get("zone"), truncation)
 
 
 def _check_unit(unit: exp.Expression, known: Sequence[str]) -> None:
-    if unit.name.upper() not in known:
-        listed = ", ".join(known).lower()
-        raise _refused(
-            f"不支持时间单位 {unit.name}；可用：{listed}",
-            f"uses the unit {unit.name}; possible are {listed}",
-        )
+    listed = ", ".join(known).lower()
+    _require(
+        unit.name.upper() in known,
+        f"不支持时间单位 {unit.name}；可用：{listed}",
+        f"uses the unit {unit.name}; possible are {listed}",
+    )
 
 
 def _check_in(node: exp.In) -> None:
-    if node.args.get("query") or node.args.get("unnest"):
-        raise _not_allowed(node)
+    reads_other_rows = bool(node.args.get("query") or node.args.get("unnest"))
+    _require_allowed(not reads_other_rows, node)
 
 
 def _check_is(node: exp.Is) -> None:
-    if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise _not_allowed(node)
+    is_constant = isinstance(node.expression, exp.Null | exp.Boolean)
+    _require_allowed(is_constant, node)
 
 
 _CHECKS: Mapping[type[exp.Expr], Callable[[Any], None]] = {
@@ -405,9 +408,10 @@ def _date_arithmetic(node: exp.Expression, kinds: "tuple[ValueKind, ValueKind]")
 def _expect(node: exp.Expression, type_: str, kinds: Kinds) -> None:
     if type_ == _UNTYPED or kind_of_type(type_) in kinds:
         return
+    shown = node.sql(DIALECT)
     raise _refused(
-        f"{node.sql(DIALECT)} 的类型是 {type_}，这里不能用",
-        f"uses {node.sql(DIALECT)} of type {type_} where that does not fit",
+        f"{shown} 的类型是 {type_}，这里不能用",
+        f"uses {shown} of type {type_} where that does not fit",
     )
 
 
@@ -494,9 +498,16 @@ def _cast_day(node: exp.Expression, types: ColumnTypes) -> None:
 # refusals
 
 
-def _not_allowed(node: exp.Expr) -> ExpressionRefused:
+def _require(holds: bool, zh: str, en: str) -> None:
+    if not holds:
+        raise _refused(zh, en)
+
+
+def _require_allowed(holds: bool, node: exp.Expr) -> None:
+    if holds:
+        return
     shown = node.sql(DIALECT)[:80]
-    return _refused(
+    raise _refused(
         f"不能使用 {shown}；可用：列、常量、四则运算、比较、CASE、COALESCE、NULLIF、ROUND、CAST、"
         f"文本与日期函数",
         f"can't use {shown}; possible are columns, constants, arithmetic, comparisons, CASE, "
