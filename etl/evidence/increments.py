@@ -6,7 +6,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from etl.evidence.fixture_worlds import Row, World
+from etl.evidence.fixture_rows import Row
+from etl.evidence.fixture_worlds import World
 from etl.evidence.stage import BuildStage
 from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.meaning.calendar_periods import period_of

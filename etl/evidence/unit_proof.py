@@ -120,7 +120,7 @@ class UnitProof:
         return built
 
     def _sources(self, world: World) -> Iterator[TypedRows]:
-        for table in self._maker.order:
+        for table in self._maker.tables:
             columns = self._maker.columns(table)
             types = [one.type if one.type in self._types else "text" for one in columns]
             names = [one.name for one in columns]
