@@ -130,9 +130,12 @@ def _has_value(value: exp.Expr, never_null: Collection[ColumnOf]) -> bool:
     if not isinstance(value, exp.Column) or _column_of(value) not in never_null:
         return False
     select = value.find_ancestor(exp.Select)
-    joins = select.args.get("joins") if select is not None else None
-    outer = [join.this.alias_or_name for join in joins or () if join.side == "LEFT"]
-    return value.table not in outer
+    return select is None or value.table not in _left_joined(select)
+
+
+def _left_joined(select: exp.Select) -> set[str]:
+    joins = select.args.get("joins") or ()
+    return {join.this.alias_or_name for join in joins if join.side == "LEFT"}
 
 
 def _column_of(column: exp.Expr) -> ColumnOf:
@@ -146,72 +149,65 @@ def _column_of(column: exp.Expr) -> ColumnOf:
 def _repeats_only_names(replacement: Replacement) -> bool:
     """Rows that only name groups count nothing, however often they are there."""
     node = replacement.node
-    if not isinstance(node, exp.Select):
-        return False
-    selects = []
-    if isinstance(node.parent, exp.Union):
-        selects.append(node)
+    selects = [node] if isinstance(node.parent, exp.Union) else []
     around = node.find_ancestor(exp.Select)
     if isinstance(node.parent, exp.Subquery) and around is not None:
         selects.append(around)
-    outputs = [output.unalias() for select in selects for output in select.expressions]
-    return any(map(_is_typed_null, outputs))
-
-
-def _is_typed_null(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Null)
+    for select in selects:
+        for output in select.expressions:
+            match output.unalias():
+                case exp.Cast(this=exp.Null()):
+                    return True
+    return False
 
 
 def _tests_what_has_a_value(replacement: Replacement) -> bool:
     """A test for a value says nothing of a column with one, nor where the value is NULL with it."""
-    node = replacement.node
-    is_left_out = isinstance(replacement.changed, exp.Boolean)
-    if not is_left_out or not isinstance(node, exp.Not):
-        return False
-    tested = node.this
-    if not isinstance(tested, exp.Is) or not isinstance(tested.this, exp.Column):
-        return False
-    return _has_value(tested.this, replacement.facts.never_null) or _guards_columns(node)
-
-
-def _guards_columns(test: exp.Expr | None) -> bool:
-    """Tell whether a test guards a value of a CASE that is NULL whenever its columns are."""
-    branch = test.parent if test is not None else None
-    if not isinstance(branch, exp.If) or branch.this is not test:
-        return False
-    value = branch.args["true"]
-    if value.find(exp.Coalesce, exp.Case):
-        return False
-    return value.find(exp.Column) is not None
+    match replacement.node, replacement.changed:
+        case exp.Not(this=exp.Is(this=exp.Column() as tested)) as test, exp.Boolean():
+            has_value = _has_value(tested, replacement.facts.never_null)
+            return has_value or _guards_columns(test)
+    return False
 
 
 def _tests_a_guard(replacement: Replacement) -> bool:
     """Any column tells whether to compute a value that is NULL whenever its columns are."""
-    test = replacement.node.parent
-    return isinstance(test, exp.Is) and _guards_columns(test.parent)
+    match replacement.node.parent:
+        case exp.Is(parent=exp.Expr() as test):
+            return _guards_columns(test)
+    return False
+
+
+def _guards_columns(test: exp.Expr) -> bool:
+    """Tell whether a test guards a value of a CASE that is NULL whenever its columns are."""
+    branch = test.parent
+    if not isinstance(branch, exp.If) or branch.this is not test:
+        return False
+    value = branch.args["true"]
+    may_fill_in = value.find(exp.Coalesce, exp.Case) is not None
+    return not may_fill_in and value.find(exp.Column) is not None
 
 
 def _meets_no_null(replacement: Replacement) -> bool:
     """NULL keys don't meet where one side has none, and what has a value differs from another."""
     node, changed, facts = replacement
-    if isinstance(changed, exp.NEQ):
-        return _has_value(node.this, facts.never_null)
-    if not isinstance(changed, exp.NullSafeEQ):
-        return False
-    sides = {_column_of(node.this), _column_of(node.expression)}
-    return not facts.never_null.isdisjoint(sides)
+    match changed:
+        case exp.NEQ():
+            return _has_value(node.this, facts.never_null)
+        case exp.NullSafeEQ():
+            sides = {_column_of(node.this), _column_of(node.expression)}
+            return not facts.never_null.isdisjoint(sides)
+    return False
 
 
 def _drops_a_null_test(replacement: Replacement) -> bool:
     """A column with a value is not NULL, so that nothing is lost without that alternative."""
     node, kept, facts = replacement
-    dropped = [side for side in (node.this, node.expression) if side != kept]
-    if len(dropped) != 1:
-        return False
-    tested = dropped[0].unnest()
-    if not isinstance(tested, exp.Is) or not isinstance(tested.expression, exp.Null):
-        return False
-    return _has_value(tested.this, facts.never_null)
+    dropped = [side.unnest() for side in (node.this, node.expression) if side != kept]
+    match dropped:
+        case [exp.Is(this=tested, expression=exp.Null())]:
+            return _has_value(tested, facts.never_null)
+    return False
 
 
 def _guards_a_value(replacement: Replacement) -> bool:
@@ -228,13 +224,16 @@ def _counts_distinct_rows(replacement: Replacement) -> bool:
     """Keys of rows that no join repeats differ anyway."""
     node, changed, facts = replacement
     select = node.find_ancestor(exp.Select)
-    if not isinstance(node, exp.Count) or select is None or select.args.get("joins"):
+    if select is None or select.args.get("joins"):
         return False
-    distinct = changed.this if isinstance(changed.this, exp.Distinct) else node.this
-    if not isinstance(distinct, exp.Distinct):
-        return False
-    counted = {_column_of(column) for column in distinct.find_all(exp.Column)}
-    return facts.hold_a_key(counted)
+    match [node, changed]:
+        case [exp.Count(this=exp.Distinct() as distinct), _] | [
+            exp.Count(),
+            exp.Count(this=exp.Distinct() as distinct),
+        ]:
+            counted = {_column_of(column) for column in distinct.find_all(exp.Column)}
+            return facts.hold_a_key(counted)
+    return False
 
 
 def _reads_into_distinct(replacement: Replacement) -> bool:
@@ -253,11 +252,8 @@ def _ranks_without_ties(replacement: Replacement) -> bool:
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
         return False
     columns = _columns_of_window(window)
-    for key in facts.keys:
-        names = {name for _, name in key}
-        if names and names <= columns:
-            return True
-    return False
+    keys = [{name for _, name in key} for key in facts.keys]
+    return any(names and names <= columns for names in keys)
 
 
 def _columns_of_window(window: exp.Window) -> set[str]:
@@ -276,11 +272,11 @@ def _looks_up_unused_row(replacement: Replacement) -> bool:
     """A row that is looked up by its key and not used may be any row."""
     node, _, facts = replacement
     join = node.find_ancestor(exp.Join)
-    if not isinstance(node, exp.Column) or join is None or join.side != "LEFT":
+    select = join.find_ancestor(exp.Select) if join is not None else None
+    if join is None or select is None or join.side != "LEFT":
         return False
-    select = join.find_ancestor(exp.Select)
     looked_up = join.this.alias_or_name
-    if select is None or node.table == looked_up:
+    if node.text("table") == looked_up:
         return False
     read = _columns_read(select, looked_up)
     compared = set(_columns_read(join, looked_up))
