@@ -1,14 +1,20 @@
 """Fills the tables of one made-up world with rows, as the plan of an intent's tables says."""
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
-from common.values import Column, Table
+from common.values import Table
+from etl.evidence.column_values import (
+    as_day,
+    is_exact_number,
+    largest_number,
+    number_in,
+    numbered_key,
+)
 from etl.evidence.computed_bounds import values_at
 from etl.evidence.fixture_plan import (
     ColumnRole,
@@ -18,17 +24,10 @@ from etl.evidence.fixture_plan import (
     declared_keys,
 )
 from etl.evidence.fulfilling_values import A_KEY, Values
-from etl.evidence.telling_values import (
-    CURRENCIES,
-    RATE_DAYS,
-    Place,
-    as_day,
-    largest_number,
-    usual_values,
-)
+from etl.evidence.telling_values import CURRENCIES, RATE_DAYS, Place
 from etl.meaning.bound import BoundKey, RateStep
 from etl.meaning.calendar_periods import shifted
-from etl.meaning.value_kinds import DAYS, NUMBERS, ValueKind, kind_of_type
+from etl.meaning.value_kinds import NUMBERS
 
 Row = dict[str, Any]
 
@@ -373,7 +372,7 @@ class RowFilling:
     def _near_bound(self) -> Decimal | None:
         """Return an amount at or beside the bound of a condition; None for a bound of no number."""
         bound = self._chance.choice(self._plan.having)
-        if not _is_exact_number(bound):
+        if not is_exact_number(bound):
             return None
         return Decimal(bound) + self._chance.choice((-1, 0, 0, 1))
 
@@ -469,7 +468,7 @@ class BoundsFilling(RowFilling):
     def _groups(self) -> Iterator[tuple[Decimal, int]]:
         """Yield an amount and a number of rows for each group."""
         for bound in dict.fromkeys(self._plan.having):
-            if not _is_exact_number(bound):
+            if not is_exact_number(bound):
                 continue
             for step in _BESIDE_BOUND:
                 yield bound + step, 1
@@ -495,41 +494,6 @@ class BoundsFilling(RowFilling):
         if key.unit is None:
             return numbered_key(role.column, group)
         return self._held(role, shifted(RATE_DAYS[0], key.unit, group))
-
-
-def _is_exact_number(value: Any) -> bool:
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
-
-
-_NUMBERS_OF_KINDS: dict[ValueKind, Callable[[Any], Any]] = {"numeric": Decimal, "float": float}
-
-
-def number_in(column: Column, amount: Any) -> Any:
-    """Return the amount as a column of numbers holds it; whole ones of other kinds."""
-    number_of = _NUMBERS_OF_KINDS.get(kind_of_type(column.type), int)
-    return number_of(amount)
-
-
-def numbered_key(column: Column, place: int) -> Any:
-    """Return the key with that number, in the column's type; None of types without keys."""
-    kind = kind_of_type(column.type)
-    if kind == "text" and column.allowed:
-        return column.allowed[place % len(column.allowed)]
-    if kind in DAYS:
-        return usual_values(kind, "UTC")[0] + timedelta(days=place)
-    if column.type == "uuid":
-        return UUID(int=place + 1)
-    key_of = _KEYS_OF_KINDS.get(kind)
-    return None if key_of is None else key_of(place)
-
-
-_KEYS_OF_KINDS: dict[ValueKind, Callable[[int], Any]] = {
-    "integer": lambda place: place + 1,
-    "numeric": lambda place: Decimal(place + 1),
-    "float": lambda place: place + 1,
-    "text": lambda place: f"K{place}",
-    "boolean": lambda place: place % 2 == 0,
-}
 
 
 def _without_duplicates(table: Table, rows: Sequence[Row]) -> list[Row]:

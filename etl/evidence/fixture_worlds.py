@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from common.values import Column, Table
+from etl.evidence.column_values import largest_number, number_in
 from etl.evidence.fixture_plan import ColumnRole, FixturePlan, TableKey
 from etl.evidence.fixture_rows import (
     AMOUNTS,
@@ -20,10 +21,9 @@ from etl.evidence.fixture_rows import (
     KnownValues,
     Row,
     RowFilling,
-    number_in,
 )
 from etl.evidence.fulfilling_values import A_KEY, FulfillingValues, Values
-from etl.evidence.telling_values import Place, largest_number
+from etl.evidence.telling_values import Place
 from etl.meaning.bound import BoundIntent
 from etl.meaning.value_kinds import NUMBERS
 

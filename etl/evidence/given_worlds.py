@@ -12,9 +12,9 @@ from typing import Any
 from common.errors import InvalidRequest
 from common.values import Table
 from etl.binding.value_binding import bind_value
+from etl.evidence.column_values import as_day
 from etl.evidence.fixture_rows import Row
 from etl.evidence.fixture_worlds import World
-from etl.evidence.telling_values import as_day
 from etl.meaning.bound import BoundIntent, BoundSource
 from etl.meaning.evaluation import NotComputable
 from etl.meaning.figures import hashable
