@@ -29,7 +29,7 @@ class ComputedBound:
 
 def computed_bounds(intent: BoundIntent) -> Iterator[ComputedBound]:
     """Yield the bounds of conditions on what steps compute from the columns of one source."""
-    computed = {step.name: step for step in intent.steps if isinstance(step, ExpressionStep)}
+    computed = {step.name: step for step in intent.steps_of(ExpressionStep)}
     for test in _conditions(intent):
         step = computed.get(test.column.name)
         is_stored = bool(test.column.source)
@@ -48,9 +48,8 @@ def _bounds(expression: exp.Expression, compared: Iterable[Any]) -> Iterator[Com
 
 
 def _conditions(intent: BoundIntent) -> Iterator[BoundCondition]:
-    for step in intent.steps:
-        tests = step.tests if isinstance(step, FilterStep) else ()
-        for test in tests:
+    for step in intent.steps_of(FilterStep):
+        for test in step.tests:
             if isinstance(test, BoundCondition):
                 yield test
 

@@ -36,7 +36,7 @@ class InputFacts:
         return any(key and key.issubset(columns) for key in self.keys)
 
 
-class Replacement(NamedTuple):
+class NodeChange(NamedTuple):
     """A node of a model's tree, what stands in its place, and what is known of the model's rows."""
 
     node: exp.Expr
@@ -44,10 +44,10 @@ class Replacement(NamedTuple):
     facts: InputFacts
 
 
-def makes_no_difference(operator: str, replacement: Replacement) -> bool:
+def makes_no_difference(operator: str, change: NodeChange) -> bool:
     """Tell whether it is proven that no rows show what an operator of `mutants` changed."""
     rule = _NO_DIFFERENCE.get(operator)
-    return rule is not None and rule(replacement)
+    return rule is not None and rule(change)
 
 
 # ------------------------------------------------------------------------------
@@ -105,11 +105,9 @@ def _never_null(meaning: BoundIntent) -> list[str]:
 
 
 def _sources_of_all_rows(meaning: BoundIntent) -> set[str]:
-    present = {meaning.base.name}
-    for step in meaning.steps:
-        if isinstance(step, JoinSourceStep) and step.how == "inner":
-            present.add(step.right)
-    return present
+    joins = meaning.steps_of(JoinSourceStep)
+    inner = [step.right for step in joins if step.how == "inner"]
+    return {meaning.base.name, *inner}
 
 
 def _is_required(meaning: BoundIntent, column: BoundColumn) -> bool:
@@ -146,9 +144,9 @@ def _column_of(column: exp.Expr) -> ColumnOf:
 # values and conditions
 
 
-def _repeats_only_names(replacement: Replacement) -> bool:
+def _repeats_only_names(change: NodeChange) -> bool:
     """Rows that only name groups count nothing, however often they are there."""
-    node = replacement.node
+    node = change.node
     selects = [node] if isinstance(node.parent, exp.Union) else []
     around = node.find_ancestor(exp.Select)
     if isinstance(node.parent, exp.Subquery) and around is not None:
@@ -161,18 +159,18 @@ def _repeats_only_names(replacement: Replacement) -> bool:
     return False
 
 
-def _tests_what_has_a_value(replacement: Replacement) -> bool:
+def _tests_what_has_a_value(change: NodeChange) -> bool:
     """A test for a value says nothing of a column with one, nor where the value is NULL with it."""
-    match replacement.node, replacement.changed:
+    match change.node, change.changed:
         case exp.Not(this=exp.Is(this=exp.Column() as tested)) as test, exp.Boolean():
-            has_value = _has_value(tested, replacement.facts.never_null)
+            has_value = _has_value(tested, change.facts.never_null)
             return has_value or _guards_columns(test)
     return False
 
 
-def _tests_a_guard(replacement: Replacement) -> bool:
+def _tests_a_guard(change: NodeChange) -> bool:
     """Any column tells whether to compute a value that is NULL whenever its columns are."""
-    match replacement.node.parent:
+    match change.node.parent:
         case exp.Is(parent=exp.Expr() as test):
             return _guards_columns(test)
     return False
@@ -188,9 +186,9 @@ def _guards_columns(test: exp.Expr) -> bool:
     return not may_fill_in and value.find(exp.Column) is not None
 
 
-def _meets_no_null(replacement: Replacement) -> bool:
+def _meets_no_null(change: NodeChange) -> bool:
     """NULL keys don't meet where one side has none, and what has a value differs from another."""
-    node, changed, facts = replacement
+    node, changed, facts = change
     match changed:
         case exp.NEQ():
             return _has_value(node.this, facts.never_null)
@@ -200,9 +198,9 @@ def _meets_no_null(replacement: Replacement) -> bool:
     return False
 
 
-def _drops_a_null_test(replacement: Replacement) -> bool:
+def _drops_a_null_test(change: NodeChange) -> bool:
     """A column with a value is not NULL, so that nothing is lost without that alternative."""
-    node, kept, facts = replacement
+    node, kept, facts = change
     dropped = [side.unnest() for side in (node.this, node.expression) if side != kept]
     match dropped:
         case [exp.Is(this=tested, expression=exp.Null())]:
@@ -210,9 +208,9 @@ def _drops_a_null_test(replacement: Replacement) -> bool:
     return False
 
 
-def _guards_a_value(replacement: Replacement) -> bool:
+def _guards_a_value(change: NodeChange) -> bool:
     """COALESCE of a column with a value is that column."""
-    node, _, facts = replacement
+    node, _, facts = change
     return isinstance(node, exp.Coalesce) and _has_value(node.this, facts.never_null)
 
 
@@ -220,9 +218,9 @@ def _guards_a_value(replacement: Replacement) -> bool:
 # rows and their order
 
 
-def _counts_distinct_rows(replacement: Replacement) -> bool:
+def _counts_distinct_rows(change: NodeChange) -> bool:
     """Keys of rows that no join repeats differ anyway."""
-    node, changed, facts = replacement
+    node, changed, facts = change
     select = node.find_ancestor(exp.Select)
     if select is None or select.args.get("joins"):
         return False
@@ -236,18 +234,18 @@ def _counts_distinct_rows(replacement: Replacement) -> bool:
     return False
 
 
-def _reads_into_distinct(replacement: Replacement) -> bool:
+def _reads_into_distinct(change: NodeChange) -> bool:
     """Reading rows twice changes nothing where repeated rows are dropped."""
-    around = replacement.node.find_ancestor(exp.Select)
+    around = change.node.find_ancestor(exp.Select)
     if around is None:
         return False
     dropping = (around.args.get("distinct"), around.args.get("limit"))
     return any(clause is not None for clause in dropping)
 
 
-def _ranks_without_ties(replacement: Replacement) -> bool:
+def _ranks_without_ties(change: NodeChange) -> bool:
     """Ranks differ from numbers only where there are ties."""
-    node, _, facts = replacement
+    node, _, facts = change
     window = node.parent
     if not isinstance(node, RANKS) or not isinstance(window, exp.Window):
         return False
@@ -268,9 +266,9 @@ def _columns_of_window(window: exp.Window) -> set[str]:
     return columns
 
 
-def _looks_up_unused_row(replacement: Replacement) -> bool:
+def _looks_up_unused_row(change: NodeChange) -> bool:
     """A row that is looked up by its key and not used may be any row."""
-    node, _, facts = replacement
+    node, _, facts = change
     join = node.find_ancestor(exp.Join)
     select = join.find_ancestor(exp.Select) if join is not None else None
     if join is None or select is None or join.side != "LEFT":
@@ -290,7 +288,7 @@ def _columns_read(node: exp.Expr, table: str) -> list[ColumnOf]:
     return [column for column in columns if column[0] == table]
 
 
-_NO_DIFFERENCE: dict[str, Callable[[Replacement], bool]] = {
+_NO_DIFFERENCE: dict[str, Callable[[NodeChange], bool]] = {
     "distinct": _repeats_only_names,
     "condition": _tests_what_has_a_value,
     "value": _tests_a_guard,

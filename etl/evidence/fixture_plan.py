@@ -98,7 +98,7 @@ class FixturePlan:
     def __init__(self, intent: BoundIntent, columns: Mapping[TableKey, Sequence[str]]) -> None:
         self.intent = intent
         self.tables = list({source.table.key: source.table for source in intent.sources}.values())
-        self._joins = [step for step in intent.steps if isinstance(step, JoinSourceStep)]
+        self._joins = intent.steps_of(JoinSourceStep)
         self._telling = TellingValues(intent)
         self.having = [value for values in self._telling.having.values() for value in values]
         self._domains = self._shared_domains()
@@ -226,16 +226,14 @@ class FixturePlan:
 
     def _rates(self) -> dict[TableKey, RateStep]:
         found: dict[TableKey, RateStep] = {}
-        for step in self.intent.steps:
-            if isinstance(step, RateStep):
-                found.setdefault(self._table(step.rates).key, step)
+        for step in self.intent.steps_of(RateStep):
+            found.setdefault(self._table(step.rates).key, step)
         return found
 
     def _dedup_keys(self) -> dict[TableKey, tuple[str, ...]]:
         found: dict[TableKey, tuple[str, ...]] = {}
-        for step in self.intent.steps:
-            if isinstance(step, DedupStep):
-                found.setdefault(self._table(step.source).key, step.keys)
+        for step in self.intent.steps_of(DedupStep):
+            found.setdefault(self._table(step.source).key, step.keys)
         return found
 
     def _equal_columns(self) -> dict[TableKey, list[tuple[str, str]]]:

@@ -40,7 +40,7 @@ class GivenWorlds:
 
     def __init__(self, bound: BoundIntent, rules: Draft, today: date) -> None:
         self._bound = bound
-        self._types = {column.name: column.type for column in rules.target.node.columns}
+        self._types = rules.target.types
         self._today = today
 
     def agreed(

@@ -12,7 +12,7 @@ from etl.meaning.bound import BoundColumn, BoundIntent
 from etl.meaning.calendar_periods import period_of
 from etl.planning.draft_model import DraftModel
 from etl.rendering.select_rendering import Naming, render_condition, render_select
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 
 def increment_query(model: DraftModel, stage: BuildStage, there: str) -> str:
@@ -43,7 +43,7 @@ def _naming(model: DraftModel, stage: BuildStage, there: str) -> Naming:
 
 def built_again(model: DraftModel, stage: BuildStage, there: str) -> str:
     """Return the query for the rows of the target after it is built again."""
-    listed = ", ".join(quoted(column.name) for column in model.node.columns)
+    listed = quoted_list(model.types)
     kept = f"SELECT {listed} FROM {there}"
     if model.merge_key is not None:
         key = quoted(model.merge_key)

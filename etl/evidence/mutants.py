@@ -14,7 +14,7 @@ from sqlglot import exp
 from etl.evidence.equivalent_mutants import (
     RANKS,
     InputFacts,
-    Replacement,
+    NodeChange,
     facts_of_inputs,
     makes_no_difference,
 )
@@ -55,7 +55,7 @@ def _types(draft: Draft, model: DraftModel) -> Types:
     types = {}
     for read in draft.models:
         if read.name in model.node.inputs:
-            types[read.name] = {one.name: one.type for one in read.node.columns}
+            types[read.name] = read.types
     return types
 
 
@@ -65,7 +65,7 @@ def _mutants(model: DraftModel, types: Types, facts: InputFacts) -> Iterator[Mut
         for operator, detail, changed in _changes(node, types):
             tree = original.copy()
             replaced = _nth(tree, place)
-            is_equivalent = makes_no_difference(operator, Replacement(replaced, changed, facts))
+            is_equivalent = makes_no_difference(operator, NodeChange(replaced, changed, facts))
             replaced.replace(changed)
             yield Mutant(model.name, operator, detail, tree.this, is_equivalent)
 

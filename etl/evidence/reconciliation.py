@@ -79,9 +79,10 @@ class Reconciliation:
 
 def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
     """Yield what can be checked of the target."""
-    if _has_result_filter(bound):
-        return
-    if any(isinstance(step, DedupStep) and step.stage != "table" for step in bound.steps):
+    filter_stages = [step.stage for step in bound.steps_of(FilterStep)]
+    dedup_stages = [step.stage for step in bound.steps_of(DedupStep)]
+    are_deduped_before = {"table"}.issuperset(dedup_stages)
+    if "result" in filter_stages or not are_deduped_before:
         return
     checks = _Checks(bound)
     ways: list[Callable[[], Reconciliation | None]] = [checks.rows]
@@ -93,10 +94,6 @@ def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
             found = way()
             if found is not None:
                 yield found
-
-
-def _has_result_filter(bound: BoundIntent) -> bool:
-    return any(isinstance(step, FilterStep) and step.stage == "result" for step in bound.steps)
 
 
 class _Checks:
@@ -253,8 +250,7 @@ class _Combinations:
     def __init__(self, bound: BoundIntent) -> None:
         self._bound = bound
         self.base = bound.base.name
-        joins = [step for step in bound.steps if isinstance(step, JoinSourceStep)]
-        self._joins = [step for step in joins if step.stage == "rows"]
+        self._joins = [step for step in bound.steps_of(JoinSourceStep) if step.stage == "rows"]
 
     # columns
 
@@ -412,8 +408,8 @@ class _Combinations:
 
     def _row_tests(self) -> list[RowTest]:
         found: list[RowTest] = []
-        for step in self._bound.steps:
-            if isinstance(step, FilterStep) and step.stage == "rows":
+        for step in self._bound.steps_of(FilterStep):
+            if step.stage == "rows":
                 found.extend(step.tests)
         return found
 

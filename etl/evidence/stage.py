@@ -11,7 +11,7 @@ from etl.planning.draft_test import TypedRows
 from etl.rendering.select_rendering import render_select
 from etl.scratch.scratch_build import ScratchBuild
 from etl.scratch.scratch_loading import create_table, insert_rows, typed_values
-from postgres.identifiers import quoted
+from postgres.identifiers import quoted, quoted_list
 
 TableKey = tuple[str, str]
 
@@ -90,7 +90,7 @@ def model_table(stage: BuildStage, model: DraftModel) -> str:
 
 def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
     """Return a query that counts rows of one query that the other lacks, repeated ones included."""
-    listed = ", ".join(quoted(name) for name in columns)
+    listed = quoted_list(columns)
     return (
         f"WITH built AS MATERIALIZED (SELECT {listed} FROM ({actual}) AS actual), "
         f"wanted AS MATERIALIZED (SELECT {listed} FROM ({expected}) AS expected) "

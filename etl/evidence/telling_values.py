@@ -337,20 +337,19 @@ _READERS: dict[type, Callable[[TellingValues, Any], None]] = {
 
 def _is_sorted(intent: BoundIntent) -> bool:
     """Tell whether the order of values decides about anything."""
-    for step in intent.steps:
-        if isinstance(step, DedupStep | WindowStep) and step.sorting:
-            return True
+    sortings = [step.sorting for step in intent.steps_of(DedupStep)]
+    sortings += [step.sorting for step in intent.steps_of(WindowStep)]
     measures = intent.aggregate.measures if intent.aggregate else ()
-    return any(measure.function in _SIZED for measure in measures)
+    functions = {measure.function for measure in measures}
+    return any(sortings) or not functions.isdisjoint(_SIZED)
 
 
 def _periods_needed(intent: BoundIntent) -> int:
     """Return how many periods windows need to show their offsets and frames."""
     needed = _FEWEST_PERIODS
-    for step in intent.steps:
-        if isinstance(step, WindowStep):
-            reach = max(step.rows or 0, step.offset)
-            needed = max(needed, reach + 2)
+    for step in intent.steps_of(WindowStep):
+        reach = max(step.rows or 0, step.offset)
+        needed = max(needed, reach + 2)
     return min(needed, _MOST_PERIODS)
 
 

@@ -176,7 +176,7 @@ class UnitProof:
     def _trial(self, mutant: Mutant) -> _Trial:
         model = self._draft.model(mutant.node)
         text = render_select(mutant.select, unqualified, jinja=False)
-        columns = [column.name for column in model.node.columns]
+        columns = list(model.types)
         query = difference(text, f"TABLE {quoted(mutant.node)}", columns)
         return _Trial(mutant, text, query)
 
@@ -235,7 +235,7 @@ class UnitProof:
         target = self._draft.target
         earlier = await world_stage(self._build, self._draft, tuple(self._sources(before)))
         there = earlier.model(target.name)
-        columns = [column.name for column in target.node.columns]
+        columns = list(target.types)
         full = f"TABLE {world.stage.model(target.name)}"
         query = difference(built_again(target, world.stage, there), full, columns)
         found = await self._build.rows(query)
@@ -345,7 +345,7 @@ class UnitProof:
     async def _rows_in(
         self, relation: str, model: DraftModel, names: Sequence[str] | None = None
     ) -> TypedRows:
-        types = {one.name: one.type for one in model.node.columns}
+        types = model.types
         columns = tuple((name, types[name]) for name in names or types)
         listed = ", ".join(f"{quoted(name)}::text" for name, _ in columns)
         found = await self._build.rows(f"SELECT {listed} FROM {relation}")
@@ -365,7 +365,7 @@ class UnitProof:
 
 
 def _typed(model: DraftModel, meaning: Meaning) -> TypedRows:
-    types = {one.name: one.type for one in model.node.columns}
+    types = model.types
     columns = tuple((name, types[name]) for name in meaning.columns)
     return TypedRows("", model.name, columns, tuple(meaning.rows))
 

@@ -16,7 +16,7 @@ after the aggregate, or over combinations without one) work on the result.
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, TypeVar
 
 from sqlglot import exp
 
@@ -316,6 +316,7 @@ Step = (
     | WindowStep
     | DedupStep
 )
+StepKind = TypeVar("StepKind")
 
 
 @dataclass(frozen=True)
@@ -352,6 +353,10 @@ class BoundIntent:
             if source.name == name:
                 return source
         raise KeyError(name)
+
+    def steps_of(self, kind: type[StepKind]) -> list[StepKind]:
+        """Return the steps of a kind, in the order in which they work."""
+        return [step for step in self.steps if isinstance(step, kind)]
 
     @property
     def aggregate(self) -> AggregateStep | None:
