@@ -271,11 +271,6 @@ class FixturePlan:
         return self._table(column.source).key, column.name
 
 
-def declared_keys(table: Table) -> list[tuple[str, ...]]:
-    """Return the table's keys, of which no two rows have the same values."""
-    return [key for key in (table.primary_key, *table.unique_keys) if key]
-
-
 def unique_columns(table: Table) -> set[str]:
     """Return the columns that are keys by themselves."""
-    return {key[0] for key in declared_keys(table) if len(key) == 1}
+    return {key[0] for key in table.declared_keys if len(key) == 1}

@@ -21,7 +21,6 @@ from etl.evidence.fixture_plan import (
     FixturePlan,
     Reference,
     TableKey,
-    declared_keys,
 )
 from etl.evidence.fulfilling_values import A_KEY, Values
 from etl.evidence.telling_values import CURRENCIES, RATE_DAYS, Place
@@ -381,7 +380,7 @@ class RowFilling:
     def _versions(self, table: Table, rows: Sequence[Row]) -> list[Row]:
         """Return further rows of keys that a dedup looks at: later, earlier, at the same time."""
         keys = self._plan.dedup_keys.get(table.key, ())
-        is_unique = any(set(keys).issuperset(key) for key in declared_keys(table))
+        is_unique = any(set(keys).issuperset(key) for key in table.declared_keys)
         if not keys or is_unique:
             return []
         further: list[Row] = []
@@ -499,7 +498,7 @@ class BoundsFilling(RowFilling):
 def _without_duplicates(table: Table, rows: Sequence[Row]) -> list[Row]:
     """Return the rows without those that the table's keys don't allow."""
     kept = list(rows)
-    for key in declared_keys(table):
+    for key in table.declared_keys:
         seen: set[tuple[Any, ...]] = set()
         allowed = []
         for row in kept:

@@ -13,7 +13,6 @@ from common.errors import InvalidRequest
 from common.values import Table
 from etl.binding.value_binding import bind_value
 from etl.evidence.column_values import as_day, is_number
-from etl.evidence.fixture_plan import declared_keys
 from etl.evidence.fixture_rows import Row
 from etl.evidence.fixture_worlds import World
 from etl.meaning.bound import BoundIntent, BoundSource
@@ -81,7 +80,7 @@ class GivenWorlds:
         if not is_few or not all(isinstance(row, dict) for row in rows):
             raise CaseRefused(f"{table.name} takes a list of at most {_MOST_ROWS} objects")
         found = [self._row(table, row) for row in rows]
-        for key in declared_keys(table):
+        for key in table.declared_keys:
             _check_key(table, key, found)
         return found
 
