@@ -205,8 +205,8 @@ class UnitProof:
         try:
             found = await self._build.rows(trial.query)
         except InvalidSql as exc:
-            is_no_sql = str(exc.sqlstate).startswith(_NO_SQL)
-            return None if is_no_sql else True
+            sqlstate = exc.sqlstate or ""
+            return None if sqlstate.startswith(_NO_SQL) else True
         return bool(found.rows[0][0])
 
     async def _is_planned_alike(self, trial: _Trial) -> bool:
