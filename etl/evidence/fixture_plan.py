@@ -27,7 +27,7 @@ _APART = 20  # between keys of different tables, so that none is taken for anoth
 
 @dataclass(frozen=True)
 class ColumnRole:
-    """The part that a column plays.
+    """How made-up rows fill a column.
 
     Attributes:
         domain: number of the set of keys that it shares with the columns that joins compare it
@@ -78,7 +78,7 @@ class Reference:
 
 
 class FixturePlan:
-    """The parts of all tables behind an intent.
+    """The tables behind an intent, their columns' roles, and the joins between their rows.
 
     Attributes:
         tables: each once, those before others that the others refer to.
@@ -117,7 +117,7 @@ class FixturePlan:
         return self._used[table.key]
 
     def role(self, table: Table, column: str) -> ColumnRole:
-        """Return the part of a column, whether rows have a value for it or not."""
+        """Return the role of a column, also of one that rows have no value for."""
         return self._roles[table.key, column]
 
     def _used_columns(
@@ -157,18 +157,11 @@ class FixturePlan:
         return roles
 
     def _shared_domains(self) -> dict[Place, int]:
-        """Number the columns that joins compare, with one number for those that are compared."""
+        """Number the columns that joins compare; columns that are compared share their number."""
         numbers: dict[Place, int] = {}
         for step in self._joins:
             for pair in step.on:
-                places = [self._place(one) for one in pair if one.source]
-                merged = {numbers[place] for place in places if place in numbers}
-                number = min(merged, default=len(numbers))
-                for place, earlier in numbers.items():
-                    if earlier in merged:
-                        numbers[place] = number
-                for place in places:
-                    numbers[place] = number
+                _number_alike(numbers, [self._place(one) for one in pair if one.source])
         return numbers
 
     def _domains_divided_by(self) -> set[int]:
@@ -179,7 +172,7 @@ class FixturePlan:
         return divided_by
 
     def _unmatched(self) -> set[Place]:
-        """Return the columns of which anti joins must find no value on their other side."""
+        """Return the columns whose values have no match in the rows that an anti join keeps."""
         unmatched = set()
         for left, right in self._pairs(is_anti=True):
             if left.source:
@@ -269,6 +262,14 @@ class FixturePlan:
 
     def _place(self, column: BoundColumn) -> Place:
         return self._table(column.source).key, column.name
+
+
+def _number_alike(numbers: dict[Place, int], places: Sequence[Place]) -> None:
+    """Give the columns one number, and with them all that share a number with one of them."""
+    earlier = {numbers[place] for place in places if place in numbers}
+    number = min(earlier, default=len(numbers))
+    sharing = [place for place, known in numbers.items() if known in earlier]
+    numbers.update(dict.fromkeys([*sharing, *places], number))
 
 
 def unique_columns(table: Table) -> set[str]:

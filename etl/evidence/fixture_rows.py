@@ -60,7 +60,7 @@ _BESIDE_BOUND = (Decimal(-1), Decimal("-0.01"), Decimal(0), Decimal("0.01"), Dec
 
 @dataclass(frozen=True)
 class FillingStyle:
-    """How the rows of a world differ.
+    """The way in which the rows of a world differ from each other.
 
     Attributes:
         number: from which all that is left to chance follows.
@@ -77,7 +77,7 @@ class FillingStyle:
 
 @dataclass(frozen=True)
 class KnownValues:
-    """The values with which rows come through conditions.
+    """The values with which rows pass the conditions of an intent.
 
     Attributes:
         fulfilling: those of each column, the plain one first.
@@ -197,7 +197,7 @@ class RowFilling:
         return rows
 
     def _changes(self, table: Table) -> Iterator[tuple[str, Any]]:
-        """Yield the columns by which rows may differ, each with each of its values."""
+        """Yield each column's name with each value by which a row may differ from a plain one."""
         for role in self._plan.columns(table):
             for value in self._variants(role):
                 yield role.name, value
@@ -312,7 +312,7 @@ class RowFilling:
     # rows that differ in several columns
 
     def _mixed_row(self, table: Table, place: int) -> Row:
-        """Return a row that comes through, but for a few columns of some rows."""
+        """Return a row that passes all conditions, or one with a few columns that may break them."""
         row = self._plain_row(table, place)
         roles = self._plan.columns(table)
         chosen = self._chance.choice(self._known.choices)
@@ -326,7 +326,7 @@ class RowFilling:
         return row
 
     def _vary(self, role: ColumnRole, row: Row, chosen: Values) -> None:
-        """Let plain values differ as far as rows come through, and keys refer to any row."""
+        """Put another value that passes conditions into the column, or the key of another row."""
         if role.is_unique:
             return
         if role.is_joined:
@@ -340,7 +340,7 @@ class RowFilling:
             row[role.name] = chosen[role.place]
 
     def _any_key(self, role: ColumnRole) -> Any:
-        """Return the key of a row of another table, as far as it has rows already."""
+        """Return the key of some row of the other table; a made-up one while that has no rows."""
         table_key, name = role.place
         known = []
         for reference in self._plan.references.get(table_key, ()):
@@ -378,7 +378,7 @@ class RowFilling:
     # versions of the same row
 
     def _versions(self, table: Table, rows: Sequence[Row]) -> list[Row]:
-        """Return further rows of keys that a dedup looks at: later, earlier, at the same time."""
+        """Return further rows with the keys of a dedup: later, earlier and at the same time."""
         keys = self._plan.dedup_keys.get(table.key, ())
         is_unique = any(set(keys).issuperset(key) for key in table.declared_keys)
         if not keys or is_unique:
@@ -422,7 +422,7 @@ class RowFilling:
     # rows that refer to rows
 
     def _add_references(self, table: Table) -> None:
-        """Add plain rows so that each row of other tables is met; mixed worlds leave some out."""
+        """Add plain rows so that each row of the other tables is referred to, but in mixed worlds."""
         if self._style.is_mixed:
             return
         rows = self._filled[table.key]
@@ -440,7 +440,7 @@ class RowFilling:
         rows += added
 
     def _add_children(self, reference: Reference) -> None:
-        """Give most rows a child."""
+        """Add rows so that three of four rows of the other table are referred to."""
         rows = self._filled[reference.table.key]
         met = {row[reference.column] for row in rows}
         for place, parent in enumerate(self._filled[reference.other.key]):
@@ -465,7 +465,7 @@ class BoundsFilling(RowFilling):
         return rows
 
     def _groups(self) -> Iterator[tuple[Decimal, int]]:
-        """Yield an amount and a number of rows for each group."""
+        """Yield the amount in each row of a group and the number of its rows, for each group."""
         for bound in dict.fromkeys(self._plan.having):
             if not is_exact_number(bound):
                 continue

@@ -44,7 +44,7 @@ class World:
 
 
 class WorldMaker:
-    """Makes worlds for an intent.
+    """Makes the worlds in which the drafts of one intent are tested.
 
     Args:
         columns: the columns of each table that the draft reads; others are left out.
@@ -107,7 +107,7 @@ class WorldMaker:
 
 
 def _candidates(role: ColumnRole) -> list[Any]:
-    """Return the values that rows may come through with; none where a row needs its own."""
+    """Return the values that are tried for a column; none where each row needs its own."""
     if role.is_key:
         may_be_missing = not role.is_unique and role.is_nullable
         return [A_KEY, None] if may_be_missing else []

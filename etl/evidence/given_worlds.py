@@ -100,7 +100,7 @@ class GivenWorlds:
         return tuple(_compared(self._value(row[name], self._types[name])) for name in columns)
 
     def _value(self, value: Any, type_: str) -> Any:
-        """Return a value of JSON as one of the type."""
+        """Return a value of JSON as the type has it; raise CaseRefused where it is none."""
         if value is None:
             return None
         kind = kind_of_type(type_)
@@ -127,7 +127,7 @@ def _check_key(table: Table, key: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _compared(value: Any) -> Any:
-    """Return a value so that equal ones are equal, numbers as far as anybody writes them down."""
+    """Return a value for comparing: numbers rounded, whatever their type."""
     if is_number(value):
         return round(Decimal(str(value)), _DIGITS)
     return hashable(value)

@@ -43,7 +43,7 @@ _DIGITS = 6  # to which sums of floating-point numbers are compared
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """A figure and its check.
+    """The check of one figure of the target.
 
     Attributes:
         name: of the measure, or `rows`.
@@ -58,7 +58,7 @@ class Reconciliation:
 
 
 def reconciliations(bound: BoundIntent) -> Iterator[Reconciliation]:
-    """Yield what can be checked of the target."""
+    """Yield the checks of the target's number of rows and measures, as far as there are any."""
     filter_stages = [step.stage for step in bound.steps_of(FilterStep)]
     dedup_stages = [step.stage for step in bound.steps_of(DedupStep)]
     are_deduped_before = {"table"}.issuperset(dedup_stages)
@@ -171,7 +171,7 @@ def _own(measure: BoundMeasure, cut: BoundKey | None) -> set[str]:
 
 
 def _comparable(figure: exp.Expr, measure: BoundMeasure, checks: _Checks) -> exp.Expr:
-    """Return a figure of which equal ones are equal: sums of nothing 0, and rounded floats."""
+    """Return a figure for comparing: 0 for the sum of no rows, floats rounded."""
     if _ADDED[measure.function] == "sum":
         figure = exp.Coalesce(this=figure, expressions=[exp.Literal.number(0)])
     if not checks.is_float(measure):
@@ -222,7 +222,7 @@ def _columns(names: Iterable[str], source: str) -> list[tuple[str, exp.Expr]]:
 
 
 def _gathered(value: exp.Expr, added: str) -> exp.Expr:
-    """Return the one figure of a side; of sums that a side has not, 0."""
+    """Return the figure of one side; 0 for a sum that the side lacks."""
     if added != "sum":
         return call("max", value)
     return exp.Coalesce(this=call("sum", value), expressions=[exp.Literal.number(0)])

@@ -119,7 +119,7 @@ class SampleBuild:
         return len(missing) + abs(len(built) - len(planned))
 
     async def is_same_again(self) -> EvidenceTest:
-        """Build the target once more over the same rows, as it is built when it is there."""
+        """Build the target once more over the same rows and compare it with what is there."""
         target = self._draft.target
         columns = list(target.types)
         there = self._stage.model(target.name)
@@ -258,7 +258,7 @@ def result_of(test: DraftTest, failures: int | None) -> EvidenceTest:
 
 
 def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTest:
-    """Return the result of something that only the service tests."""
+    """Return the result of a check that is no test of the artefact."""
     return EvidenceTest(
         id=test_id,
         kind=kind,
@@ -269,7 +269,7 @@ def made_result(test_id: str, kind: Any, node: str, failures: int) -> EvidenceTe
 
 
 def _apart(built: str | None, independent: str | None) -> str | None:
-    """Return how far two numbers are apart; None for what are no numbers."""
+    """Return the difference of two numbers as text; None where one is no number."""
     try:
         return str(Decimal(built or "") - Decimal(independent or ""))
     except InvalidOperation:

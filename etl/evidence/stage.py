@@ -18,7 +18,7 @@ TableKey = tuple[str, str]
 
 @dataclass(frozen=True)
 class BuildStage:
-    """Names of relations there.
+    """The relations of a stage: models, and the tables that they read.
 
     Attributes:
         schema: of the models, and of tables made for a world.
@@ -29,7 +29,7 @@ class BuildStage:
     tables: Mapping[TableKey, str]
 
     def relation(self, table: exp.Table) -> str:
-        """Return what stands for a table of a model's tree."""
+        """Return the relation on the stage for a table or model that a tree reads."""
         return self.tables[table.db, table.name] if table.db else self.model(table.name)
 
     def model(self, name: str) -> str:
@@ -100,7 +100,7 @@ def difference(actual: str, expected: str, columns: Sequence[str]) -> str:
 
 
 async def differing_rows(build: ScratchBuild, actual: str, expected: TypedRows) -> int:
-    """Return how many rows of a query are not expected or lacking."""
+    """Return how many rows of a query are unexpected, plus how many expected ones it lacks."""
     columns = [name for name, _ in expected.columns]
     found = await build.rows(difference(actual, typed_values(expected), columns))
     return int(found.rows[0][0])

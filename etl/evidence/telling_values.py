@@ -66,7 +66,7 @@ _PARTS_OF_TEXTS = ("prefix", "contains", "suffix")
 
 @dataclass
 class TellingColumn:
-    """The use of a column.
+    """The values of a column that decide something, and how steps use it.
 
     Attributes:
         values: that make a difference; those that fulfil the conditions on the column alone come
@@ -114,7 +114,7 @@ class TellingColumn:
 
 
 class TellingValues:
-    """The telling columns of an intent.
+    """The values that decide something, of all columns of an intent's tables.
 
     Attributes:
         columns: those of all tables.
@@ -144,7 +144,7 @@ class TellingValues:
             self._complete(telling)
 
     def of(self, column: BoundColumn) -> TellingColumn | None:
-        """Return what is known of a source's column; None for one that a step makes."""
+        """Return the telling values of a source's column; None for a column that a step makes."""
         if not column.source:
             return None
         table = self._intent.source(column.source).table
@@ -371,7 +371,7 @@ def _texts(text: str, operator: str) -> list[str]:
 
 
 def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
-    """Return the text that begins, goes on and ends as several conditions want it."""
+    """Return a text that fulfils conditions on its beginning, middle and end at once."""
     parts: dict[str, str] = dict.fromkeys(_PARTS_OF_TEXTS, "")
     operators = set()
     for test in tests:
@@ -382,11 +382,12 @@ def _texts_of_all(tests: Iterable[BoundCondition]) -> list[str]:
 
 
 def _comparisons(expression: exp.Expression) -> Iterator[tuple[exp.Column, Any]]:
-    """Yield the columns that an expression compares with literals, with these."""
+    """Yield each column that an expression compares with a literal, and the literal's value."""
     for node in expression.find_all(exp.Binary, exp.In, exp.Between):
         column = node.this.find(exp.Column) if node.this else None
-        others = [part for part in node.iter_expressions() if part is not node.this]
-        literals = [literal for part in others for literal in part.find_all(exp.Literal)]
-        if column is not None:
+        if column is None:
+            continue
+        for part in node.iter_expressions():
+            literals = () if part is node.this else part.find_all(exp.Literal)
             for literal in literals:
                 yield column, literal_value(literal)

@@ -63,7 +63,7 @@ class _Trial:
 
 @dataclass
 class MutationScore:
-    """The fate of the mutants; those that PostgreSQL refuses are not counted."""
+    """The numbers of mutants; those that PostgreSQL refuses are not counted."""
 
     caught: int = 0
     equivalent: int = 0
@@ -71,7 +71,7 @@ class MutationScore:
 
 
 class UnitProof:
-    """The worlds of a draft in one build."""
+    """Builds a draft over made-up worlds, keeps tests of them, and tries broken models there."""
 
     def __init__(self, draft: Draft, bound: BoundIntent, build: ScratchBuild) -> None:
         self._draft = draft
@@ -104,7 +104,7 @@ class UnitProof:
         return [*self._maker.variants(), *mixed, *self._maker.bounds()]
 
     async def _enter(self, world: World) -> _BuiltWorld | None:
-        """Build a world; None for one that no rows are meant of."""
+        """Build a world; None where the interpreter can't compute its rows."""
         try:
             tables = world.by_source(self._bound)
             meaning = await asyncio.to_thread(evaluate, self._bound, tables)
@@ -165,7 +165,7 @@ class UnitProof:
     async def _without_equivalent(
         self, trials: Iterable[_Trial], score: MutationScore
     ) -> list[_Trial]:
-        """Return the mutants that some rows may show."""
+        """Return the mutants that are not proven to be equivalent; count the others."""
         left = []
         for trial in trials:
             if trial.mutant.is_equivalent or await self._is_planned_alike(trial):
@@ -222,7 +222,7 @@ class UnitProof:
     # late rows
 
     async def late_rows(self) -> tuple[DraftTest, int] | None:
-        """Return the test that a build with late rows gives what a full one gives.
+        """Return the test that a build after late rows gives the rows of a full build.
 
         None where nothing is added to what is there, or no made-up row could be late.
         """

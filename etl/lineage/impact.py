@@ -21,7 +21,7 @@ _CERTAIN, _LIKELY, _POSSIBLE = 1.0, 0.9, 0.6
 
 @dataclass(frozen=True)
 class Dependent:
-    """Something that uses the table or column; `confidence` is 1 where the server says so."""
+    """A use of the table or column; `confidence` is 1 where the server itself notes it."""
 
     kind: DependentKind
     name: str

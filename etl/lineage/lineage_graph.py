@@ -63,7 +63,7 @@ class _Arrow:
         return self.edge.source if self.is_upstream else self.edge.target
 
     def ends_of(self, column: str | None) -> list[_Place]:
-        """Return where a column of its start leads; nothing when it does not go on by the edge."""
+        """Return the places that a column of `start` becomes at `end`; none where it ends here."""
         edge = self.edge
         if column is None:
             return [(self.end, None)]
@@ -110,7 +110,7 @@ def as_mermaid(part: LineagePart) -> str:
 
 
 def _escaped(name: str) -> str:
-    """Return the text as Mermaid shows it, whatever signs it holds."""
+    """Return the text with all but plain signs as Mermaid's character codes."""
     shown = []
     for char in name:
         is_plain = char.isalnum() or char in "._- "

@@ -19,7 +19,7 @@ _Pairs = tuple[tuple[_Side, _Side], ...]
 
 @dataclass(frozen=True)
 class ViewJoin:
-    """Columns of two tables that a view compares; they stand in pairs."""
+    """Columns of two tables that a view joins by: `left_columns[i]` equals `right_columns[i]`."""
 
     left: TableKey
     left_columns: tuple[str, ...]
@@ -52,7 +52,7 @@ def _join(pairs: Sequence[tuple[_Side, _Side]], catalog: Catalog) -> ViewJoin | 
 
 
 def _seen(sides: Sequence[_Side], catalog: Catalog) -> tuple[TableKey, tuple[str, ...]] | None:
-    """Return the table of these columns with their names; None where one is not seen."""
+    """Return the table and names of these columns; None where the catalogue lacks one."""
     key = _key_of(sides[0], catalog)
     if key is None:
         return None

@@ -96,7 +96,7 @@ class ScratchBuild:
             return ResultRows(columns, await cursor.fetchall())
 
     async def search(self, schema: str) -> None:
-        """Let names without a schema lead to one of the build's schemas; raises as `execute`."""
+        """Set the search path to one of the build's schemas; raises as `execute` does."""
         await self.execute(f'SET search_path = "{schema}"')
 
     async def copy_text(
@@ -167,7 +167,7 @@ async def sweep(url: str, options: ScratchOptions) -> int:
 
 
 def _read_as_text(connection: Connection) -> None:
-    """Have values that drafts only hand on given as PostgreSQL writes them."""
+    """Read values of types that drafts only hand on as PostgreSQL's text."""
     adapters = connection.adapters
     for known in adapters.types:
         is_range = isinstance(known, RangeInfo | MultirangeInfo)

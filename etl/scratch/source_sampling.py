@@ -31,7 +31,7 @@ _READ_THROUGH = {"money": "numeric"}
 
 @dataclass(frozen=True)
 class TableSample:
-    """Rows of a table.
+    """The rows that were read of a table.
 
     Attributes:
         columns: those that were read.
@@ -196,7 +196,7 @@ class _Sampler:
         return plan.rows
 
     def _keep(self, table: Table, rows: list[TextRow], estimate: int) -> None:
-        """Keep a part of a table; how large it is may tell of rows that rules hide."""
+        """Keep a part of a table, without the table's size where rules hide rows of it."""
         of = None if table.has_hidden_rows else estimate
         columns = tuple(self._columns_of(table))
         self.samples[table.key] = TableSample(table, columns, rows, of, False)
@@ -238,7 +238,7 @@ def _relation(table: Table) -> str:
 
 
 def _picked(table: Table, share: float) -> str:
-    """Return a condition that about this share of the rows fulfil, the same ones each time."""
+    """Return a condition that about this share of the rows fulfils, the same rows each time."""
     key = table.primary_key or tuple(column.name for column in table.columns[:8])
     parts = ", ".join(f"{quoted(name)}::text" for name in key)
     limit = f"{min(int(share * _HASHES), _HASHES - 1):08x}"
