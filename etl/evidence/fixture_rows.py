@@ -312,7 +312,7 @@ class RowFilling:
     # rows that differ in several columns
 
     def _mixed_row(self, table: Table, place: int) -> Row:
-        """Return a row that passes all conditions, or one with a few columns that may break them."""
+        """Return a row that passes all conditions but for those on a few of its columns."""
         row = self._plain_row(table, place)
         roles = self._plan.columns(table)
         chosen = self._chance.choice(self._known.choices)
@@ -422,7 +422,7 @@ class RowFilling:
     # rows that refer to rows
 
     def _add_references(self, table: Table) -> None:
-        """Add plain rows so that each row of the other tables is referred to, but in mixed worlds."""
+        """Add plain rows that refer to all rows of the other tables; none in mixed worlds."""
         if self._style.is_mixed:
             return
         rows = self._filled[table.key]
