@@ -39,6 +39,11 @@ class DraftModel:
         """Return the name of its node."""
         return self.node.name
 
+    @property
+    def types(self) -> dict[str, str]:
+        """Return the types of its columns by their names, in the columns' order."""
+        return {column.name: column.type for column in self.node.columns}
+
 
 @dataclass(frozen=True)
 class Draft:

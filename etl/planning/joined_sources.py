@@ -97,7 +97,7 @@ class JoinedSources:
     def _unique_keys(self, source: str) -> list[tuple[str, ...]]:
         """Return the keys of which a value that is not NULL has one row, dedups considered."""
         table = self._intent.source(source).table
-        keys = [key for key in (table.primary_key, *table.unique_keys) if key]
+        keys = table.declared_keys
         for step in self._intent.steps:
             if isinstance(step, DedupStep) and step.source == source and step.stage == "table":
                 keys.append(step.keys)
