@@ -11,13 +11,12 @@ from rules.reading import costs
 from rules.reading.parts import NO_TABLE
 from rules.reading.words import ColumnIdentity, MatchedItem, QuestionWords
 from rules.schema.links import METRIC, Link, column_link
-from rules.schema.table_facts import is_averaged, stems
+from rules.schema.table_facts import is_averaged, is_whole_number, stems
 from rules.words import WORDS
 
 _MONEY, _NAMED = WORDS.both("questions.money_columns"), 0.7
 _MONEY_NAMES = frozenset(WORDS.english.phrases("figures.money"))
 _INCOME = WORDS.both("questions.income")
-_INTEGER = re.compile(r"(small|big)?int", re.IGNORECASE)
 _HOW_MUCH_MONEY = frozenset(WORDS.both("questions.money"))
 _WEEKDAYS = "'weekdays'"  # as a group; elsewhere the word means days that are not at weekends
 _LEAST_OF_CONCEPT = 0.5  # quality of a column that an adjective implies
@@ -77,7 +76,7 @@ def amount_of(question: QuestionWords, table: TableKey) -> Link | None:
         if not is_averaged(column) and not facts.is_count(column):
             added.add(column.name)
     only = facts.table.column(next(iter(added))) if len(added) == 1 else None
-    if only is not None and not _INTEGER.match(only.type):
+    if only is not None and not is_whole_number(only):
         return column_link(table, only.name)
     for name in _MONEY:
         links = columns_named(question, table, name, _NAMED)

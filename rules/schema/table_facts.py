@@ -174,6 +174,11 @@ def _is_called_flag(column: Column) -> bool:
     return any(name.startswith(_FLAG_HAN) for name in comment_names(column.comment))
 
 
+def is_whole_number(column: Column) -> bool:
+    """Tell whether the column holds integers only, by its type."""
+    return column.type.lower().endswith(("int", "integer"))
+
+
 def _is_flag_word(column: Column) -> bool:
     """Tell whether the name is but a word for what a row is or is not, as `discontinued`."""
     words = english_words(column.name)
