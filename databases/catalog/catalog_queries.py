@@ -102,6 +102,25 @@ LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 ORDER BY k.conrelid, k.conname
 """
 
+# oid of a table with partitions on other servers, and the columns of its partition key
+SPREAD_BY_PARTITIONS = """
+SELECT p.partrelid,
+       (SELECT pg_catalog.array_agg(a.attname ORDER BY u.n)
+        FROM unnest(p.partattrs::pg_catalog.int2[]) WITH ORDINALITY AS u (attnum, n)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = u.attnum)
+FROM pg_catalog.pg_partitioned_table p
+WHERE EXISTS (SELECT FROM pg_catalog.pg_inherits i
+              JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+              WHERE i.inhparent = p.partrelid AND c.relkind = 'f')
+"""
+
+# oid of a table that Citus distributes, and its distribution column
+SPREAD_BY_CITUS = """
+SELECT d.logicalrelid::pg_catalog.oid,
+       ARRAY[pg_catalog.column_to_column_name(d.logicalrelid, d.partkey)]
+FROM pg_catalog.pg_dist_partition d WHERE d.partkey IS NOT NULL
+"""
+
 # schema, table, column, most common values, whether they are all
 STATISTICS = f"""
 SELECT s.schemaname, s.tablename, s.attname, s.most_common_vals,

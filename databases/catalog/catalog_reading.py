@@ -88,9 +88,12 @@ async def read_catalog(
     connection: Connection,
     relations: Iterable[CatalogRelation],
     attributes: Mapping[str, list[Attribute]],
+    *,
+    is_citus: bool = False,
 ) -> Catalog:
     """Return the catalogue, still without values that the tables hold; raises psycopg2's errors."""
     keys = await _read_keys(connection)
+    distributed = await _read_distributed(connection, is_citus=is_citus)
     allowed = await _read_allowed(connection, attributes)
 
     def column_of(relation: CatalogRelation, column: Column) -> Column:
@@ -108,11 +111,22 @@ async def read_catalog(
             foreign_keys=tuple(keys.foreign[relation.oid]),
             unique_keys=tuple(keys.unique[relation.oid]),
             row_estimate=relation.row_estimate,
+            distributed_by=distributed.get(relation.oid, ()),
         )
         async for relation in in_turns(relations)
     ]
     catalog = Catalog(tables=tuple(tables), search_path=connection.search_path)
     return await asyncio.to_thread(catalog.coherent)
+
+
+async def _read_distributed(
+    connection: Connection, *, is_citus: bool
+) -> Mapping[str, tuple[str, ...]]:
+    """Return the columns by which tables are spread over servers, by the table's oid."""
+    rows = (await connection.query(queries.SPREAD_BY_PARTITIONS)).rows
+    if is_citus:
+        rows += (await connection.query(queries.SPREAD_BY_CITUS)).rows
+    return {oid: parse_texts(columns) for oid, columns in rows}
 
 
 async def _with_comments(connection: Connection, query: str) -> list[Row]:

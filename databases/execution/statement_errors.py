@@ -24,11 +24,13 @@ from common.errors import (
     ValidationFailed,
 )
 from common.text import Text
+from databases.engines.shard_refusals import shard_refusal
 from postgres.connection_errors import UNREACHABLE, describe
 from postgres.socket_proxy import AnswerTooLarge
 
 _log = logging.getLogger(__name__)
 
+_NOT_SUPPORTED = "0A000"
 _MOST_CHARS = 1000  # of a message of PostgreSQL's
 
 TIMED_OUT = Text(
@@ -116,8 +118,13 @@ def translate(error: psycopg2.Error, sql: str = "", offset: int = 0) -> CituErro
 
 def _invalid(error: psycopg2.Error, sql: str, offset: int) -> InvalidSql:
     hint = error.diag.message_hint
+    said = _primary(error)
+    text = None
+    if error.pgcode == _NOT_SUPPORTED:
+        text = shard_refusal(said)
     return InvalidSql(
-        _primary(error),
+        f"{said}. {text.en}" if text else said,
+        detail_zh=f"{said}。{text.zh}" if text else None,
         sqlstate=error.pgcode,
         position=_position(error, sql, offset),
         hint=_cut(hint) if hint else None,
