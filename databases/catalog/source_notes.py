@@ -47,6 +47,7 @@ class SourceNote:
         kind: `postgresql`, `mysql` or `sqlserver`.
         schemas: the source's schemas, and the hub's that stand for them.
         reader: the hub's role that asks.
+        has_views: whether the source's views are attached, too.
         digests: of each table as it was made, by the hub's schema and name.
     """
 
@@ -54,6 +55,7 @@ class SourceNote:
     schemas: Mapping[str, str]
     reader: str
     keys: Sequence[NotedKeys] = ()
+    has_views: bool = False
     digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -64,6 +66,7 @@ class SourceNote:
             "kind": self.kind,
             "schemas": dict(self.schemas),
             "reader": self.reader,
+            "has_views": self.has_views,
             "keys": kept,
             "digests": [[*key, digest] for key, digest in self.digests.items()],
         }

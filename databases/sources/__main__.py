@@ -29,6 +29,7 @@ def _parser() -> argparse.ArgumentParser:
         "--reader", default="", help="the hub's role that asks; default: that of DATABASE_URL"
     )
     attach.add_argument("--schemas", default="", help="of the source, by commas; default: all")
+    attach.add_argument("--views", action="store_true", help="attach the source's views as well")
     for name, text in (
         ("refresh", "follow the changes of sources"),
         ("check", "prove that sources can only be read"),
@@ -67,7 +68,8 @@ def _run(hub: Hub, given: argparse.Namespace) -> int:
 def _attach(hub: Hub, given: argparse.Namespace) -> None:
     reader = given.reader or _asking_role()
     schemas = [schema for schema in given.schemas.split(",") if schema]
-    hub.attach(given.name, source_address(given.url), reader, schemas)
+    address = source_address(given.url)
+    hub.attach(given.name, address, reader, schemas, with_views=given.views)
 
 
 def _asking_role() -> str:

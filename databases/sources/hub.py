@@ -30,8 +30,8 @@ from databases.sources.source_address import (
     SourceAddress,
     SourceError,
 )
+from databases.sources.source_reading import EnumType, SourceTables, read_source
 from databases.sources.source_role import prove_read_only, prove_through_hub
-from databases.sources.source_tables import EnumType, SourceTables, read_source
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _RESERVED = ("public", "information_schema")
@@ -87,27 +87,42 @@ class Hub:
         self._connection.close()
 
     def attach(
-        self, name: str, address: SourceAddress, reader: str, schemas: Collection[str] = ()
+        self,
+        name: str,
+        address: SourceAddress,
+        reader: str,
+        schemas: Collection[str] = (),
+        *,
+        with_views: bool = False,
     ) -> None:
         """Attach a PostgreSQL source for the hub's role `reader`.
 
         Args:
             name: of the source, its server and its schema in the hub.
             schemas: the source's; empty: all that its role may read.
+            with_views: whether its views are attached, too. Row rules for a table don't reach them.
 
         Raises:
             SourceError: it can't be attached; the hub is as before.
         """
         if not _NAME.fullmatch(name) or name in _RESERVED or name.startswith("pg_"):
             raise SourceError(f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _")
+        if address.kind != "postgresql":
+            raise SourceError(f"{name}: only PostgreSQL sources can be attached yet.")
         prove_read_only(name, address)
-        found = read_source(name, address, schemas)
+        found = read_source(name, address, schemas, with_views=with_views)
         if not found.catalog.tables:
             raise SourceError(f"The role {address.role} may read no table of {name}.")
         with self._transaction() as cursor:
             self._create_server(cursor, name, address, reader)
             made = hub_tables(cursor, found, hub_schemas(name, found))
-            self._make(cursor, name, reader, made, SourceNote("postgresql", {}, reader))
+            self._make(
+                cursor,
+                name,
+                reader,
+                made,
+                SourceNote("postgresql", {}, reader, has_views=with_views),
+            )
             prove_through_hub(self._connection, name, next(iter(made.schemas.values())), reader)
         self._warn_of_collation(name, found)
         self._analyze(made.tables)
@@ -121,7 +136,7 @@ class Hub:
         """
         source = self.source(name)
         prove_read_only(name, source.address)
-        found = read_source(name, source.address, source.note.schemas)
+        found = self._found(source)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, source.note.reader, made, source.note)
@@ -139,13 +154,17 @@ class Hub:
         schema = next(iter(source.note.schemas.values()))
         with self._transaction():
             prove_through_hub(self._connection, name, schema, source.note.reader)
-        found = read_source(name, source.address, source.note.schemas)
+        found = self._found(source)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
         changed = _changed(source.note, made)
         for key in sorted(changed):
             self._say(f"{name}: {'.'.join(key)} has changed in the source: refresh it")
         self._say(f"{name}: can only be read; {len(made.tables)} tables")
+
+    def _found(self, source: AttachedSource) -> SourceTables:
+        note = source.note
+        return read_source(source.name, source.address, note.schemas, with_views=note.has_views)
 
     def detach(self, name: str) -> None:
         """Remove a source from the hub.

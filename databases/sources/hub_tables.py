@@ -8,7 +8,7 @@ from psycopg2 import extensions, sql
 
 from common.values import Column, ForeignKey, Table
 from databases.catalog.source_notes import NotedKeys
-from databases.sources.source_tables import EnumType, SourceTables, SourceType
+from databases.sources.source_reading import EnumType, SourceTables, SourceType
 
 Cursor = extensions.cursor
 

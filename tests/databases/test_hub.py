@@ -3,19 +3,27 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 
 import psycopg2
 import pytest
+from hypothesis import HealthCheck, given, settings
 from psycopg2.extensions import make_dsn, parse_dsn
 
-from common.errors import CostExceeded, ForbiddenStatement
+from common.errors import CituError, CostExceeded, ForbiddenStatement
 from common.values import ForeignKey
 from databases.demo.loader import DemoServer
 from databases.demo.reader import READER
+from tests.support.cases import all_cases
 from tests.support.databases import Opener, execute, rows_of, run, until
+from tests.support.effort import tries
 from tests.support.folders import reachable_folder
+from tests.support.guarded_statements import ALLOWED, REJECTED, SCHEMA
 from tests.support.hub_server import HubWorld, hub_server, make_hub, make_source
 from tests.support.postgres_wire import Wire
+from tests.support.row_rules import FOLDER, KINDS, Bench, open_bench, prepare, statements
+from tests.support.row_statements import queries
 
 CRM = """
 CREATE TYPE grade AS ENUM ('gold', 'silver', 'basic');
@@ -275,3 +283,116 @@ def test_a_table_over_several_servers_names_what_spreads_its_rows(
     )
     (sale,) = asyncio.run(database.catalog()).by_name["sale"]
     assert sale.distributed_by == ("region",)
+
+
+def _moved(world: HubWorld, *schemas: str) -> None:
+    """Give the foreign tables the places that tables of a database have."""
+    execute(
+        world.admin_url,
+        "ALTER SCHEMA public RENAME TO empty",
+        # Estimates of the source take a round trip for each way to run a statement.
+        "ALTER SERVER src OPTIONS (SET use_remote_estimate 'false')",
+    )
+    for schema in schemas:
+        execute(world.admin_url, f"ALTER SCHEMA src_{schema} RENAME TO {schema}")
+
+
+@pytest.fixture(scope="module")
+def ruled(server: DemoServer) -> Iterator[Bench]:
+    """Yield a bench of which the statements run in a hub, and the policies hold in the source."""
+    world = make_hub(server, {"src": (FOLDER / "schema.sql").read_text("utf-8")})
+    source = world.source_admin("src")
+    prepare(source)
+    _moved(world, "public", "archive")
+    with open_bench(world.url, source) as own, open_bench(world.url, world.admin_url) as bench:
+        yield replace(bench, policed=own.policed)
+
+
+def test_row_rules_hold_for_foreign_tables(ruled: Bench) -> None:
+    """The same rows as the source's own policies leave, and nothing of the others."""
+    tried, refused = 0, []
+    with all_cases() as cases:
+        for kind in KINDS:
+            for sql in filter(_is_about_rows, statements(kind)):
+                with cases.case(sql):
+                    tried += 1
+                    if not _is_same(ruled, sql):
+                        refused.append(sql)
+    assert tried >= 300
+    assert len(refused) <= tried * 0.1, refused
+
+
+@settings(
+    max_examples=tries(30),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(sql=queries())
+def test_any_statement_over_foreign_tables_gives_what_policies_give(ruled: Bench, sql: str) -> None:
+    # Tables that inherit are not in the hub, so that some statements are refused there.
+    _is_same(ruled, sql)
+
+
+def _is_about_rows(sql: str) -> bool:
+    """Tell whether it gives the same where all of a table lies in one foreign table."""
+    return "tableoid" not in sql and " ONLY " not in sql
+
+
+def _is_same(bench: Bench, sql: str) -> bool:
+    standard, ruled = bench.standard(sql), bench.ruled(sql)
+    assert not ruled.canaries(sql)
+    if standard.error is not None:
+        return True
+    if ruled.error is not None:
+        return False
+    assert ruled.in_any_order == standard.in_any_order
+    return True
+
+
+def test_nothing_that_is_refused_has_an_effect_in_a_source(
+    server: DemoServer, opened: Opener
+) -> None:
+    """As a superuser asks, so that nothing but the guard and the source's role stand between."""
+    world = make_hub(server, {"src": SCHEMA})
+    _moved(world, "public", "sales")
+    database = opened(world.admin_url, statement_timeout_s=2.0)
+    before = _contents(world)
+
+    async def ask_all() -> None:
+        passed = []
+        for case in REJECTED:
+            for method in (database.explain, database.run):
+                try:
+                    await method(case.sql)
+                except CituError:
+                    continue
+                passed.append(case.sql)
+        assert len(passed) <= len(REJECTED) * 0.05, passed
+        for case in ALLOWED:
+            with suppress(CituError):
+                await database.run(case.sql)
+
+    asyncio.run(ask_all())
+    assert _contents(world) == before
+
+
+def _contents(world: HubWorld) -> list[list[tuple[object, ...]]]:
+    """What the tables, sequences and large objects of the source and the hub hold."""
+    texts = (
+        "SELECT relname, relkind, relnamespace::regnamespace::text FROM pg_class ORDER BY 1, 2, 3",
+        "SELECT sequencename, last_value FROM pg_sequences ORDER BY 1",
+        "SELECT oid FROM pg_largeobject_metadata ORDER BY 1",
+        "SELECT rolname FROM pg_roles ORDER BY 1",
+    )
+    places = (world.admin_url, world.source_admin("src"))
+    found = [rows_of(place, text) for place in places for text in texts]
+    for place in places:
+        for (table,) in rows_of(place, _STORED):
+            rows = f"SELECT md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM ONLY {table} t"
+            found.append(rows_of(place, rows))
+    return found
+
+
+_STORED = """
+SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'm')
+AND relnamespace::regnamespace::text !~ '^(pg_|information_schema)' ORDER BY 1
+"""

@@ -85,7 +85,7 @@ def make_hub(server: DemoServer, sources: Mapping[str, str], ddl: str = "") -> H
     urls = {name: make_source(server, statements) for name, statements in sources.items()}
     world = HubWorld(server, url, as_admin(url, server.admin_url), urls)
     for name, source in urls.items():
-        assert world.hub("attach", name, source, "--reader", READER) == 0
+        assert world.hub("attach", name, source, "--reader", READER, "--views") == 0
     if ddl:
         execute(world.admin_url, ddl)
     return world

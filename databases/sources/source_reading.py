@@ -50,6 +50,9 @@ SELECT pg_catalog.current_setting('server_encoding') || ' ' || datcollate
 FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()
 """
 
+_HEIRS = "SELECT inhrelid FROM pg_catalog.pg_inherits"
+_VIEW_KINDS = ("v", "m")
+
 Place = tuple[str, str, str]  # schema, table, column
 
 
@@ -93,34 +96,49 @@ class SourceTables:
     collation: str
 
 
-def read_source(name: str, address: SourceAddress, schemas: Collection[str]) -> SourceTables:
+def read_source(
+    name: str, address: SourceAddress, schemas: Collection[str], *, with_views: bool
+) -> SourceTables:
     """Read the tables of a PostgreSQL source.
+
+    Tables that inherit from others are left out: their rows are among those of these, and a rule
+    for the one would not reach the other.
 
     Args:
         schemas: those that are read; empty: all.
+        with_views: whether views are read as well.
 
     Raises:
         SourceError: it does not answer within a minute.
     """
     try:
-        return asyncio.run(_read(address, schemas))
+        return asyncio.run(_read(address, schemas, with_views=with_views))
     except (DatabaseUnavailable, TimeoutError, psycopg2.Error) as error:
         raise SourceError(f"The tables of {name} can't be read now: is it up?") from error
 
 
-async def _read(address: SourceAddress, schemas: Collection[str]) -> SourceTables:
+async def _read(
+    address: SourceAddress, schemas: Collection[str], *, with_views: bool
+) -> SourceTables:
     opening = partial(connect, lambda: address.dsn, PostgresLimits(), timeout_s=_CONNECT_S)
     connection = await opening()
     try:
         async with asyncio.timeout(_READ_S):
-            return await _read_all(connection, schemas)
+            return await _read_all(connection, schemas, with_views=with_views)
     finally:
         connection.close()
 
 
-async def _read_all(connection: Connection, schemas: Collection[str]) -> SourceTables:
-    relations = await read_relations(connection)
-    chosen = [one for one in relations if not schemas or one.schema in schemas]
+async def _read_all(
+    connection: Connection, schemas: Collection[str], *, with_views: bool
+) -> SourceTables:
+    heirs = {oid for (oid,) in (await connection.query(_HEIRS)).rows}
+    chosen = []
+    for relation in await read_relations(connection):
+        is_wanted = with_views or relation.kind not in _VIEW_KINDS
+        is_inside = not schemas or relation.schema in schemas
+        if is_wanted and is_inside and relation.oid not in heirs:
+            chosen.append(relation)
     catalog = await read_catalog(connection, chosen, await read_columns(connection))
     types: dict[Place, SourceType] = {}
     for *place, name, builtin, enum_schema, enum, labels, is_array in (
