@@ -138,6 +138,7 @@ class _Probe:
 
     async def _obeys_timeout(self) -> bool:
         limited = f"{BEGIN}SET LOCAL statement_timeout = {_TIMEOUT_MS}; {_BUSY}"
+        await self._open()
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 outcome = await self._tried(limited)
@@ -147,6 +148,7 @@ class _Probe:
         return isinstance(outcome, psycopg2.Error) and outcome.pgcode == _TIMED_OUT
 
     async def _obeys_cancel(self) -> bool:
+        await self._open()  # else a slow connection would be what is cancelled
         try:
             async with asyncio.timeout(_HEAD_START_S):
                 await self._tried(BEGIN + _BUSY)
