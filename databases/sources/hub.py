@@ -5,7 +5,7 @@ statistics are read afterwards, table by table.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,6 +22,12 @@ from databases.sources.hub_tables import (
     hub_schemas,
     hub_tables,
     written_options,
+)
+from databases.sources.mysql_source import (
+    create_mysql_server,
+    make_mysql_tables,
+    prove_mysql_read_only,
+    raw_schema,
 )
 from databases.sources.source_address import (
     READ_ONLY,
@@ -61,7 +67,6 @@ class AttachedSource:
     """A source as a hub knows it."""
 
     name: str
-    address: SourceAddress
     note: SourceNote
 
 
@@ -107,8 +112,11 @@ class Hub:
         """
         if not _NAME.fullmatch(name) or name in _RESERVED or name.startswith("pg_"):
             raise SourceError(f"{name!r} is no name of a source: it is such as crm, of a-z, 0-9, _")
+        if address.kind == "mysql":
+            self._attach_mysql(name, address, reader)
+            return
         if address.kind != "postgresql":
-            raise SourceError(f"{name}: only PostgreSQL sources can be attached yet.")
+            raise SourceError(f"{name}: SQL Server sources can't be attached yet.")
         prove_read_only(name, address)
         found = read_source(name, address, schemas, with_views=with_views)
         if not found.catalog.tables:
@@ -135,8 +143,12 @@ class Hub:
             SourceError: it can't be done now; the hub is as before.
         """
         source = self.source(name)
-        prove_read_only(name, source.address)
-        found = self._found(source)
+        if source.note.kind == "mysql":
+            self._refresh_mysql(source)
+            return
+        address = self._address(source)
+        prove_read_only(name, address)
+        found = self._found(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
             changed = self._make(cursor, name, source.note.reader, made, source.note)
@@ -150,11 +162,17 @@ class Hub:
             SourceError: it could be written to, or can't be read now.
         """
         source = self.source(name)
-        prove_read_only(name, source.address)
+        if source.note.kind == "mysql":
+            with self._transaction() as cursor:
+                prove_mysql_read_only(cursor, name)
+            self._say(f"{name}: can only be read; {len(source.note.digests)} tables")
+            return
+        address = self._address(source)
+        prove_read_only(name, address)
         schema = next(iter(source.note.schemas.values()))
         with self._transaction():
             prove_through_hub(self._connection, name, schema, source.note.reader)
-        found = self._found(source)
+        found = self._found(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
         changed = _changed(source.note, made)
@@ -162,9 +180,9 @@ class Hub:
             self._say(f"{name}: {'.'.join(key)} has changed in the source: refresh it")
         self._say(f"{name}: can only be read; {len(made.tables)} tables")
 
-    def _found(self, source: AttachedSource) -> SourceTables:
+    def _found(self, source: AttachedSource, address: SourceAddress) -> SourceTables:
         note = source.note
-        return read_source(source.name, source.address, note.schemas, with_views=note.has_views)
+        return read_source(source.name, address, note.schemas, with_views=note.has_views)
 
     def detach(self, name: str) -> None:
         """Remove a source from the hub.
@@ -174,12 +192,52 @@ class Hub:
         """
         source = self.source(name)
         with self._transaction() as cursor:
-            nothing = HubTables((), source.note.schemas)
-            self._drop(cursor, nothing, source.note, set(source.note.digests))
+            if source.note.kind == "mysql":
+                self._drop_mysql(cursor, source.note)
+            else:
+                nothing = HubTables((), source.note.schemas)
+                self._drop(cursor, nothing, source.note, set(source.note.digests))
+                self._drop_schemas(cursor, source.note.schemas.values())
             cursor.execute(sql.SQL("DROP SERVER {} CASCADE").format(sql.Identifier(name)))
-            for schema in source.note.schemas.values():
-                cursor.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(schema)))
         self._say(f"{name} is detached")
+
+    def _attach_mysql(self, name: str, address: SourceAddress, reader: str) -> None:
+        database = address.server["dbname"]
+        with self._transaction() as cursor:
+            create_mysql_server(cursor, name, address, reader)
+            prove_mysql_read_only(cursor, name)
+            note = self._make_mysql(cursor, name, SourceNote("mysql", {database: name}, reader))
+            if not note.digests:
+                raise SourceError(f"The user {address.role} may read no table of {name}.")
+        self._say(f"{name}: {len(note.digests)} tables are attached")
+
+    def _refresh_mysql(self, source: AttachedSource) -> None:
+        with self._transaction() as cursor:
+            prove_mysql_read_only(cursor, source.name)
+            self._drop_mysql(cursor, source.note)
+            note = self._make_mysql(cursor, source.name, source.note)
+        self._say(f"{source.name}: {len(note.digests)} tables, all of them made anew")
+
+    def _make_mysql(self, cursor: extensions.cursor, name: str, note: SourceNote) -> SourceNote:
+        made, left_out = make_mysql_tables(cursor, name, note)
+        for column in left_out:
+            self._say(f"{name}: {column} is left out for its type")
+        self._grant(cursor, made.reader, made.schemas)
+        self._note(cursor, name, made)
+        return made
+
+    def _drop_mysql(self, cursor: extensions.cursor, note: SourceNote) -> None:
+        for schema, table in note.digests:
+            view = sql.Identifier(schema, table)
+            raw = sql.Identifier(raw_schema(schema), table)
+            cursor.execute(sql.SQL("DROP VIEW IF EXISTS {}").format(view))
+            cursor.execute(sql.SQL("DROP FOREIGN TABLE IF EXISTS {}").format(raw))
+        for schema in note.schemas.values():
+            self._drop_schemas(cursor, (schema, raw_schema(schema)))
+
+    def _drop_schemas(self, cursor: extensions.cursor, schemas: Iterable[str]) -> None:
+        for schema in schemas:
+            cursor.execute(sql.SQL("DROP SCHEMA {}").format(sql.Identifier(schema)))
 
     def names(self) -> Sequence[str]:
         """Return the names of the attached sources."""
@@ -195,6 +253,11 @@ class Hub:
         if note is None:
             known = ", ".join(self.names()) or "none"
             raise SourceError(f"The hub has no source {name}; it has: {known}.")
+        return AttachedSource(name, note)
+
+    def _address(self, source: AttachedSource) -> SourceAddress:
+        """Return where a source is, as the hub was told."""
+        name, note = source.name, source.note
         with self._transaction() as cursor:
             cursor.execute(_MAPPING, [name, note.reader])
             found = cursor.fetchone()
@@ -202,7 +265,7 @@ class Hub:
             raise SourceError(f"{name} has no user mapping for {note.reader}: attach it again.")
         server = {key: value for key, value in _options(found[0]).items() if key in SERVER_PARTS}
         user = {key: value for key, value in _options(found[1]).items() if key in USER_PARTS}
-        return AttachedSource(name, SourceAddress(note.kind, server, user), note)
+        return SourceAddress(note.kind, server, user)
 
     def _notes(self) -> Iterator[tuple[str, SourceNote]]:
         with self._transaction() as cursor:
@@ -259,12 +322,15 @@ class Hub:
         self._grant(cursor, reader, made.schemas)
         digests = {one.table.key: one.digest for one in made.tables}
         note = replace(known, schemas=made.schemas, keys=list(made.keys()), digests=digests)
+        self._note(cursor, name, note)
+        return changed
+
+    def _note(self, cursor: extensions.cursor, name: str, note: SourceNote) -> None:
         cursor.execute(
             sql.SQL("COMMENT ON SERVER {} IS {}").format(
                 sql.Identifier(name), sql.Literal(note.text())
             )
         )
-        return changed
 
     def _drop(
         self,

@@ -11,14 +11,14 @@ from contextlib import ExitStack
 import pytest
 
 from agent.thinking.llm.schema_text import SchemaText
-from common.errors import DatabaseUnavailable, InvalidSql
+from common.errors import DatabaseUnavailable, InvalidSql, StatementRejected
 from common.values import Catalog
 from databases.engines.capabilities import Lack, Need
 from databases.engines.engine_names import engine_of
 from databases.execution.guarded import GuardedDatabase
 from databases.probe import main
 from databases.source import Unreachable, probe
-from tests.support.databases import Opener, run
+from tests.support.databases import Opener, rows_of, run
 from tests.support.folders import reachable_folder
 from tests.support.rewriting_wire import RewritingWire
 
@@ -203,3 +203,18 @@ def test_what_is_refused_across_shards_is_explained(
         assert said in caught.value.detail
         assert meaning in caught.value.detail
         assert ("多个节点" in caught.value.message("zh")) is bool(meaning)
+
+
+def test_functions_of_an_extension_are_called_when_they_are_allowed(
+    make_database: Callable[[str], str], admin_url: str, opened: Opener
+) -> None:
+    if rows_of(admin_url, "SELECT FROM pg_available_extensions WHERE name = 'vector'") == []:
+        pytest.skip("the server has no pgvector")
+    url = make_database(
+        "CREATE EXTENSION vector; CREATE TABLE item (id integer, place vector(2));"
+        "INSERT INTO item VALUES (1, '[0,0]'), (2, '[3,4]')"
+    )
+    sql = "SELECT id, l2_distance(place, '[0,0]') AS far FROM item ORDER BY far DESC LIMIT 1"
+    with pytest.raises(StatementRejected, match="l2_distance"):
+        run(opened(url), sql)
+    assert run(opened(url, allowed_functions=["public.l2_distance"]), sql).rows == ([2, 5],)
