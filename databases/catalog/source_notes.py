@@ -41,7 +41,7 @@ class NotedKeys:
 
 @dataclass(frozen=True)
 class SourceNote:
-    """What is noted of a source.
+    """A source as the comment of its foreign server describes it.
 
     Attributes:
         kind: `postgresql`, `mysql` or `sqlserver`.

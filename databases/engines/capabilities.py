@@ -35,7 +35,7 @@ UNKNOWN_ENGINE = Engine("PostgreSQL", None)
 
 
 class Need(StrEnum):
-    """What must hold before a statement is run."""
+    """A behaviour that must hold before a statement is run."""
 
     ANSWER = "answer"
     SETTINGS = "settings"
@@ -47,7 +47,7 @@ class Need(StrEnum):
 
 
 class Lack(StrEnum):
-    """What an engine may be without, because something else takes its place."""
+    """A feature that an engine may be without, because something else takes its place."""
 
     PLAN_FORMAT = "explain_json"
     PLAN_COSTS = "plan_costs"
@@ -108,7 +108,7 @@ _LACKS: Mapping[Lack, Text] = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a probe has found.
+    """The findings of a probe.
 
     Attributes:
         unmet: what must hold and does not; then no statement may run.

@@ -209,7 +209,7 @@ class _Probe:
         return self._connection
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up, if a connection is open."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -177,7 +177,16 @@ def _write(error: psycopg2.Error, _: str, __: int) -> ForbiddenStatement:
     return ForbiddenStatement(match.group() if match else "write")
 
 
+# Of postgres_fdw, about a source of a hub
+_SOURCE = re.compile(r"could not connect to server \"(\w+)\"")
+
+
 def _unavailable(error: psycopg2.Error, _: str, __: int) -> DatabaseUnavailable:
+    source = _SOURCE.match(error.diag.message_primary or "")
+    if source is not None:
+        zh = f"数据源 {source[1]} 暂时无法连接，请稍后重试；其他数据源不受影响。"
+        en = f"The source {source[1]} can't be reached at the moment. Others can be asked."
+        return DatabaseUnavailable(Text(zh, en))
     _log.warning("database unavailable: SQLSTATE %s, %s", error.pgcode, describe(error))
     return DatabaseUnavailable(UNREACHABLE)
 

@@ -124,13 +124,8 @@ class Hub:
         with self._transaction() as cursor:
             self._create_server(cursor, name, address, reader)
             made = hub_tables(cursor, found, hub_schemas(name, found))
-            self._make(
-                cursor,
-                name,
-                reader,
-                made,
-                SourceNote("postgresql", {}, reader, has_views=with_views),
-            )
+            note = SourceNote(address.kind, {}, reader, has_views=with_views)
+            self._make(cursor, name, made, note)
             prove_through_hub(self._connection, name, next(iter(made.schemas.values())), reader)
         self._warn_of_collation(name, found)
         self._analyze(made.tables)
@@ -151,7 +146,7 @@ class Hub:
         found = self._found(source, address)
         with self._transaction() as cursor:
             made = hub_tables(cursor, found, source.note.schemas)
-            changed = self._make(cursor, name, source.note.reader, made, source.note)
+            changed = self._make(cursor, name, made, source.note)
         self._analyze([one for one in made.tables if one.table.key in changed])
         self._say(f"{name}: {len(made.tables)} tables, {len(changed)} of them made anew")
 
@@ -302,7 +297,6 @@ class Hub:
         self,
         cursor: extensions.cursor,
         name: str,
-        reader: str,
         made: HubTables,
         known: SourceNote,
     ) -> Collection[tuple[str, str]]:
@@ -319,7 +313,7 @@ class Hub:
             comment_on(cursor, one)
             for column in one.left_out:
                 self._say(f"{name}: {'.'.join(one.table.key)}.{column} is left out for its type")
-        self._grant(cursor, reader, made.schemas)
+        self._grant(cursor, known.reader, made.schemas)
         digests = {one.table.key: one.digest for one in made.tables}
         note = replace(known, schemas=made.schemas, keys=list(made.keys()), digests=digests)
         self._note(cursor, name, note)

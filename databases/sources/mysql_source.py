@@ -147,7 +147,7 @@ def prove_mysql_read_only(cursor: Cursor, name: str) -> None:
     beyond = sorted(rights.difference(_HARMLESS))
     if beyond:
         raise SourceError(
-            f"{name} is not attached, because its user may {', '.join(beyond)}.\n"
+            f"{name} can't be read by a user that could write: its user may {', '.join(beyond)}.\n"
             "A user that can only read is made in the source by:\n"
             "  CREATE USER 'citu_source'@'%' IDENTIFIED BY '…';\n"
             "  GRANT SELECT ON the_database.* TO 'citu_source'@'%';"

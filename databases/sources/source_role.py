@@ -56,7 +56,7 @@ def _refusal(name: str, address: SourceAddress, dangers: list[str]) -> str:
     database = address.server["dbname"]
     return "\n".join(
         (
-            f"{name} is not attached, because {'; '.join(dangers)}.",
+            f"{name} can't be read by a role that could write: {'; '.join(dangers)}.",
             "A role that can only read is made in the source by:",
             f"  CREATE ROLE {role} LOGIN PASSWORD '…';",
             f"  ALTER ROLE {role} SET default_transaction_read_only = on;",
