@@ -1,0 +1,78 @@
+"""Rows as PostgreSQL's COPY reads them, converted to the types that a caller has confirmed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from files.reading.column_types import Misfits
+from files.reading.drafting import DataRows, columns_of
+from files.reading.sheets import Batch
+from files.reading.value_forms import BY_NAME, SEPARATOR, ValueForm, is_null
+
+_NULL = r"\N"
+_ESCAPED = re.compile(r"[\\\t\n\r]")
+_ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
+
+
+@dataclass
+class ConfirmedColumn:
+    """A column to be loaded.
+
+    Attributes:
+        place: its number in the sheet, from 0.
+        forms: by which its values are read, the likeliest first; empty: it is text.
+        left_out: the values that were left empty because the type does not hold them.
+    """
+
+    place: int
+    forms: tuple[ValueForm, ...]
+    left_out: Misfits = field(default_factory=Misfits)
+
+    def converted(self, values: Sequence[str], numbers: Sequence[int]) -> list[str]:
+        """Return the values as COPY reads them."""
+        if not self.forms:
+            return _escaped(values)
+        joined = SEPARATOR.join(values) + SEPARATOR
+        if self.forms[0].are_plain(joined):
+            return [value or _NULL for value in values]
+        return list(map(self._one, values, numbers))
+
+    def _one(self, value: str, number: int) -> str:
+        if not value:
+            return _NULL
+        for form in self.forms:
+            read = form.read(value)
+            if read is not None:
+                return read
+        if not is_null(value):
+            self.left_out.add(number)
+        return _NULL
+
+
+def confirmed_column(place: int, forms: Sequence[str]) -> ConfirmedColumn:
+    """Return a column by the names of its forms."""
+    return ConfirmedColumn(place, tuple(BY_NAME[name] for name in forms))
+
+
+def copied(data: DataRows, columns: Sequence[ConfirmedColumn]) -> Iterator[tuple[int, bytes]]:
+    """Yield how many rows come, and the rows as COPY reads them."""
+    width = max(column.place for column in columns) + 1
+    for batch in data.batches():
+        yield len(batch.rows), _lines(batch, columns, width)
+
+
+def _lines(batch: Batch, columns: Sequence[ConfirmedColumn], width: int) -> bytes:
+    values = columns_of(batch, width)
+    converted = [column.converted(values[column.place], batch.numbers) for column in columns]
+    lines = map("\t".join, zip(*converted, strict=True))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _escaped(values: Sequence[str]) -> list[str]:
+    if _ESCAPED.search(SEPARATOR.join(values)) is None:
+        return [value or _NULL for value in values]
+    return [_ESCAPED.sub(_escape, value) or _NULL for value in values]
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _ESCAPES[found[0]]
