@@ -48,6 +48,8 @@ from api.database_list import databases_blueprint
 from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
+from api.file_uploads import FORM_BYTES
+from api.files import files_blueprint
 from api.health import health_blueprint
 from api.lineage import lineage_blueprint
 from api.me import me_blueprint
@@ -121,6 +123,9 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(learning_blueprint(services.databases, _rights(settings), slots))
     app.register_blueprint(me_blueprint(_rights(settings)))
     app.register_blueprint(databases_blueprint(services.databases, slots))
+    app.register_blueprint(
+        files_blueprint(services.files, slots, max_file_bytes=settings.max_file_bytes)
+    )
     chat_service = ChatService(services.runs, services.databases, services.feedback)
     app.register_blueprint(
         vanna_blueprint(
@@ -326,7 +331,7 @@ def _make_ready(services: Services, settings: Settings) -> None:
         try:
             _reach(database)
         except Unreachable as error:
-            if services.asked.is_one:
+            if services.asked.is_one and database.name == services.asked.default:
                 raise
             # Its questions fail until it can be reached; those about the others are answered.
             sys.stderr.write(f"The database {database.name} can't be asked now. {error}\n")
