@@ -49,7 +49,7 @@ from api.examples import examples_blueprint
 from api.exports import exports_blueprint
 from api.feedback import feedback_blueprint
 from api.file_uploads import FORM_BYTES
-from api.files import files_blueprint
+from api.files import FILES_PATH, files_blueprint
 from api.health import health_blueprint
 from api.lineage import lineage_blueprint
 from api.me import me_blueprint
@@ -81,6 +81,7 @@ from knowledge.semantic.problems import SemanticFileError
 from llm import InvalidEndpoint
 from postgres.addresses import described_address
 from serving.listen_address import OpenToOthers, refuse_strangers
+from serving.request_reading import LargeBodies
 from serving.worker import GunicornServer, PortUnavailable, gunicorn_options, listen
 from store.open_store import InvalidRedisUrl
 
@@ -151,6 +152,10 @@ def create_app(settings: Settings, services: Services | None = None) -> Flask:
     app.register_blueprint(page_blueprint())
     register_error_handlers(app)
     app.extensions["citu"] = services
+    if services.files is not None:
+        app.extensions["citu_large_bodies"] = LargeBodies(
+            FILES_PATH, settings.max_file_bytes + FORM_BYTES, services.files.folder.path
+        )
     app.before_request(_begin_request)
     app.before_request(_redirect_nowhere)
     register_admission(app, admission)

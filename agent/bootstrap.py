@@ -665,7 +665,9 @@ def _workspace(sources: Sources, files: FileIndex, settings: Settings) -> AskedD
     return AskedDatabase(FILES, datasource, names=_FILE_NAMES, description=_FILE_DESCRIPTION)
 
 
-def _file_service(settings: Settings, sources: Sources, files: FileIndex | None) -> FileService | None:
+def _file_service(
+    settings: Settings, sources: Sources, files: FileIndex | None
+) -> FileService | None:
     """Return what people do with their files; None where none are taken."""
     if files is None:
         return None
@@ -681,7 +683,7 @@ def _file_service(settings: Settings, sources: Sources, files: FileIndex | None)
 def _asked_databases(
     settings: Settings, sources: Sources, audit: Audit, files: FileIndex | None
 ) -> AskedDatabases:
-    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`; and people's files."""
+    """Return the databases of `DATABASES_FILE`, or the one of `DATABASE_URL`; and the files."""
     datasources = Datasources({}, audit=audit, prepare=renew)
     workspace = None if files is None else _workspace(sources, files, settings)
     if settings.databases_file:

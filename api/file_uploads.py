@@ -50,6 +50,7 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
         BodyTooLarge: it is larger than `max_bytes`.
         InvalidRequest: there is no file in the request, or it was cut off.
     """
+    usual = request.max_content_length
     request.max_content_length = max_bytes + FORM_BYTES
     paths: list[Path] = []
 
@@ -72,6 +73,8 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
         if isinstance(error, OSError | ValueError):
             raise InvalidRequest(_NO_FILE, field="file") from error
         raise
+    finally:
+        request.max_content_length = usual  # else whoever reads what is left has it in memory
 
 
 def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
@@ -80,7 +83,6 @@ def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
         raise InvalidRequest(_NO_FILE, field="file")
     parser = FormDataParser(
         stream_factory=stream,
-        max_form_memory_size=FORM_BYTES,
         max_content_length=request.max_content_length,
         max_form_parts=_MOST_PARTS,
     )

@@ -1,6 +1,6 @@
 """`/api/v0/files`: files that people bring, from the upload to the tables that they ask."""
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from flask import Blueprint, Response, request
@@ -16,9 +16,12 @@ from api.waiting import result_of
 from common.actor import Actor
 from common.envelope import success
 from common.errors import Forbidden, InvalidRequest, NotFound
-from common.text import Text
+from common.text import Lang, Text
 from files.file_service import FileService
 from files.loading.load_plan import Way
+
+FILES_PATH = "/api/v0/files"
+"""Where files are sent to."""
 
 _DONE = Text("处理完成", "Done")
 _DRAFTED = Text("请检查并确认", "Check and confirm it")
@@ -42,96 +45,101 @@ def files_blueprint(
 
     A request takes one of the `slots` for questions.
     """
-    blueprint = Blueprint("files", __name__, url_prefix="/api/v0/files")
+    blueprint = Blueprint("files", __name__, url_prefix=FILES_PATH)
+    requests = _FileRequests(files, slots, max_file_bytes)
+    blueprint.post("")(requests.upload_file)
+    blueprint.get("")(requests.list_files)
+    blueprint.get("/<file_id>")(requests.read_file)
+    blueprint.patch("/<file_id>")(requests.change_file)
+    blueprint.delete("/<file_id>")(requests.delete_file)
+    blueprint.post("/<file_id>/confirm")(requests.confirm_file)
+    blueprint.post("/<file_id>/replace")(requests.replace_file)
+    blueprint.post("/<file_id>/append")(requests.append_file)
+    return blueprint
 
-    def service() -> FileService:
-        if files is None:
-            raise NotFound(_NO_FILES)
-        return files
 
-    def upload(way: Way, file_id: str | None) -> Response:
-        taking = service()
-        if not (is_authenticated() or is_sent_by_operator()):
-            raise Forbidden(_NO_KEY)
-        taken = taken_upload(request, taking.folder.begin, max_file_bytes)
-        try:
-            reader = _reader_of(taken)
-            actor = acting_as(reader.user_id)
-            work = taking.uploaded(actor, taken.path, taken.name, reader.lang)
-            if file_id is not None:
-                work.close()
-                work = taking.changed(
-                    actor, file_id, taken.path, taken.name, way, reader.lang
-                )
-            draft = result_of(work, slots, request.environ)
-        finally:
-            taken.path.unlink(missing_ok=True)
-        return reply(success(draft, _DRAFTED.to(reader.lang), 201))
+class _FileRequests:
+    """Answers the requests; Flask names each endpoint after its method."""
 
-    @blueprint.post("")
-    def upload_file() -> Response:
-        return upload("new", None)
+    def __init__(
+        self, files: FileService | None, slots: QuestionSlots, max_file_bytes: int
+    ) -> None:
+        self._files = files
+        self._slots = slots
+        self._max_file_bytes = max_file_bytes
 
-    @blueprint.post("/<file_id>/replace")
-    def replace_file(file_id: str) -> Response:
-        return upload("replace", file_id)
+    def upload_file(self) -> Response:
+        return self._taken("new", None)
 
-    @blueprint.post("/<file_id>/append")
-    def append_file(file_id: str) -> Response:
-        return upload("append", file_id)
+    def replace_file(self, file_id: str) -> Response:
+        return self._taken("replace", file_id)
 
-    @blueprint.get("")
-    def list_files() -> Response:
+    def append_file(self, file_id: str) -> Response:
+        return self._taken("append", file_id)
+
+    def list_files(self) -> Response:
         reader, actor = _reader()
-        listing = service().listed(actor, reader.lang)
-        return reply(success(result_of(listing, slots, request.environ), _DONE.to(reader.lang)))
+        return self._answered(self._service().listed(actor, reader.lang), _DONE, reader.lang)
 
-    @blueprint.get("/<file_id>")
-    def read_file(file_id: str) -> Response:
+    def read_file(self, file_id: str) -> Response:
         reader, actor = _reader()
-        found = result_of(service().found(actor, file_id, reader.lang), slots, request.environ)
-        return reply(success(found, _DONE.to(reader.lang)))
+        found = self._service().found(actor, file_id, reader.lang)
+        return self._answered(found, _DONE, reader.lang)
 
-    @blueprint.patch("/<file_id>")
-    def change_file(file_id: str) -> Response:
+    def change_file(self, file_id: str) -> Response:
         body = FileChangesBody.read(json_object(request, _EXAMPLE))
-        reader = _named(body.user_id, body.lang)
+        reader = _reader_from({"user_id": body.user_id, "lang": body.lang})
         actor = acting_as(reader.user_id)
         if body.tables is not None:
-            work = service().corrected(actor, file_id, body.tables, reader.lang)
+            work = self._service().corrected(actor, file_id, body.tables, reader.lang)
         elif body.groups is not None:
-            work = service().shared(actor, file_id, body.groups, reader.lang)
+            work = self._service().shared(actor, file_id, body.groups, reader.lang)
         else:
             raise InvalidRequest(_NO_CHANGE, field="tables")
-        changed = result_of(work, slots, request.environ)
-        return reply(success(changed, _DONE.to(reader.lang)))
+        return self._answered(work, _DONE, reader.lang)
 
-    @blueprint.post("/<file_id>/confirm")
-    def confirm_file(file_id: str) -> Response:
+    def confirm_file(self, file_id: str) -> Response:
         given = json_object(request, _EXAMPLE) if request.content_length else {}
         body = ConfirmFileBody.read(given)
-        reader = _named(body.user_id, body.lang)
+        reader = _reader_from({"user_id": body.user_id, "lang": body.lang})
         actor = acting_as(reader.user_id)
-        work = service().confirmed(actor, file_id, body.tables or (), reader.lang)
-        loaded = result_of(work, slots, request.environ)
-        return reply(success(loaded, _LOADED.to(reader.lang)))
+        loading = self._service().confirmed(actor, file_id, body.tables or (), reader.lang)
+        return self._answered(loading, _LOADED, reader.lang)
 
-    @blueprint.delete("/<file_id>")
-    def delete_file(file_id: str) -> Response:
+    def delete_file(self, file_id: str) -> Response:
         reader, actor = _reader()
-        result_of(service().deleted(actor, file_id), slots, request.environ)
+        result_of(self._service().deleted(actor, file_id), self._slots, request.environ)
         return reply(success({"id": file_id}, _DELETED.to(reader.lang)))
 
-    return blueprint
+    def _service(self) -> FileService:
+        if self._files is None:
+            raise NotFound(_NO_FILES)
+        return self._files
+
+    def _answered(
+        self, work: Coroutine[Any, Any, dict[str, Any]], said: Text, lang: Lang
+    ) -> Response:
+        return reply(success(result_of(work, self._slots, request.environ), said.to(lang)))
+
+    def _taken(self, way: Way, file_id: str | None) -> Response:
+        """Take the file of the request; answer with its draft."""
+        service = self._service()
+        if not (is_authenticated() or is_sent_by_operator()):
+            raise Forbidden(_NO_KEY)
+        upload = taken_upload(request, service.folder.begin, self._max_file_bytes)
+        try:
+            reader = _reader_of(upload)
+            actor = acting_as(reader.user_id)
+            work = service.drafted(actor, upload.path, upload.name, reader.lang, way, file_id)
+            draft = result_of(work, self._slots, request.environ)
+        finally:
+            upload.path.unlink(missing_ok=True)
+        return reply(success(draft, _DRAFTED.to(reader.lang), 201))
 
 
 def _reader() -> tuple[Reader, Actor]:
     reader = parse_reader(request.args, request.headers.get("Accept-Language"))
     return reader, acting_as(reader.user_id)
-
-
-def _named(user_id: str | None, lang: str | None) -> Reader:
-    return _reader_from({"user_id": user_id, "lang": lang})
 
 
 def _reader_of(upload: Upload) -> Reader:

@@ -18,7 +18,7 @@ _READS_ONLY = "LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSR
 
 
 def ensure_workspace(server: DemoServer, database: str = DATABASE) -> str:
-    """Create the database and its roles unless they exist; return its URL for the role that owns it.
+    """Create the database and its roles unless they exist; return the URL for its owner.
 
     Several processes may call it at the same time.
 

@@ -237,7 +237,7 @@ def _check_columns(columns: Sequence[DraftColumn], said: Mapping[str, Said]) -> 
 
 
 def _key(table: DraftTable, said: Said) -> str | None:
-    """Return the column that is to be the key: as said, as before, or the one that looks like it."""
+    """Return the column that is to be the key: as said, as before, or by its name."""
     names = {column.name: column for column in table.included}
     if "key" in said:
         key: str | None = said["key"] or None
@@ -405,9 +405,7 @@ def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
     changed = []
     for name, column in new.items():
         if name in before and before[name]["type"] != column.type:
-            changed.append(
-                {"column": name, "before": before[name]["type"], "after": column.type}
-            )
+            changed.append({"column": name, "before": before[name]["type"], "after": column.type})
     rows = table.read["rows"]
     rows_before = table.into["rows"]
     return {
@@ -421,4 +419,6 @@ def differences(table: DraftTable, way: Way) -> dict[str, Any] | None:
 
 
 def _wrong(field: str, zh: str, en: str) -> InvalidRequest:
-    return InvalidRequest(Text(f"{field} 无效：{zh}。", f"{field} is not valid: {en}."), field=field)
+    return InvalidRequest(
+        Text(f"{field} 无效：{zh}。", f"{field} is not valid: {en}."), field=field
+    )

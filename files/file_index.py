@@ -208,9 +208,7 @@ class FileIndex:
         self._is_away = False
 
     def _read(self) -> None:
-        url = make_conninfo(
-            self._sources.writes(), connect_timeout=_CONNECT_S, options=_SETTINGS
-        )
+        url = make_conninfo(self._sources.writes(), connect_timeout=_CONNECT_S, options=_SETTINGS)
         with closing(psycopg.connect(url, autocommit=True)) as connection:
             try:
                 row = connection.execute(CHANGES).fetchone()

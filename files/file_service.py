@@ -90,47 +90,25 @@ class FileService:
         self._limits = limits
         self._has_records = False
 
-    async def uploaded(self, actor: Actor, path: Path, name: str, lang: Lang) -> dict[str, Any]:
-        """Take a file; return its draft. The path's content is moved, or removed.
-
-        Raises:
-            Forbidden: nobody knows the actor.
-            InvalidRequest: the file can't be read.
-        """
-        return await self._drafted(actor, path, name, lang, "new", None)
-
-    async def changed(
-        self, actor: Actor, file_id: str, path: Path, name: str, way: Way, lang: Lang
+    async def drafted(  # noqa: PLR0913 - of the file, its user, and what it is for
+        self, actor: Actor, path: Path, name: str, lang: Lang, way: Way, changes: str | None
     ) -> dict[str, Any]:
-        """Take a file whose rows replace those of another, or are appended; return its draft.
+        """Take a file; return its draft. The caller removes the path if it is still there.
+
+        Args:
+            changes: the id of the file whose rows are replaced or appended to; None: a new one.
 
         Raises:
-            NotFound, Forbidden: the file is not the actor's.
+            Forbidden: nobody knows the actor, or the file to be changed is somebody else's.
+            NotFound: there is no such file.
             InvalidRequest: the new one can't be read, or has nothing of the other.
         """
-        try:
-            target = await self._owned(actor, file_id)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        return await self._drafted(actor, path, name, lang, way, target)
-
-    async def _drafted(
-        self,
-        actor: Actor,
-        path: Path,
-        name: str,
-        lang: Lang,
-        way: Way,
-        target: FileRecord | None,
-    ) -> dict[str, Any]:
-        try:
-            self._check_owner(actor)
-            file_id = await asyncio.to_thread(self.folder.put, path)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-        draft = {
+        self._check_owner(actor)
+        target = None
+        if changes is not None:
+            target = await self._owned(actor, changes)
+        file_id = await asyncio.to_thread(self.folder.put, path)
+        draft: dict[str, Any] = {
             "id": file_id,
             "owner": actor.owner,
             "name": name,
@@ -142,7 +120,7 @@ class FileService:
         }
         try:
             draft["read"] = await self._worker.draft(self._source(draft))
-            tables = await self._tables(draft)
+            tables = self._tables(draft)
             if target is not None and not any(table.into for table in tables):
                 raise InvalidRequest(_NOTHING_FITS, field="file")
             self.folder.save(file_id, draft)
@@ -158,7 +136,7 @@ class FileService:
         owned = self._owned_by(actor)
         drafts = []
         for draft in await asyncio.to_thread(self._drafts_of, actor):
-            drafts.append(self._shown(draft, await self._tables(draft), lang))
+            drafts.append(self._shown(draft, self._tables(draft), lang))
         return {
             "files": [
                 shown_record(record, is_own=self._index.is_owner(record, actor))
@@ -177,7 +155,7 @@ class FileService:
         """Return a file or a draft; raises `NotFound`."""
         draft = self._draft_of(actor, file_id)
         if draft is not None:
-            return self._shown(draft, await self._tables(draft), lang)
+            return self._shown(draft, self._tables(draft), lang)
         await self._refresh()
         for record in self._index.of(actor):
             if record.id == file_id:
@@ -198,17 +176,17 @@ class FileService:
             raise NotFound(_UNKNOWN)
         draft = await self._with_corrections(draft, corrections)
         self.folder.save(file_id, draft)
-        return self._shown(draft, await self._tables(draft), lang)
+        return self._shown(draft, self._tables(draft), lang)
 
     async def _with_corrections(
         self, draft: dict[str, Any], corrections: Sequence[dict[str, Any]]
     ) -> dict[str, Any]:
         said = merged(draft["said"], corrections)
         changed = {**draft, "said": said}
-        await self._tables(changed)  # refuses what can't be, before anything is read again
+        self._tables(changed)  # refuses what can't be, before anything is read again
         if reading_options(said) != reading_options(draft["said"]):
             changed["read"] = await self._worker.draft(self._source(changed))
-            await self._tables(changed)
+            self._tables(changed)
         return changed
 
     async def confirmed(
@@ -233,7 +211,7 @@ class FileService:
         self.folder.save(file_id, draft)
         await self._refresh()
         target = await self._target(draft)
-        tables = await self._tables(draft)
+        tables = self._tables(draft)
         await self._in_workspace(self._ensure)
         url = await asyncio.to_thread(self._writes)
         plan = self._plan(draft, tables, target, url)
@@ -354,7 +332,7 @@ class FileService:
                 return record
         raise Conflict(_CHANGED)
 
-    async def _tables(self, draft: dict[str, Any]) -> tuple[DraftTable, ...]:
+    def _tables(self, draft: dict[str, Any]) -> tuple[DraftTable, ...]:
         existing = [one for one in self._index.records() if one.owner == draft["owner"]]
         target = next((one for one in existing if one.id == draft["target"]), None)
         return assembled(draft["read"], draft["said"], existing, target, draft["way"])
@@ -380,17 +358,15 @@ class FileService:
             ensure_records(connection)
             self._has_records = True
 
-    async def _in_workspace(
-        self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], T]
-    ) -> T:
+    async def _in_workspace(self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], T]) -> T:
         """Return what `act` gives, in one transaction of the workspace."""
 
         def work() -> T:
             url = self._writes()
-            with closing(psycopg.connect(url, connect_timeout=_CONNECT_S)) as connection:
-                with connection.transaction():
-                    connection.execute("SET LOCAL lock_timeout = '30s'")
-                    return act(connection)
+            connecting = psycopg.connect(url, connect_timeout=_CONNECT_S)
+            with closing(connecting) as connection, connection.transaction():
+                connection.execute("SET LOCAL lock_timeout = '30s'")
+                return act(connection)
 
         try:
             return await asyncio.to_thread(work)

@@ -85,8 +85,7 @@ def _draft_table(
         "columns": [_draft_column(column, lang) for column in table.columns],
         "key": table.key,
         "references": [
-            {"column": one.column, "table": one.table, "key": one.key}
-            for one in table.references
+            {"column": one.column, "table": one.table, "key": one.key} for one in table.references
         ],
         "problems": _problems(read["problems"], lang),
         "differences": differs,

@@ -1,7 +1,7 @@
 """Reads and loads files in a process of its own: `python -m files.worker`, told by JSON on stdin.
 
-A file may be made to take all memory or time there is. Here that ends one process, by limits that it
-sets itself, and never the service; nor do files that are read slow down anybody's answers.
+A file may be made to take all memory or time there is. Here that ends one process, by limits that
+it sets itself, and never the service; nor do files that are read slow down anybody's answers.
 
 It writes lines of JSON: `{"rows": n}` while it loads, and at last `{"done": …}`, or `{"refused":
 [zh, en]}`.
@@ -101,9 +101,7 @@ def _drafted(found: FoundSheet, draft: SheetDraft, *, keeps_totals: bool) -> dic
         "keeps_totals": keeps_totals,
         "rows": draft.rows,
         "problems": _problems(draft.problems),
-        "columns": [
-            {**asdict(one), "problems": _problems(one.problems)} for one in draft.columns
-        ],
+        "columns": [{**asdict(one), "problems": _problems(one.problems)} for one in draft.columns],
     }
 
 

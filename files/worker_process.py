@@ -56,9 +56,7 @@ class FileWorker:
         timeout_s: seconds one may take.
     """
 
-    def __init__(
-        self, folder: Path, timeout_s: float, limits: ReadingLimits = LIMITS
-    ) -> None:
+    def __init__(self, folder: Path, timeout_s: float, limits: ReadingLimits = LIMITS) -> None:
         self._folder = folder
         self._timeout_s = timeout_s
         self._limits = limits

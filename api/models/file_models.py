@@ -23,6 +23,7 @@ from files.reading.value_forms import SQL_TYPES
 _MOST_ROWS = 10_000  # above a header
 _MOST_HEADER_ROWS = 10
 _MOST_GROUPS = 50
+_LONGEST_GROUP = 64  # characters
 _COLUMN_TYPES = tuple(SQL_TYPES)
 ColumnTypeName = Literal[
     "boolean", "integer", "numeric", "percentage", "date", "timestamp", "timestamptz", "text"
@@ -39,9 +40,9 @@ def _count(most: int) -> Checked:
 
 
 def _groups(field: str, value: object) -> tuple[str, ...]:
-    is_list = isinstance(value, list) and len(value) <= _MOST_GROUPS
-    if is_list and all(isinstance(one, str) and 0 < len(one) <= 64 for one in value):  # type: ignore[union-attr]
-        return tuple(value)  # type: ignore[arg-type]
+    groups = value if isinstance(value, list) and len(value) <= _MOST_GROUPS else [None]
+    if all(isinstance(one, str) and 0 < len(one) <= _LONGEST_GROUP for one in groups):
+        return tuple(groups)
     raise wrong(field, "组名的列表", "a list of names of groups")
 
 
@@ -112,9 +113,10 @@ class FileChangesBody(RequestFields):
     tables: Annotated[tuple[dict[str, Any], ...], _each(CorrectedTable, 200)] | None = Field(
         None, description="Of a draft: corrections, each of the table of one `sheet`"
     )
-    groups: Annotated[
-        tuple[str, ...], Checked(_groups, {"type": "array", "items": {"type": "string"}})
-    ] | None = Field(None, description="Of a loaded file: your groups that may ask its tables")
+    groups: (
+        Annotated[tuple[str, ...], Checked(_groups, {"type": "array", "items": {"type": "string"}})]
+        | None
+    ) = Field(None, description="Of a loaded file: your groups that may ask its tables")
     user_id: ShortText | None = None
     lang: LangField | None = None
 

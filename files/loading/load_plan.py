@@ -1,4 +1,4 @@
-"""What is to be done to an owner's tables in one transaction, as plain values for another process."""
+"""What is to be done to an owner's tables in one transaction, as values for another process."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

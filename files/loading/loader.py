@@ -111,7 +111,7 @@ class _Loading:
         identifiers = {name: sql.Identifier(value) for name, value in names.items()}
         identifiers["schema"] = sql.Identifier(plan.schema)
         identifiers["reader"] = sql.Identifier(plan.reader or "")
-        return self._connection.execute(sql.SQL(statement).format(**identifiers))  # type: ignore[arg-type]
+        return self._connection.execute(sql.SQL(statement).format(**identifiers))
 
     def _load(self, table: PlannedTable, sheet: Sheet, target: str) -> LoadedTable:
         is_built = target != table.name
@@ -135,7 +135,7 @@ class _Loading:
 
     def _create(self, table: PlannedTable, target: str) -> None:
         columns = [
-            sql.SQL("{} {}").format(sql.Identifier(one.name), sql.SQL(SQL_TYPES[one.type]))  # type: ignore[arg-type]
+            sql.SQL("{} {}").format(sql.Identifier(one.name), sql.SQL(SQL_TYPES[one.type]))
             for one in table.columns
         ]
         statement = sql.SQL("CREATE TABLE {}.{} ({})").format(
@@ -148,7 +148,7 @@ class _Loading:
         kept = [column for column in table.columns if column.is_kept]
         names = sql.SQL(", ").join(sql.Identifier(column.name) for column in kept)
         values = sql.SQL(", ").join(
-            sql.SQL("{}::{}").format(sql.Identifier(one.name), sql.SQL(SQL_TYPES[one.type]))  # type: ignore[arg-type]
+            sql.SQL("{}::{}").format(sql.Identifier(one.name), sql.SQL(SQL_TYPES[one.type]))
             for one in kept
         )
         schema = sql.Identifier(self._plan.schema)
@@ -195,9 +195,7 @@ class _Loading:
         for column in table.columns:
             statement = sql.SQL("COMMENT ON COLUMN {}.{} IS {}")
             named = sql.Identifier(column.name)
-            self._connection.execute(
-                statement.format(place, named, sql.Literal(column.comment))
-            )
+            self._connection.execute(statement.format(place, named, sql.Literal(column.comment)))
 
     def _drop(self, name: str) -> None:
         self._execute("DROP TABLE IF EXISTS {schema}.{table} CASCADE", table=name)

@@ -1,4 +1,4 @@
-"""What a sheet would become as a table: its layout, its columns with types and reasons, its problems.
+"""What a sheet would become as a table: its layout, its columns with types, its problems.
 
 All of the sheet is read, so that what is said of a column holds for each of its values.
 """
@@ -22,7 +22,7 @@ from files.reading.sheets import Batch, Row, Sheet, batches
 from files.reading.sql_names import distinct_names
 from files.reading.value_forms import ColumnType, ValueForm, readers
 
-_TOTALS = ("合计", "总计", "小计", "总和", "total", "totals", "grand total", "sum")
+_TOTALS = ("合计", "总计", "小计", "总和", "total", "totals", "grandtotal", "sum")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,9 @@ def is_total(row: Row) -> bool:
     """Tell whether a row says that it sums those before it."""
     first = next((cell for cell in row if cell), "")
     word = first.rstrip(":： ").replace(" ", "").lower()
-    return word in [total.replace(" ", "") for total in _TOTALS] and len(list(filter(None, row))) > 1
+    return (
+        word in [total.replace(" ", "") for total in _TOTALS] and len(list(filter(None, row))) > 1
+    )
 
 
 def columns_of(batch: Batch, width: int) -> list[list[str]]:
@@ -213,9 +215,7 @@ class _Survey:
             )
             yield _problem(text, self._beyond)
         if total_row is not None:
-            text = Text(
-                "最后一行是合计，不导入", "the last row sums the others, and is left out"
-            )
+            text = Text("最后一行是合计，不导入", "the last row sums the others, and is left out")
             yield RowProblem(text, 1, (total_row,))
 
 
@@ -292,7 +292,7 @@ _ALL_READ: dict[ColumnType, Text] = {
     "boolean": Text("都是是或否", "all are yes or no"),
     "integer": Text("都是整数", "all are whole numbers"),
     "numeric": Text("都是数字", "all are numbers"),
-    "percentage": Text("都是百分数：12.5% 存为 0.125", "all are percentages: 12.5% is kept as 0.125"),
+    "percentage": Text("都是百分数：12.5% 存为 0.125", "percentages: 12.5% is kept as 0.125"),
     "date": Text("都是日期", "all are dates"),
     "timestamp": Text("都是日期和时间", "all are dates with times"),
     "timestamptz": Text("都是带时区的时间", "all are times with a zone"),

@@ -76,8 +76,7 @@ def named_encoding(path: Path, name: str) -> Encoding:
     if place is not None:
         raise refusal(
             f"文件不是 {name}：第 {place} 字节无法解码。它看起来是 {guessed.name}。",
-            f"The file is not {name}: byte {place} can't be decoded. It looks like "
-            f"{guessed.name}.",
+            f"The file is not {name}: byte {place} can't be decoded. It looks like {guessed.name}.",
         )
     return Encoding(codec, name, Text("由您指定", "named by you"))
 

@@ -98,8 +98,9 @@ def _count(row: Row) -> int:
 
 def _first_full(sample: Sequence[Row], filled: Sequence[int], width: int) -> int:
     """Return the first row that is no title: that fills at least half of the columns."""
+    least = 1 if width == 1 else max(2, width / 2)
     for number in filled[:_MOST_TITLES]:
-        if _count(sample[number]) >= max(1, width / 2) and (width == 1 or _count(sample[number]) > 1):
+        if _count(sample[number]) >= least:
             return number
     return filled[0]
 
@@ -178,9 +179,7 @@ def _extent(
     return first, 1
 
 
-def _heads_groups(
-    above: Row, header: Row, merged: Sequence[MergedCells], number: int
-) -> bool:
+def _heads_groups(above: Row, header: Row, merged: Sequence[MergedCells], number: int) -> bool:
     """Tell whether the row above a header names groups of its columns."""
     if not any(above):
         return False

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from common.text import Text
 from files.reading.archives import check_workbook, is_archive, is_workbook, unpacked
 from files.reading.delimited import DELIMITERS, DelimitedSheet, Delimiter, delimiter_of
 from files.reading.encodings import encoding_of, named_encoding
@@ -11,7 +12,6 @@ from files.reading.limits import ReadingLimits
 from files.reading.refusals import refusal
 from files.reading.sheets import Sheet
 from files.reading.workbooks import workbook_sheets
-from common.text import Text
 
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
 _OTHERS = {b"%PDF": "PDF", b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7z", b"Rar!": "RAR"}

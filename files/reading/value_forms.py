@@ -40,7 +40,7 @@ SHEET_ERRORS = frozenset(
 _MONTHS = {
     name: number
     for number, name in enumerate(
-        "jan feb mar apr may jun jul aug sep oct nov dec".split(), 1
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
     )
 }
 _MONTH_NAMES = (
@@ -51,6 +51,7 @@ _YEAR, _MONTH, _DAY = r"(?:1[5-9]|2[0-2])\d\d", r"(?:0?[1-9]|1[0-2])", r"(?:0?[1
 _TIME = r"(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?"
 _ZONE = r"\s?(?:Z|UTC|[+-](?:0\d|1[0-4]):?[0-5]\d)"
 _SIGN, _MONEY = r"[+\-−]?", r"[¥￥$€£]?\s?"
+_LONG = r"(?:0|[1-9]\d{0,17})"  # what fits eight bytes
 _DIGITS, _FRACTION = r"(?:0|[1-9]\d*+)", r"(?:\.\d*+)?"
 _GROUPS = r"(?:[1-9]\d{0,2}(?:[,，]\d{3})++|0|[1-9]\d*+)"
 _ISO = re.compile(r"\d{4}-\d\d-\d\d")
@@ -183,19 +184,21 @@ def _timed(read_date: Convert) -> Convert:
 
 
 # A group of its own can't be repeated, so the writings are listed.
-_YMD = "(?:" + "|".join(
-    (
-        rf"{_YEAR}-{_MONTH}-{_DAY}",
-        rf"{_YEAR}/{_MONTH}/{_DAY}",
-        rf"{_YEAR}\.{_MONTH}\.{_DAY}",
-        rf"{_YEAR}\s?年\s?{_MONTH}\s?月\s?{_DAY}\s?[日号]?",
+_YMD = (
+    "(?:"
+    + "|".join(
+        (
+            rf"{_YEAR}-{_MONTH}-{_DAY}",
+            rf"{_YEAR}/{_MONTH}/{_DAY}",
+            rf"{_YEAR}\.{_MONTH}\.{_DAY}",
+            rf"{_YEAR}\s?年\s?{_MONTH}\s?月\s?{_DAY}\s?[日号]?",
+        )
     )
-) + ")"
+    + ")"
+)
 _DMY = "(?:" + "|".join(rf"{_DAY}{sign}{_MONTH}{sign}{_YEAR}" for sign in ("-", "/", r"\.")) + ")"
 _MDY = "(?:" + "|".join(rf"{_MONTH}{sign}{_DAY}{sign}{_YEAR}" for sign in ("-", "/", r"\.")) + ")"
-_WORDED = (
-    rf"(?:{_DAY}[\s-]{_MONTH_NAMES}\.?[\s,-]\s?{_YEAR}|{_MONTH_NAMES}\.?\s{_DAY},?\s{_YEAR})"
-)
+_WORDED = rf"(?:{_DAY}[\s-]{_MONTH_NAMES}\.?[\s,-]\s?{_YEAR}|{_MONTH_NAMES}\.?\s{_DAY},?\s{_YEAR})"
 # PostgreSQL reads these days as they are; others are looked at one by one.
 _PLAIN_DATE = (
     r"(?:1[5-9]|2[0-2])\d\d-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
@@ -222,11 +225,18 @@ FORMS: tuple[ValueForm, ...] = (
         plain="(?i:true|false|t|f|yes|no)",
     ),
     ValueForm(
-        "integer", "integer", rf"{_SIGN}(?:0|[1-9]\d{{0,17}})", _integer, r"[+-]?(?:0|[1-9]\d{0,17})"
+        "integer",
+        "integer",
+        rf"{_SIGN}{_LONG}",
+        _integer,
+        rf"[+-]?{_LONG}",
     ),
     ValueForm(
-        "grouped_integer", "integer", rf"{_SIGN}(?:[1-9]\d{{0,2}}(?:[,，]\d{{3}}){{1,5}}|0"
-        r"|[1-9]\d{0,17})", _number,
+        "grouped_integer",
+        "integer",
+        rf"{_SIGN}(?:[1-9]\d{{0,2}}(?:[,，]\d{{3}}){{1,5}}|0"
+        r"|[1-9]\d{0,17})",
+        _number,
     ),
     ValueForm(
         "numeric",

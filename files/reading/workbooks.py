@@ -1,7 +1,7 @@
 """Workbooks (XLSX), read by calamine: values and the last results of formulas, never the formulas.
 
-Calamine is quick and expands no XML entities. It reads a sheet as a whole, which is why the parts of
-a workbook are measured before, and why this runs in a process of bounded memory.
+Calamine is quick and expands no XML entities. It reads a sheet as a whole, which is why the parts
+of a workbook are measured before, and why this runs in a process of bounded memory.
 """
 
 from collections.abc import Iterator
