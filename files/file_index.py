@@ -31,6 +31,7 @@ from databases.datasources import Datasource
 from databases.options import DatabaseOptions
 from databases.source import WorkspaceSources
 from files.loading.records import ALL, CHANGES
+from postgres.connection_errors import UNREACHABLE
 
 FILES = "files"
 """The name by which people's files are asked as a database."""
@@ -204,7 +205,7 @@ class FileIndex:
             if not self._is_away:
                 _log.warning("the workspace of files can't be read: %s", type(error).__name__)
             self._is_away = True
-            raise
+            raise DatabaseUnavailable(UNREACHABLE) from error
         self._is_away = False
 
     def _read(self) -> None:
