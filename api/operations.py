@@ -764,7 +764,7 @@ OPERATIONS = (
     ),
     Operation(
         "get",
-        "/api/v0/files/{id}",
+        "/api/v0/files/{file_id}",
         "readFile",
         "files",
         "A file, or a draft",
@@ -774,7 +774,7 @@ OPERATIONS = (
     ),
     Operation(
         "patch",
-        "/api/v0/files/{id}",
+        "/api/v0/files/{file_id}",
         "changeFile",
         "files",
         "Correct a draft, or say which groups may ask a loaded file",
@@ -784,7 +784,7 @@ OPERATIONS = (
     ),
     Operation(
         "post",
-        "/api/v0/files/{id}/confirm",
+        "/api/v0/files/{file_id}/confirm",
         "confirmFile",
         "files",
         "Load a draft as tables",
@@ -797,7 +797,7 @@ OPERATIONS = (
     ),
     Operation(
         "post",
-        "/api/v0/files/{id}/replace",
+        "/api/v0/files/{file_id}/replace",
         "replaceFile",
         "files",
         "Bring a file whose rows take the place of another's; a draft with the differences",
@@ -808,7 +808,7 @@ OPERATIONS = (
     ),
     Operation(
         "post",
-        "/api/v0/files/{id}/append",
+        "/api/v0/files/{file_id}/append",
         "appendFile",
         "files",
         "Bring a file whose rows are added to another's; a draft with the differences",
@@ -819,7 +819,7 @@ OPERATIONS = (
     ),
     Operation(
         "delete",
-        "/api/v0/files/{id}",
+        "/api/v0/files/{file_id}",
         "deleteFile",
         "files",
         "Delete a file with its tables, or a draft",

@@ -30,7 +30,7 @@ from common.ports import UrlSource
 from databases.datasources import Datasource
 from databases.options import DatabaseOptions
 from databases.source import WorkspaceSources
-from files.loading.records import ALL, CHANGES
+from files.loading.file_records import ALL, CHANGES
 from postgres.connection_errors import UNREACHABLE
 
 FILES = "files"

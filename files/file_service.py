@@ -26,8 +26,8 @@ from files.drafts import (
     reading_options,
 )
 from files.file_index import FileIndex, FileRecord, schema_of
+from files.loading.file_records import ensure_records, forget_record, save_record
 from files.loading.load_plan import LoadPlan, Way
-from files.loading.records import ensure_records, forget_record, save_record
 from files.shown_files import shown_draft, shown_record
 from files.worker_process import FileWorker, UploadSource
 from postgres.connection_errors import UNREACHABLE

@@ -1,4 +1,4 @@
-"""Has files read and loaded by `files.worker`, and ends it when nobody waits for it any more."""
+"""Has files read and loaded by `files.file_worker`, and ends it when nobody waits for it."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from typing import Any
 from common.errors import DatabaseUnavailable, InvalidRequest, QueryTimeout
 from common.text import Text
 from files.loading.load_plan import LoadPlan
-from files.reading.limits import LIMITS, ReadingLimits
+from files.reading.reading_limits import LIMITS, ReadingLimits
 from postgres.connection_errors import UNREACHABLE
 
 _log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class FileWorker:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "files.worker",
+            "files.file_worker",
             cwd=_ROOT,
             env={"PATH": os.defpath, "LANG": "C.UTF-8"},
             stdin=asyncio.subprocess.PIPE,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import UnreadableFile, refusal
+from files.reading.reading_limits import ReadingLimits
+from files.reading.unreadable import UnreadableFile, refusal
 
 _PIECE = 1024 * 1024
 _SMALL = 1024 * 1024  # what unpacks to less may be packed however tightly
@@ -24,7 +24,7 @@ _KINDS |= {".xlsx": "workbook", ".xlsm": "workbook"}
 
 
 @dataclass(frozen=True)
-class ArchivedFile:
+class UnpackedFile:
     """A file of an archive, unpacked.
 
     Attributes:
@@ -67,7 +67,7 @@ def check_workbook(path: Path, limits: ReadingLimits) -> None:
                     budget.spend(len(piece), entry)
 
 
-def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[ArchivedFile]:
+def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[UnpackedFile]:
     """Unpack the files of an archive into a folder, one after the other.
 
     Raises:
@@ -87,7 +87,7 @@ def unpacked(path: Path, folder: Path, limits: ReadingLimits) -> Iterator[Archiv
                 for piece in _pieces(archive, entry):
                     budget.spend(len(piece), entry)
                     file.write(piece)
-            yield ArchivedFile(target, name)
+            yield UnpackedFile(target, name)
 
 
 class _Budget:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from files.reading.column_types import Misfits
-from files.reading.drafting import DataRows, columns_of
+from files.reading.sheet_drafts import DataRows, columns_of
 from files.reading.sheets import Batch
 from files.reading.value_forms import BY_NAME, SEPARATOR, ValueForm, is_null
 

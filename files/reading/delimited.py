@@ -13,9 +13,9 @@ from typing import TextIO
 
 from common.text import Text
 from files.reading.encodings import Encoding
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import UnreadableFile, refusal
+from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import MergedCells, Row
+from files.reading.unreadable import UnreadableFile, refusal
 
 DELIMITERS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 """Delimiters by the names that callers know them by."""

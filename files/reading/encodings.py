@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.text import Text
-from files.reading.refusals import refusal
+from files.reading.unreadable import refusal
 
 ENCODINGS = ("utf-8", "gb18030", "utf-16", "big5", "cp1252")
 """Encodings that a caller may name."""

@@ -16,7 +16,7 @@ _FORMS = tuple(form for form in FORMS if form.type != "boolean")
 
 
 @dataclass(frozen=True)
-class Layout:
+class SheetLayout:
     """Where the parts of a table stand; rows are counted from 1.
 
     Attributes:
@@ -40,7 +40,7 @@ def layout_of(
     merged: Sequence[MergedCells] = (),
     header_row: int | None = None,
     header_rows: int | None = None,
-) -> Layout | None:
+) -> SheetLayout | None:
     """Return the layout of a sheet; None: it is empty.
 
     Args:
@@ -60,25 +60,25 @@ def layout_of(
         titles = _texts(sample[:first])
         names = ("",) * width
         reason = Text("第一行已经是数据", "the first row is data already")
-        return Layout(0, 0, first + 1, titles, names, reason)
+        return SheetLayout(0, 0, first + 1, titles, names, reason)
     top, count = _extent(sample, merged, first, below, width)
     reason = Text("这一行是名称，下面是数据", "this row holds names, and data stands below")
     if count > 1:
         reason = Text("合并的标题占两行", "merged titles take two rows")
     names = _names(sample[top : top + count], merged, top, width)
-    return Layout(top + 1, count, top + count + 1, _texts(sample[:top]), names, reason)
+    return SheetLayout(top + 1, count, top + count + 1, _texts(sample[:top]), names, reason)
 
 
 def _told(
     sample: Sequence[Row], merged: Sequence[MergedCells], row: int, count: int, width: int
-) -> Layout:
+) -> SheetLayout:
     """Return the layout that a caller has said."""
     reason = Text("由您指定", "said by you")
     if row == 0:
-        return Layout(0, 0, 1, (), ("",) * width, reason)
+        return SheetLayout(0, 0, 1, (), ("",) * width, reason)
     top = row - 1
     names = _names(sample[top : top + count], merged, top, width)
-    return Layout(row, count, row + count, _texts(sample[:top]), names, reason)
+    return SheetLayout(row, count, row + count, _texts(sample[:top]), names, reason)
 
 
 def _width(rows: Sequence[Row]) -> int:

@@ -8,9 +8,9 @@ from common.text import Text
 from files.reading.archives import check_workbook, is_archive, is_workbook, unpacked
 from files.reading.delimited import DELIMITERS, DelimitedSheet, Delimiter, delimiter_of
 from files.reading.encodings import encoding_of, named_encoding
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import refusal
+from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import Sheet
+from files.reading.unreadable import refusal
 from files.reading.workbooks import workbook_sheets
 
 _OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"

@@ -13,9 +13,9 @@ from typing import Any
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from files.reading.delimited import too_large_cell, too_wide
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import refusal
+from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import MergedCells, Row
+from files.reading.unreadable import refusal
 
 _MOST_CELLS = 60_000_000  # of the rectangle that a sheet fills
 _TOP_ROWS = 50  # in which merged cells are of interest

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from files.reading.copying import confirmed_column, copied
-from files.reading.drafting import DataRows, ReadingOptions, SheetDraft, sheet_draft
-from files.reading.limits import LIMITS
-from files.reading.refusals import UnreadableFile
+from files.reading.reading_limits import LIMITS
+from files.reading.sheet_drafts import DataRows, ReadingOptions, SheetDraft, sheet_draft
 from files.reading.sql_names import distinct_names, is_sql_name, sql_name
+from files.reading.unreadable import UnreadableFile
 from files.reading.upload_reading import FoundSheet, TextOptions, UploadedFile
 from tests.support.effort import tries
 
@@ -280,7 +280,7 @@ VALUES: dict[str, Any] = {
     "integer": st.integers(-(10**17), 10**17),
     "numeric": st.decimals(-(10**9), 10**9, places=2),
     "date": st.dates(date(1900, 1, 1), date(2199, 12, 31)),
-    "text": st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), max_size=12),
+    "text": st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=12),
 }
 
 

@@ -1,4 +1,4 @@
-"""Reads and loads files in a process of its own: `python -m files.worker`, told by JSON on stdin.
+"""Reads and loads files in a process of its own: `python -m files.file_worker`, told on stdin.
 
 A file may be made to take all memory or time there is. Here that ends one process, by limits that
 it sets itself, and never the service; nor do files that are read slow down anybody's answers.
@@ -19,10 +19,10 @@ import psycopg
 
 from common.text import Text
 from files.loading.load_plan import plan_of
-from files.loading.loader import load
-from files.reading.drafting import ReadingOptions, RowProblem, SheetDraft, sheet_draft
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import UnreadableFile
+from files.loading.table_loading import load
+from files.reading.reading_limits import ReadingLimits
+from files.reading.sheet_drafts import ReadingOptions, RowProblem, SheetDraft, sheet_draft
+from files.reading.unreadable import UnreadableFile
 from files.reading.upload_reading import FoundSheet, TextOptions, UploadedFile
 
 _EMPTY = ("文件里没有数据。", "The file holds no data.")

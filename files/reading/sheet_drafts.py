@@ -15,11 +15,11 @@ from files.reading.column_types import (
     form_named,
     is_ambiguous,
 )
-from files.reading.header_rows import SAMPLE_ROWS, Layout, layout_of
-from files.reading.limits import ReadingLimits
-from files.reading.refusals import refusal
+from files.reading.header_rows import SAMPLE_ROWS, SheetLayout, layout_of
+from files.reading.reading_limits import ReadingLimits
 from files.reading.sheets import Batch, Row, Sheet, batches
 from files.reading.sql_names import distinct_names
+from files.reading.unreadable import refusal
 from files.reading.value_forms import ColumnType, ValueForm, readers
 
 _TOTALS = ("合计", "总计", "小计", "总和", "total", "totals", "grandtotal", "sum")
@@ -76,7 +76,7 @@ class ColumnDraft:
 class SheetDraft:
     """A sheet as it would be loaded."""
 
-    layout: Layout
+    layout: SheetLayout
     rows: int
     columns: tuple[ColumnDraft, ...]
     problems: tuple[RowProblem, ...]
@@ -186,7 +186,7 @@ class _Survey:
 
     def draft(
         self,
-        layout: Layout,
+        layout: SheetLayout,
         options: ReadingOptions,
         total_row: int | None,
         limits: ReadingLimits,

@@ -13,12 +13,12 @@ import psycopg
 from psycopg import errors, sql
 
 from common.text import Text
+from files.loading.file_records import Connection, save_record
 from files.loading.load_plan import LoadedTable, LoadPlan, PlannedColumn, PlannedTable
-from files.loading.records import Connection, save_record
 from files.reading.copying import confirmed_column, copied
-from files.reading.drafting import DataRows
-from files.reading.refusals import UnreadableFile, refusal
+from files.reading.sheet_drafts import DataRows
 from files.reading.sheets import Sheet
+from files.reading.unreadable import UnreadableFile, refusal
 from files.reading.value_forms import SQL_TYPES, ColumnType
 
 _BUILDING = "citu_new_table_{}"
