@@ -48,6 +48,7 @@ from agent.services.lineage_service import LineageService
 from agent.services.readiness import readiness_checks
 from agent.services.sql_service import SqlService
 from agent.thinking.fallback import FallbackSkills
+from agent.thinking.llm.database_pick import DatabasePick
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.tools.first_prompt import FirstPrompts
 from agent.tools.memory_tools import Memory
@@ -63,6 +64,7 @@ from app_config import ConfigurationError, Settings
 from common.actor import Actor
 from common.audit import Audit, AuditLog, NoAudit, Occasion
 from common.errors import CituError
+from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, Topic
 from common.meanings import BilingualNames, Report
 from common.ports import Database, Definitions, UrlSource
@@ -357,7 +359,9 @@ class _Adapters:
             self._latest_database,
             ranking.ready,
             self._examples_of,
+            self._values_of,
             self.rules,
+            self._database_pick(),
         )
         self._reader = SchemaReader(
             samples=settings.schema_samples, nearest=self.nearest, examples=self._examples_for
@@ -425,6 +429,20 @@ class _Adapters:
     async def _examples_of(self, database: str, question: Question) -> Sequence[Example]:
         """Return what answered questions like this one in a database."""
         return await self.experience_of(database).examples(question.question, question.actor)
+
+    def _database_pick(self) -> DatabasePick | None:
+        """Return the model's way to tell databases apart; None without a model."""
+        if self.model is None or self._thinking is None:
+            return None
+        return DatabasePick(self.model, self._thinking.parts)
+
+    async def _values_of(
+        self, database: str, question: Question, inquiry: Inquiry
+    ) -> tuple[StoredValue, ...]:
+        """Return the stored values that a question names in a database."""
+        occasion = replace(occasion_of(question), database=database, source="value_lookup")
+        look_up = looking_up(self._values, self.open_database(occasion))
+        return await look_up(inquiry, True)
 
     def _recollection_of(self, actor: Actor, name: str | None) -> Recollection:
         own = OwnRecollection(self.experience_of(name), actor, self.rules.is_complete)

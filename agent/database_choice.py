@@ -13,17 +13,25 @@ from typing import Literal, Protocol
 
 from agent.asked_databases import AskedDatabase, AskedDatabases
 from agent.question import Question
-from common.errors import CituError, InvalidRequest, NotFound, StoreUnavailable
-from common.inquiry import Inquiry
+from agent.thinking import DatabaseOption, DatabasePicking
+from common.errors import (
+    CituError,
+    InvalidRequest,
+    LlmUnavailable,
+    NotFound,
+    StoreUnavailable,
+)
+from common.inquiry import Inquiry, StoredValue
 from common.learning import Example, same_question
 from common.text import Text
-from common.values import Catalog
+from common.values import Catalog, Usage
 from databases.datasources import NO_DATABASE
 from knowledge.tables.question_coverage import (
     QuestionCoverage,
     coverage_of,
     scores,
     telling_words,
+    with_values,
 )
 from knowledge.tables.relevance import TableIndex
 from knowledge.tables.schema_search import SchemaSearch
@@ -50,6 +58,10 @@ ExamplesOf = Callable[[str, Question], Awaitable[Sequence[Example]]]
 Ranking = Callable[[Catalog], Awaitable[TableIndex]]
 
 
+ValuesOf = Callable[[str, Question, Inquiry], Awaitable[tuple[StoredValue, ...]]]
+"""Gives the stored values that a question names in a database, as far as its actor may see it."""
+
+
 class QuestionReader(Protocol):
     """Tells in which databases a question can be answered."""
 
@@ -64,10 +76,12 @@ class DatabaseDoubt:
     Attributes:
         names: the databases, the likeliest first.
         prompt: asks the user.
+        usage: of the model that was asked first.
     """
 
     names: tuple[str, ...]
     prompt: Text
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,7 @@ class _Candidate:
     database: AskedDatabase
     catalog: Catalog
     coverage: QuestionCoverage
+    found_values: tuple[StoredValue, ...] = ()
 
 
 class DatabaseChooser:
@@ -86,7 +101,9 @@ class DatabaseChooser:
         latest: gives the database of the conversation's latest turn.
         ranking: finds the tables of a catalogue by words.
         examples: gives what has been learnt about questions like one.
+        values: finds the stored values that a question names.
         reading: tells where the rules can answer.
+        picking: a model that is asked where several fit; None: there is none.
     """
 
     def __init__(  # noqa: PLR0913 - what it compares databases by
@@ -95,13 +112,17 @@ class DatabaseChooser:
         latest: LatestDatabase,
         ranking: Ranking,
         examples: ExamplesOf,
+        values: ValuesOf,
         reading: QuestionReader,
+        picking: DatabasePicking | None = None,
     ) -> None:
         self._asked = asked
         self._latest = latest
         self._ranking = ranking
         self._examples = examples
+        self._values = values
         self._reading = reading
+        self._picking = picking
         self._catalogs: dict[tuple[str, str], asyncio.Task[Catalog]] = {}
 
     async def chosen(self, question: Question) -> Question | DatabaseDoubt:
@@ -144,14 +165,32 @@ class DatabaseChooser:
         candidates = await self._candidates(question, databases)
         are_taught = await asyncio.gather(*(self._is_taught(question, one) for one in candidates))
         taught = [one for one, is_taught in zip(candidates, are_taught, strict=True) if is_taught]
-        fitting: Sequence[_Candidate] = taught
-        if len(taught) != 1:
-            fitting = await self._fitting(question, candidates)
+        if len(taught) == 1:
+            return _about(question, taught[0].database.name, "words")
+        fitting = await self._fitting(question, candidates)
+        if len(fitting) != 1 and len(candidates) > 1:
+            looked_up = (self._with_values(question, one) for one in candidates)
+            fitting = await self._fitting(question, await asyncio.gather(*looked_up))
         if not fitting:
             return _about(question, self._default_of(databases), "default")
         if len(fitting) == 1:
             return _about(question, fitting[0].database.name, "words")
-        return _doubt(question, fitting)
+        return await self._picked(question, fitting[:_MOST_CHOICES])
+
+    async def _picked(
+        self, question: Question, fitting: Sequence[_Candidate]
+    ) -> Question | DatabaseDoubt:
+        """Ask the model which of several is meant, else the user."""
+        if self._picking is None:
+            return _doubt(question, fitting, Usage())
+        lang = question.answer_lang
+        try:
+            found = await self._picking.pick([_option(question, one) for one in fitting], lang)
+        except LlmUnavailable:
+            return _doubt(question, fitting, Usage(llm_calls=1))
+        if found.value is None:
+            return _doubt(question, fitting, found.usage)
+        return replace(_about(question, found.value, "model"), choice_usage=found.usage)
 
     async def _fitting(
         self, question: Question, candidates: Sequence[_Candidate]
@@ -219,6 +258,12 @@ class DatabaseChooser:
         coverage = coverage_of(telling_words(question.question), matches, named)
         return _Candidate(database, catalog, coverage)
 
+    async def _with_values(self, question: Question, candidate: _Candidate) -> _Candidate:
+        inquiry = _inquiry(question, candidate)
+        found = await self._values(candidate.database.name, question, inquiry)
+        coverage = with_values(candidate.coverage, found)
+        return replace(candidate, coverage=coverage, found_values=found)
+
     async def _is_taught(self, question: Question, candidate: _Candidate) -> bool:
         """Tell whether an example of the database asks the same."""
         examples = await self._examples(candidate.database.name, question)
@@ -226,27 +271,44 @@ class DatabaseChooser:
         return any(same_question(example.question) == asked for example in examples)
 
     async def _is_readable(self, question: Question, candidate: _Candidate) -> bool:
-        inquiry = Inquiry(question.question, question.answer_lang, candidate.catalog)
         try:
-            return await self._reading.can_answer(inquiry)
+            return await self._reading.can_answer(_inquiry(question, candidate))
         except CituError:
             return False
 
 
-def _doubt(question: Question, candidates: Sequence[_Candidate]) -> DatabaseDoubt:
+def _option(question: Question, candidate: _Candidate) -> DatabaseOption:
+    lang = question.answer_lang
+    database = candidate.database
+    about = [database.label(lang)]
+    if database.description is not None:
+        about.append(database.description.to(lang))
+    return DatabaseOption(database.name, "; ".join(about), _inquiry(question, candidate))
+
+
+def _inquiry(question: Question, candidate: _Candidate) -> Inquiry:
+    return Inquiry(
+        question.question,
+        question.answer_lang,
+        candidate.catalog,
+        found_values=candidate.found_values,
+    )
+
+
+def _doubt(question: Question, candidates: Sequence[_Candidate], usage: Usage) -> DatabaseDoubt:
     """Return what the user is to be asked.
 
     Raises:
         InvalidRequest: the run must not wait for anybody.
     """
     lang = question.answer_lang
-    databases = [one.database for one in candidates[:_MOST_CHOICES]]
+    databases = [one.database for one in candidates]
     shown = [_shown(one, lang) for one in databases]
     prompt = Text(_WHICH.zh.format("、".join(shown)), _WHICH.en.format(", ".join(shown)))
     options = question.details.get("options", {})
     if not options.get("interactive", True):  # the run must not wait for anybody
         raise InvalidRequest(prompt, field="database")
-    return DatabaseDoubt(tuple(one.name for one in databases), prompt)
+    return DatabaseDoubt(tuple(one.name for one in databases), prompt, usage)
 
 
 def _about(question: Question, database: str, source: str) -> Question:

@@ -10,7 +10,7 @@ from common import timestamps
 from common.actor import NOBODY, Actor
 from common.audit import Occasion
 from common.text import Lang, Text, language_of
-from common.values import Turn
+from common.values import Turn, Usage
 
 
 def new_conversation_id() -> str:
@@ -40,6 +40,7 @@ class Question:
         routing_mode: None takes the configured one.
         database: name of the database that it is about; None: the default one.
         database_choice: why it is about that one; None where there is but one.
+        choice_usage: of the model that was asked which one it is about.
         stream_tokens: whether text is emitted while it is written.
         details: JSON values that the flow named in `agent` takes beside the question.
     """
@@ -61,6 +62,7 @@ class Question:
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
     database: str | None = None
     database_choice: str | None = None
+    choice_usage: Usage = Usage()
 
     @property
     def owner(self) -> str:

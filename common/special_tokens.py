@@ -14,7 +14,7 @@ import re
 PROMPT_TAGS = frozenset(
     ("schema", "values", "question", "rows", "sql", "error", "tables")
     + ("history", "examples", "lessons", "notes")
-    + ("known", "answers", "intent", "plan", "findings")
+    + ("known", "answers", "intent", "plan", "findings", "databases")
 )
 """The tags by which Citu's own prompts set data apart."""
 

@@ -142,6 +142,7 @@ const TEXTS = {
   database_conversation: ["沿用本次对话的", "as before in this conversation"],
   database_name: ["问题中提到了它", "named in the question"],
   database_words: ["与问题用词最相符", "knows the question’s words best"],
+  database_model: ["由大模型从相符的数据库中选择", "chosen by the model among those that fit"],
   database_user: ["由您选择", "chosen by you"],
   database_default: ["默认", "the default"],
   composer_help: ["Enter 提问 · Shift+Enter 换行 · Esc 停止", "Enter to ask · Shift+Enter for a new line · Esc to stop"],

@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from agent.question import Question
 from common.actor import Actor
 from common.text import Text
+from common.values import Usage
 
 _RESUME = "__resume__"  # the channel in which LangGraph keeps an answer
 
@@ -127,6 +128,7 @@ def _question(kept: Mapping[str, Any], actor: Actor) -> Question:
     known = {field.name for field in fields(Question)}
     asked = {name: value for name, value in kept.items() if name in known}
     asked["actor"] = actor
+    asked["choice_usage"] = Usage(**asked.get("choice_usage", {}))
     asked["notices"] = tuple(Text(*notice) for notice in asked.get("notices", ()))
     return Question(**asked)
 

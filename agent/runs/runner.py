@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -52,6 +52,7 @@ from common.errors import (
 from common.logs import request_id
 from common.runtime import is_ending
 from common.text import Text
+from common.values import Usage
 
 _log = logging.getLogger(__name__)
 
@@ -350,6 +351,7 @@ class _Run:
             "agent": self._flow.name,
             "warnings": list(dict.fromkeys([*notices, *body.get("warnings", ())])),
             **self._database(),
+            **self._usage(body),
             "timings_ms": self._all_timings(),
             "timestamp": timestamps.now(),
         }
@@ -418,7 +420,7 @@ class _Run:
 
     def asked_for_database(self, doubt: DatabaseDoubt) -> Event:
         """Return the last event of a run that waits to hear which database is meant."""
-        question = replace(self._question, agent=self._flow.name)
+        question = replace(self._question, agent=self._flow.name, choice_usage=doubt.usage)
         pause = Pause(
             question, _WHICH_DATABASE, 0, "", self._all_timings(), graph_version(self._flow)
         )
@@ -530,6 +532,13 @@ class _Run:
             "timestamp": timestamps.now(),
         }
         return Event("result", _FOUND.to(self._lang), lambda: data)
+
+    def _usage(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the use of the model, with what the choice of the database took."""
+        of_choice = self._question.choice_usage
+        if of_choice == Usage() or "usage" not in body:
+            return {}
+        return {"usage": asdict(Usage(**body["usage"]) + of_choice)}
 
     def _database(self) -> dict[str, Any]:
         """Return which database was asked and why; nothing where there is but one."""

@@ -5,10 +5,13 @@ Nodes call only these five methods, so that an answer takes the same path with a
 rules.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from common.errors import InvalidSql
 from common.inquiry import Emit, Inquiry
+from common.text import Lang
 from common.values import Classification, Draft, QueryResult, SkillResult
 
 
@@ -40,3 +43,28 @@ class Skills(Protocol):
 
     async def chat(self, inquiry: Inquiry, emit: Emit | None = None) -> SkillResult[str]:
         """Return an answer to a question that is not about the data."""
+
+
+@dataclass(frozen=True)
+class DatabaseOption:
+    """A database that a question may be about.
+
+    Attributes:
+        about: what its operator calls it and says of it.
+        inquiry: the question over its catalogue.
+    """
+
+    name: str
+    about: str
+    inquiry: Inquiry
+
+
+class DatabasePicking(Protocol):
+    """A way to tell which of several databases is meant, where words don't decide."""
+
+    async def pick(self, options: Sequence[DatabaseOption], lang: Lang) -> SkillResult[str | None]:
+        """Return the name of the one that is meant; None where that is in doubt.
+
+        Raises:
+            LlmUnavailable: the model gave no reply.
+        """

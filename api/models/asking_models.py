@@ -100,10 +100,13 @@ class ChartModel(ReplyModel):
 
 class ChosenDatabaseModel(ReplyModel):
     name: str
-    source: Literal["request", "only", "conversation", "name", "words", "user", "default"] = Field(
+    source: Literal[
+        "request", "only", "conversation", "name", "words", "model", "user", "default"
+    ] = Field(
         description="Why that one: the request named it, the caller may ask no other, the "
         "conversation was about it, the question calls it by its name, it knows the question's "
-        "words best, the user chose it, or it is the default"
+        "words best, the model chose it among several that do, the user chose it, or it is the "
+        "default"
     )
 
 

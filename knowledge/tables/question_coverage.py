@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from common.inquiry import StoredValue
 from knowledge.language.question_terms import forms
 from knowledge.language.terms import terms
 from knowledge.tables.schema_search import TableMatch, WordReason
@@ -63,11 +64,30 @@ def coverage_of(
     return QuestionCoverage(anywhere, together)
 
 
+def with_values(coverage: QuestionCoverage, found: Sequence[StoredValue]) -> QuestionCoverage:
+    """Return the coverage of a catalogue in whose tables values were found that a question names.
+
+    A stored value is as good as a name: the words that said it are said by the catalogue.
+    """
+    said: dict[str, float] = {}
+    for value in found:
+        if value.is_meant:
+            how_well = 1.0 if value.is_exact else _IN_OTHER_WORDS
+            _add(said, dict.fromkeys(telling_words(value.said), how_well))
+    anywhere = dict(coverage.anywhere)
+    together = dict(coverage.together)
+    _add(anywhere, said)
+    _add(together, said)
+    return QuestionCoverage(anywhere, together)
+
+
 def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     """Return how well each catalogue fits the question; only to be compared with one another.
 
-    A word tells the less, the more of the catalogues know it.
+    A word tells the less, the more of the catalogues know it. Chinese text is cut into overlapping
+    words: of those within a longer one that some catalogue knows, nothing more is told.
     """
+    within_others = _parts_of_others({word for one in coverages.values() for word in one.anywhere})
     known_by: dict[str, int] = {}
     for coverage in coverages.values():
         for word, how_well in coverage.anywhere.items():
@@ -77,12 +97,22 @@ def scores(coverages: Mapping[str, QuestionCoverage]) -> dict[str, float]:
     def weight(word: str) -> float:
         return math.log(1 + count / max(1, known_by.get(word, 1)))
 
+    def weighed(said: Mapping[str, float]) -> float:
+        telling = (word for word in said if word not in within_others)
+        return sum(weight(word) * said[word] for word in telling)
+
     found = {}
     for name, coverage in coverages.items():
-        anywhere = sum(weight(word) * well for word, well in coverage.anywhere.items())
-        together = sum(weight(word) * well for word, well in coverage.together.items())
+        anywhere = weighed(coverage.anywhere)
+        together = weighed(coverage.together)
         found[name] = (1 - _BY_ONE_TABLE) * anywhere + _BY_ONE_TABLE * together
     return found
+
+
+def _parts_of_others(words: Collection[str]) -> set[str]:
+    """Return the words of Chinese that are within another of them."""
+    chinese = [word for word in words if not word.isascii()]
+    return {word for word in chinese for other in chinese if word != other and word in other}
 
 
 def _said(reasons: Sequence[WordReason], telling: Collection[str]) -> dict[str, float]:

@@ -88,6 +88,7 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Inquiry]] = {
         ),
     ),
     "tool_graph": ("first_prompt", ("tool_graph",), inquiry_with()),
+    "pick_database": ("pick_database", ("sales", "stores"), inquiry_with()),
     "chat_history_en": (
         "chat",
         (),

@@ -13,6 +13,8 @@ import pytest
 from api.access.key_file import KeyFile
 from app_config import Settings
 from tests.support.asking import SYNC, Asking
+from tests.support.openai_replies import Reply
+from tests.support.openai_server import OpenAiServer
 
 SHOP = """
 CREATE TABLE customer (customer_id int PRIMARY KEY, name text, city text);
@@ -138,6 +140,54 @@ def test_where_two_fit_the_user_is_asked_and_the_answer_goes_on(asking: Asking) 
     never = {"question": "total price", "options": {"interactive": False}}
     refused = asking.client.post("/api/v0/etl/ask", json=never)
     assert (refused.status_code, refused.get_json()["data"]["field"]) == (400, "database")
+
+
+def test_a_stored_value_tells_which_database_is_meant(
+    make_database: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The values are too many for the catalogue to know them all."""
+    made = """CREATE TABLE supply (supply_id int PRIMARY KEY, label text, price numeric);
+    INSERT INTO supply SELECT n, '{} ' || n, n FROM generate_series(1, 3000) n; ANALYZE;"""
+    file = {
+        "harbour": {"url": make_database(made.format("Marine Rope"))},
+        "office": {"url": make_database(made.format("Blue Folder"))},
+    }
+    path = tmp_path / "databases.yaml"
+    path.write_text(json.dumps({"databases": file}), "utf-8")
+    settings = Settings(databases_file=str(path), data_dir=str(tmp_path), audit_log="off")
+    with Asking(settings) as asking:
+        data = _asked(asking, "price of supply Blue Folder 1734")
+        assert data["database"] == {"name": "office", "source": "words"}
+        assert data["query_result"]["rows"][0][-1] == 1734
+
+
+def test_a_model_chooses_where_two_fit_and_the_user_where_it_does_not(settings: Settings) -> None:
+    """The call counts in `usage`, also when the user had to be asked after it."""
+    sql = Reply("```sql\nSELECT sum(price) FROM visit\n```")
+    quiet = {"enable_result_summary": False, "routing_mode": "database_direct"}
+    with OpenAiServer() as model, Asking(settings, model, **quiet) as asking:
+        asked = {"question": "total price", "lang": "en"}
+        _, envelope = asking.sync(asked, Reply('{"database": "clinic"}'), sql)
+        data = envelope["data"]
+        assert data["database"] == {"name": "clinic", "source": "model"}
+        assert (_rows(data), data["usage"]["llm_calls"]) == ([[500]], 2)
+        choosing = model.requests[0].question
+        assert "Patients and visits" in choosing
+        assert "sale" in choosing
+        assert "canary" not in choosing
+        for unsure in ('{"database": null}', '{"database": "pay"}', "I can't tell"):
+            _, envelope = asking.sync(asked, Reply(unsure), sql)
+            data = envelope["data"]
+            assert (data["type"], sorted(data["choices"])) == ("question", ["clinic", "shop"])
+        run = f"/api/v0/runs/{data['run_id']}"
+        answer = {"interrupt_id": data["interrupt_id"], "answer": "clinic"}
+        assert asking.client.post(f"{run}/resume", json=answer).status_code == 202
+        asking.client.get(f"{run}/events").get_data()
+        ended = asking.client.get(run).get_json()["data"]["result"]["data"]
+        assert ended["database"] == {"name": "clinic", "source": "user"}
+        assert ended["usage"]["llm_calls"] == 2
+        _, envelope = asking.sync(asked, Reply(status=500), Reply(status=500), Reply(status=500))
+        assert envelope["data"]["type"] == "question"
 
 
 def test_a_conversation_stays_with_its_database(asking: Asking) -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, cast
 
+from agent.thinking import DatabaseOption
+from agent.thinking.llm.database_pick import DatabasePick
 from agent.thinking.llm.model_skills import LlmSkills
 from agent.tools.first_prompt import FirstPrompts
 from common.inquiry import Inquiry
@@ -53,6 +55,10 @@ def messages_of(method: str, *arguments: Any, about: Inquiry | None = None) -> l
     if method == "first_prompt":
         first_prompts = FirstPrompts(skills.parts, today=lambda: date(2025, 3, 9))
         return list(asyncio.run(first_prompts.write(about or inquiry_with(), *arguments)).messages)
+    if method == "pick_database":
+        options = [DatabaseOption(name, name, about or inquiry_with()) for name in arguments]
+        asyncio.run(DatabasePick(model, skills.parts).pick(options, "en"))
+        return model.prompts[0]
     asyncio.run(getattr(skills, method)(about or inquiry_with(), *arguments))
     assert len(model.prompts) == 1, "one call per skill"
     return model.prompts[0]
