@@ -53,6 +53,7 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
     usual = request.max_content_length
     request.max_content_length = max_bytes + FORM_BYTES
     paths: list[Path] = []
+    opened: list[IO[bytes]] = []
 
     def stream(
         total_content_length: int | None,  # noqa: ARG001 - werkzeug names what it gives
@@ -61,7 +62,8 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
         content_length: int | None = None,  # noqa: ARG001
     ) -> IO[bytes]:
         paths.append(begin())
-        return paths[-1].open("w+b")
+        opened.append(paths[-1].open("w+b"))
+        return opened[-1]
 
     try:
         return _parsed(request, stream, paths)
@@ -74,6 +76,8 @@ def taken_upload(request: Request, begin: Callable[[], Path], max_bytes: int) ->
             raise InvalidRequest(_NO_FILE, field="file") from error
         raise
     finally:
+        for file in opened:
+            file.close()
         request.max_content_length = usual  # else whoever reads what is left has it in memory
 
 
@@ -88,8 +92,6 @@ def _parsed(request: Request, stream: Any, paths: list[Path]) -> Upload:
     )
     _, form, files = parser.parse(request.stream, mimetype, request.content_length, options)
     found = files.get("file")
-    for file in files.values():
-        file.close()
     if found is None or len(paths) != 1:
         raise InvalidRequest(_NO_FILE, field="file")
     name = UNUSABLE.sub("", found.filename or "").replace("\\", "/").rpartition("/")[2]
