@@ -37,7 +37,7 @@ def settings(
         database_url=shop,
         workspace_url=make_app_database(),
         data_dir=str(folder),
-        max_file_bytes=1_000_000,
+        max_file_bytes=300_000,
         file_tables_per_owner=4,
         audit_log=str(folder / "audit.jsonl"),
     )
@@ -338,7 +338,7 @@ def test_what_is_refused_leaves_nothing(callers: Callable[..., Caller], settings
         (b"PK\x03\x04 broken", "a.xlsx"),
         (b"\x00\x01\x02" * 100, "a.csv"),
         (b"%PDF-1.4", "a.pdf"),
-        (b"x" * 1_100_000, "large.csv"),
+        (b"x" * 400_000, "large.csv"),
     ):
         status, refused = alice.bring(content, name)
         assert (status, refused["error_type"]) == (400, "invalid_request"), refused
