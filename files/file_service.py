@@ -90,6 +90,11 @@ class FileService:
         self._limits = limits
         self._has_records = False
 
+    @property
+    def peak_bytes(self) -> int:
+        """Return the most memory that reading or loading a file took until now."""
+        return self._worker.peak_bytes
+
     async def drafted(  # noqa: PLR0913 - of the file, its user, and what it is for
         self, actor: Actor, path: Path, name: str, lang: Lang, way: Way, changes: str | None
     ) -> dict[str, Any]:

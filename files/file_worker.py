@@ -8,6 +8,7 @@ It writes lines of JSON: `{"rows": n}` while it loads, and at last `{"done": …
 """
 
 import json
+import re
 import resource
 import sys
 from collections.abc import Mapping
@@ -38,7 +39,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        _tell(done=_DO[task["do"]](task))
+        done = _DO[task["do"]](task)
+        _tell(done=done, peak_bytes=_peak_bytes())
     except UnreadableFile as error:
         _tell(refused=error.text)
     except (MemoryError, RecursionError, OverflowError):
@@ -47,6 +49,16 @@ def main() -> int:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         _tell(failed=error.sqlstate or "")
     return 0
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process has had; 0 where the system does not say."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return 1024 * int(found[1]) if found else 0
 
 
 def _tell(**said: Any) -> None:

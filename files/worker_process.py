@@ -54,6 +54,9 @@ class FileWorker:
     Args:
         folder: where archives are unpacked; what is left there is removed with each worker.
         timeout_s: seconds one may take.
+
+    Attributes:
+        peak_bytes: most memory that a worker had until now.
     """
 
     def __init__(self, folder: Path, timeout_s: float, limits: ReadingLimits = LIMITS) -> None:
@@ -61,6 +64,7 @@ class FileWorker:
         self._timeout_s = timeout_s
         self._limits = limits
         self._slots: asyncio.Semaphore | None = None
+        self.peak_bytes = 0
 
     async def draft(self, upload: UploadSource) -> list[dict[str, Any]]:
         """Return what the upload's sheets would become.
@@ -134,6 +138,7 @@ class FileWorker:
             async for line in process.stdout:
                 said = json.loads(line)
                 if "rows" not in said:
+                    self.peak_bytes = max(self.peak_bytes, said.get("peak_bytes", 0))
                     return _result(said, await complaints)
                 told(said["rows"])
             _log.warning("a worker of files died: %s", (await complaints)[-500:])

@@ -19,6 +19,7 @@ _MOST_EXAMPLES = 3
 _EXAMPLE_CHARS = 60
 _MOST_KEYS = 200_000  # values of a column that are remembered to see whether one comes twice
 _MOST_DISTINCT = 500  # values that are kept of a column, to be compared with keys
+_MOST_KNOWN = 20_000  # values that are remembered to be well written
 _LONGEST_KEY = 64
 _DATE_WORDS = ("日期", "时间", "date", "day")
 
@@ -52,6 +53,7 @@ class ColumnObserver:
         self.longest = 0
         self._misfits: dict[str, Misfits] = {form.name: Misfits() for form in FORMS}
         self._open: list[ValueForm] = list(FORMS)
+        self._well_read: set[str] = set()  # values that all open forms read
         self._seen: set[str] | None = set()
         self._last: int | None = None
         self.is_unique = True
@@ -136,16 +138,21 @@ class ColumnObserver:
     def _try_each(
         self, forms: Sequence[ValueForm], values: Sequence[str], rows: Sequence[int]
     ) -> None:
+        known = self._well_read
+        if len(known) > _MOST_KNOWN:
+            known.clear()
         for value, row in zip(values, rows, strict=True):
-            if not value:
+            if not value or value in known:
                 continue
             lowered = value.lower()
             if lowered in NULLS or lowered in SHEET_ERRORS:
                 self.markers.add(row)
                 continue
-            for form in forms:
-                if form.read(value) is None:
-                    self._misfits[form.name].add(row)
+            unread = [form for form in forms if form.read(value) is None]
+            for form in unread:
+                self._misfits[form.name].add(row)
+            if not unread and len(forms) == len(self._open):
+                known.add(value)
 
     def _give_up(self, tried: int) -> None:
         """Drop the forms that read too little; the others may still be proposed."""

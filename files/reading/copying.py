@@ -10,6 +10,7 @@ from files.reading.sheets import Batch
 from files.reading.value_forms import BY_NAME, SEPARATOR, ValueForm, is_null
 
 _NULL = r"\N"
+_MOST_KNOWN = 20_000  # values of a column whose conversions are remembered
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _ESCAPES = {"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"}
 
@@ -27,6 +28,7 @@ class ConfirmedColumn:
     place: int
     forms: tuple[ValueForm, ...]
     left_out: Misfits = field(default_factory=Misfits)
+    _known: dict[str, str] = field(default_factory=lambda: {"": _NULL}, repr=False)
 
     def converted(self, values: Sequence[str], numbers: Sequence[int]) -> list[str]:
         """Return the values as COPY reads them."""
@@ -35,16 +37,22 @@ class ConfirmedColumn:
         joined = SEPARATOR.join(values) + SEPARATOR
         if self.forms[0].are_plain(joined):
             return [value or _NULL for value in values]
-        return list(map(self._one, values, numbers))
+        known = self._known
+        if len(known) > _MOST_KNOWN:
+            known.clear()
+        return [
+            known[value] if value in known else self._one(value, number)
+            for value, number in zip(values, numbers, strict=True)
+        ]
 
     def _one(self, value: str, number: int) -> str:
-        if not value:
-            return _NULL
+        """Return one value; most values come often, so it is remembered."""
         for form in self.forms:
             read = form.read(value)
             if read is not None:
+                self._known[value] = read
                 return read
-        if not is_null(value):
+        if value and not is_null(value):
             self.left_out.add(number)
         return _NULL
 
